@@ -1,0 +1,123 @@
+"""Every error Offsetwise raises on purpose, in one tree.
+
+    OffsetwiseError
+    ├── ConfigError                 the migration file, before anything is contacted
+    │   ├── ForbiddenPropertyError  a client property that is not on the allow-list
+    │   └── SecretError             a secret reference that leads nowhere
+    ├── StorageError                a path that cannot be read
+    │   ├── OutsideRootsError       a path that leaves the configured roots
+    │   └── LibraryMissingError     the file system needs a package that is not installed
+    ├── CheckpointError             a folder that is no usable checkpoint
+    │   ├── NotACheckpointError
+    │   └── CheckpointDamagedError
+    ├── ClusterError                a Kafka cluster that gives no answer we can use
+    │   ├── ClusterUnreachableError
+    │   ├── ClusterAuthError        TLS, SASL or ACLs say no
+    │   └── SameClusterError        old and new turn out to be one cluster
+    ├── FileError                   one of our own files that cannot be read
+    │   └── VersionError            a format version this release does not know
+    ├── SparkError                  the Spark session or a job on it
+    │   ├── ConnectorError          Spark's Kafka connector cannot be resolved
+    │   └── WorkerError             the workers lack something the pipeline needs
+    └── LabError                    the local lab
+        └── JavaError               Java is missing or too old
+
+One unreadable partition is a finding, not an exception.
+"""
+
+
+class OffsetwiseError(Exception):
+    """Something the person can act on.
+
+    Args:
+        problem: What was expected, what was found, and the effect, naming its subject.
+        fix: The next thing to do.
+    """
+
+    def __init__(self, problem: str, *, fix: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.fix}"
+
+
+class ConfigError(OffsetwiseError):
+    """The migration file cannot be used as it stands."""
+
+
+class ForbiddenPropertyError(ConfigError):
+    """A client property is not on the allow-list."""
+
+
+class SecretError(ConfigError):
+    """A secret is referred to, but the reference leads nowhere."""
+
+
+class StorageError(OffsetwiseError):
+    """A path cannot be read."""
+
+
+class OutsideRootsError(StorageError):
+    """A path leaves the roots that the operator configured."""
+
+
+class LibraryMissingError(StorageError):
+    """The path's file system needs a Python package that is not installed."""
+
+
+class CheckpointError(OffsetwiseError):
+    """A folder holds no checkpoint that can be used."""
+
+
+class NotACheckpointError(CheckpointError):
+    """The folder is something else than a checkpoint."""
+
+
+class CheckpointDamagedError(CheckpointError):
+    """The folder is a checkpoint, and what it says cannot be relied on."""
+
+
+class ClusterError(OffsetwiseError):
+    """A Kafka cluster gives no answer that can be used."""
+
+
+class ClusterUnreachableError(ClusterError):
+    """No broker of the cluster answered."""
+
+
+class ClusterAuthError(ClusterError):
+    """A broker answered and refused: TLS, SASL or ACLs."""
+
+
+class SameClusterError(ClusterError):
+    """The old and the new cluster turn out to be one."""
+
+
+class FileError(OffsetwiseError):
+    """One of Offsetwise's own files cannot be read."""
+
+
+class VersionError(FileError):
+    """A file's format version is not one this release knows."""
+
+
+class SparkError(OffsetwiseError):
+    """The Spark session, or a job on it, failed."""
+
+
+class ConnectorError(SparkError):
+    """Spark's Kafka connector cannot be resolved."""
+
+
+class WorkerError(SparkError):
+    """The Spark workers lack something that the pipeline needs."""
+
+
+class LabError(OffsetwiseError):
+    """The local lab cannot do what was asked."""
+
+
+class JavaError(LabError):
+    """Java is missing or too old."""

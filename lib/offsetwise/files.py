@@ -1,0 +1,168 @@
+"""Offsetwise's own files: versioned JSON, read strictly.
+
+Every file is `{"format": "offsetwise/<kind>", "format_version": "1.0", ...}`, UTF-8, sorted keys, a newline at
+the end. Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from offsetwise.errors import FileError, VersionError
+from offsetwise.model import Checkpoint, Comparison, Snapshot
+
+FORMAT_VERSION: Final = "1.0"
+MAX_DEPTH: Final = 32
+MAX_BYTES: Final = 512 * 1024 * 1024
+KINDS: Final[dict[str, type]] = {"checkpoint": Checkpoint, "snapshot": Snapshot, "comparison": Comparison}
+
+
+def dump(value: Checkpoint | Snapshot | Comparison, *, indent: int | None = 1) -> str:
+    """Write a value as the text of its file, newline included.
+
+    `indent=None` gives a single line (for JSON lines on stdout).
+    """
+    kind = next(kind for kind, type_ in KINDS.items() if type(value) is type_)
+    body = _adapter(kind).dump_python(value, mode="json")
+    if isinstance(value, Comparison) and body["checkpoint"] is not None:
+        body["checkpoint"] |= _header("checkpoint")
+    return json.dumps(body | _header(kind), ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
+
+
+def load(text: str | bytes, kind: str, *, subject: str) -> Any:
+    """Read a file of one kind.
+
+    Args:
+        text: The whole file.
+        kind: `checkpoint`, `snapshot` or `comparison`.
+        subject: What to call the file in errors, usually its path.
+
+    Raises:
+        FileError: Not JSON, duplicate keys, floats, numbers outside int64, too deep, too large, or of another shape.
+        VersionError: Another kind of file, or a major version this release does not know.
+    """
+    body = read_object(text, subject=subject)
+    check_header(body, kind, subject=subject)
+    if kind == "comparison" and isinstance(body.get("checkpoint"), dict):
+        body["checkpoint"] = {k: v for k, v in body["checkpoint"].items() if k not in ("format", "format_version")}
+    try:
+        return _adapter(kind).validate_python({k: v for k, v in body.items() if k not in ("format", "format_version")})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise FileError(
+            f"{subject}: expected an offsetwise/{kind} file, but {place or 'the top level'} is wrong: {first['msg']}. "
+            "Nothing was used from it.",
+            fix="Write the file again with this version of Offsetwise.",
+        ) from error
+
+
+def read_object(text: str | bytes, *, subject: str) -> dict[str, Any]:
+    """Parse one JSON object strictly.
+
+    Raises:
+        FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, depth or size over the limit.
+    """
+    if len(text) > MAX_BYTES:
+        raise _not_ours(subject, f"it has {len(text)} bytes, the limit is {MAX_BYTES}")
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_float=_no_float,
+            parse_constant=_no_float,
+            parse_int=_int64,
+        )
+    except (ValueError, RecursionError) as error:
+        raise _not_ours(subject, str(error) or "it is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise _not_ours(subject, f"its top level is a {type(value).__name__}")
+    if _depth(value) > MAX_DEPTH:
+        raise _not_ours(subject, f"it is nested more than {MAX_DEPTH} levels deep")
+    return value
+
+
+def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
+    """Check `format` and `format_version`.
+
+    Raises:
+        VersionError: Another kind, or an unknown major version; both are named.
+    """
+    expected = f"offsetwise/{kind}"
+    if body.get("format") != expected:
+        raise VersionError(
+            f"{subject}: expected format {expected!r}, found {body.get('format')!r}. Nothing was used from it.",
+            fix=f"Give a file that says {expected!r}.",
+        )
+    version = str(body.get("format_version"))
+    if version.split(".")[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
+        raise VersionError(
+            f"{subject}: this release reads {expected} version {FORMAT_VERSION}, found version {version}. "
+            "Nothing was used from it.",
+            fix="Use the release of Offsetwise that wrote it, or write it again with this one.",
+        )
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """Give the JSON Schema of one kind of file."""
+    made = _adapter(kind).json_schema(mode="serialization")
+    header = {
+        "format": {"const": f"offsetwise/{kind}"},
+        "format_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
+    }
+    made["properties"] = header | made["properties"]
+    made["required"] = ["format", "format_version", *made.get("required", [])]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"offsetwise/{kind}"} | made
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(KINDS[kind])
+
+
+def _header(kind: str) -> dict[str, str]:
+    return {"format": f"offsetwise/{kind}", "format_version": FORMAT_VERSION}
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return made
+
+
+def _no_float(text: str) -> Any:
+    raise ValueError(f"found the number {text}, only integers are used")
+
+
+def _int64(text: str) -> int:
+    if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
+        raise ValueError(f"the integer {text[:24]} does not fit 64 bits")
+    return int(text)
+
+
+def _depth(value: Any) -> int:
+    deepest, level = 0, [value]
+    while level:
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
+        ]
+        deepest += 1
+        if deepest > MAX_DEPTH:
+            break
+    return deepest
+
+
+def _not_ours(subject: str, what: str) -> FileError:
+    return FileError(
+        f"{subject}: expected one of Offsetwise's JSON files, but {what}. Nothing was used from it.",
+        fix="Give the file as Offsetwise wrote it.",
+    )
