@@ -1,0 +1,450 @@
+"""The migration file: two clusters, the topics' names, the checkpoints, and what the job tolerates.
+
+YAML, read strictly: unknown and repeated keys are refused. Relative paths are relative to the file. Secrets stand in
+it only as references (`${NAME}`, `file:PATH`), and stay references until a client is made, so a `Migration` can be
+printed and logged.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from offsetwise import client_properties as allowed
+from offsetwise.client_properties import ClientProperties, Kind
+from offsetwise.errors import ConfigError
+from offsetwise.model import Cluster, IsolationLevel, Link, Writers
+
+MAX_BYTES: Final = 1024 * 1024
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def _text_of_scalar(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+def _absolute(value: str, info: ValidationInfo) -> str:
+    base = (info.context or {}).get("base")
+    if _SCHEME.match(value) or base is None:
+        return value
+    return os.path.normpath(Path(base, value))
+
+
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+Location = Annotated[str, Field(min_length=1), AfterValidator(_absolute)]
+"""A path or URI; absolute after loading."""
+Scalar = Annotated[str, BeforeValidator(_text_of_scalar)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known_keys(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            for key in value:
+                if key not in cls.model_fields:
+                    raise PydanticCustomError("unknown_key", "{key}", {"key": str(key), "known": [*cls.model_fields]})
+        return value
+
+
+class ClusterConfig(_Section):
+    """How to reach one cluster. `properties` has librdkafka's names; secrets are references."""
+
+    name: Label
+    alias: Label = ""
+    """The alias MirrorMaker uses for the cluster; the name where none is given."""
+    properties: Mapping[str, Scalar]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alias_is_name(cls, value: Any) -> Any:
+        return {"alias": value.get("name"), **value} if isinstance(value, Mapping) and value.get("name") else value
+
+    @model_validator(mode="after")
+    def _paths_from_file(self, info: ValidationInfo) -> Self:
+        made = {name: _located(name, value, info) for name, value in self.properties.items()}
+        object.__setattr__(self, "properties", made)
+        return self
+
+
+def _located(name: str, value: str, info: ValidationInfo) -> str:
+    known = allowed.ALLOWED.get(name)
+    if value.startswith("file:") and not value.startswith("file:/"):
+        return "file:" + _absolute(value.removeprefix("file:"), info)
+    if known is not None and known.kind is Kind.PATH and not allowed.is_reference(value):
+        return _absolute(value, info)
+    return value
+
+
+class NamingPolicy(StrEnum):
+    """MirrorMaker's replication policies."""
+
+    IDENTITY = "identity"
+    DEFAULT = "default"
+
+
+class TopicSettings(_Section):
+    """What the new topics are called."""
+
+    policy: NamingPolicy = NamingPolicy.IDENTITY
+    separator: Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,20}$")] = "."
+    map: Mapping[TopicName, TopicName] = {}
+    """Explicit old to new names; they win over the policy."""
+
+    @model_validator(mode="after")
+    def _one_to_one(self) -> Self:
+        names = [*self.map.values()]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise PydanticCustomError("merged", "two old topics map to {name}", {"name": twice[0]})
+        return self
+
+    def rename(self, old_topic: str, source_alias: str) -> str:
+        """Give the new topic's name.
+
+        >>> TopicSettings(policy=NamingPolicy.DEFAULT).rename("orders", "old")
+        'old.orders'
+        """
+        if old_topic in self.map:
+            return self.map[old_topic]
+        if self.policy is NamingPolicy.DEFAULT:
+            return f"{source_alias}{self.separator}{old_topic}"
+        return old_topic
+
+    def origin(self, new_topic: str, source_alias: str) -> str | None:
+        """Give the old topic's name, None for a topic that no old one maps to.
+
+        >>> TopicSettings(policy=NamingPolicy.DEFAULT).origin("clicks", "old") is None
+        True
+        """
+        for old, new in self.map.items():
+            if new == new_topic:
+                return old
+        prefix = f"{source_alias}{self.separator}" if self.policy is NamingPolicy.DEFAULT else ""
+        old_topic = new_topic.removeprefix(prefix)
+        if not new_topic.startswith(prefix) or not old_topic or old_topic in self.map:
+            return None
+        return old_topic
+
+
+class JobTraits(_Section):
+    """What the operator states about the job. None means not stated."""
+
+    stateful: StrictBool | None = None
+    watermark_ms: Annotated[StrictInt, Field(ge=0)] | None = None
+    sink: Label | None = None
+    """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
+    tolerates_replay: StrictBool | None = None
+
+
+class CheckpointConfig(_Section):
+    """One checkpoint of the migration."""
+
+    name: Label
+    uri: Location
+    job: JobTraits = JobTraits()
+    belongs_to: Cluster | None = None
+    """Which cluster its offsets belong to, where the operator states it."""
+
+
+class SparkSettings(_Section):
+    """The Spark session that reads records: a master, or a Spark Connect server."""
+
+    master: Label | None = None
+    remote: Annotated[str, Field(pattern=r"^sc://.+")] | None = None
+    conf: Mapping[str, Scalar] = {}
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.master and self.remote:
+            raise PydanticCustomError("both", "master and remote")
+        if not self.master and not self.remote:
+            object.__setattr__(self, "master", "local[*]")
+        return self
+
+
+class ContentSettings(_Section):
+    """How many records content matching may read."""
+
+    window_records: Annotated[StrictInt, Field(ge=1, le=100_000)] = 64
+    budget_records: Annotated[StrictInt, Field(ge=1, le=1_000_000_000)] = 200_000
+    """Per partition and cluster."""
+
+
+class Migration(_Section):
+    """One migration, as its file states it, with paths absolute."""
+
+    name: Label
+    source: ClusterConfig
+    target: ClusterConfig
+    link: Link = Link.MIRRORMAKER
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    topics: TopicSettings = TopicSettings()
+    checkpoint_roots: tuple[Location, ...] = ()
+    """Where checkpoints may be read from; the listed checkpoints themselves where nothing is given."""
+    checkpoints: tuple[CheckpointConfig, ...] = ()
+    writers: Writers = Writers.UNKNOWN
+    write_roots: tuple[Location, ...] = ()
+    groups: tuple[Label, ...] = ()
+    spark: SparkSettings = SparkSettings()
+    content: ContentSettings = ContentSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_of_clusters(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        named = {
+            side: {"name": name, **value[side]}
+            for side, name in (("source", "old"), ("target", "new"))
+            if isinstance(value.get(side), Mapping)
+        }
+        return {**value, **named}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for side, cluster in (("source", self.source), ("target", self.target)):
+            allowed.check(cluster.properties, where=f"{side}.properties")
+        _check_two_clusters(self.source, self.target)
+        names = [checkpoint.name for checkpoint in self.checkpoints]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(
+                f"checkpoints: expected a name of its own for each, found {twice[0]!r} twice, "
+                "so a command could mean either.",
+                fix="Rename one of them.",
+            )
+        if not self.checkpoint_roots:
+            object.__setattr__(self, "checkpoint_roots", tuple(checkpoint.uri for checkpoint in self.checkpoints))
+        return self
+
+    def cluster(self, side: Cluster) -> ClusterConfig:
+        """Give the old or the new cluster."""
+        return self.source if side is Cluster.OLD else self.target
+
+    def checkpoint(self, name: str) -> CheckpointConfig:
+        """Give one checkpoint by its name.
+
+        Raises:
+            ConfigError: The file names no such checkpoint; those it names are listed.
+        """
+        for checkpoint in self.checkpoints:
+            if checkpoint.name == name:
+                return checkpoint
+        known = ", ".join(checkpoint.name for checkpoint in self.checkpoints) or "none"
+        raise ConfigError(
+            f"Migration {self.name!r}: expected a checkpoint named {name!r}, the file has: {known}.",
+            fix="Use one of these names, or add the checkpoint under `checkpoints`.",
+        )
+
+    def new_topic(self, old_topic: str) -> str:
+        """Give the new topic's name of an old topic."""
+        return self.topics.rename(old_topic, self.source.alias)
+
+    def old_topic(self, new_topic: str) -> str | None:
+        """Give the old topic's name of a new topic, None where no old one maps to it."""
+        return self.topics.origin(new_topic, self.source.alias)
+
+
+def _check_two_clusters(source: ClusterConfig, target: ClusterConfig) -> None:
+    shared = allowed.servers(source.properties) & allowed.servers(target.properties)
+    if shared:
+        raise ConfigError(
+            f"source and target: expected two clusters, found {min(shared)} in the bootstrap.servers of both, "
+            "so everything would be compared with itself.",
+            fix="Correct bootstrap.servers of one of them.",
+        )
+    for what, one, other in (("name", source.name, target.name), ("alias", source.alias, target.alias)):
+        if one == other:
+            raise ConfigError(
+                f"source.{what} and target.{what}: expected two different ones, found {one!r} twice, "
+                "so nobody could tell the clusters apart.",
+                fix=f"Change one {what}.",
+            )
+
+
+def load_migration(path: Path) -> Migration:
+    """Read a migration file.
+
+    Raises:
+        ConfigError: Unreadable, not YAML, or not a migration; the message names the file, the key and what to do.
+        ForbiddenPropertyError: A client property that is not on the allow-list.
+    """
+    path = Path(path).absolute()
+    try:
+        return Migration.model_validate(_read_yaml(path), context={"base": path.parent})
+    except ValidationError as error:
+        raise _explained(path, error) from None  # pydantic's error repeats values, which may be secrets
+    except ConfigError as error:
+        problem = error.problem if error.problem.startswith(str(path)) else f"{path}: {error.problem}"
+        raise type(error)(problem, fix=error.fix) from None  # as above
+
+
+def client_properties(cluster: ClusterConfig) -> ClientProperties:
+    """Give librdkafka's properties of a cluster, secrets resolved. Secrets mask themselves when printed.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that cannot be used.
+    """
+    return allowed.resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties")
+
+
+def java_properties(cluster: ClusterConfig) -> ClientProperties:
+    """Give the Java client's properties of a cluster, without Spark's `kafka.` prefix, secrets resolved.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that the Java client has no equal for.
+    """
+    return allowed.to_java(client_properties(cluster), where=f"cluster {cluster.name!r}: properties")
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the migration file."""
+    made = Migration.model_json_schema()
+    cluster = made["$defs"]["ClusterConfig"]
+    cluster["required"] = ["properties"]
+    cluster["properties"]["properties"] = {
+        "type": "object",
+        "required": ["bootstrap.servers"],
+        "additionalProperties": False,
+        "properties": {
+            name: {"description": str(known.kind), "type": ["string", "integer", "boolean"]}
+            for name, known in allowed.ALLOWED.items()
+        },
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made | {"title": "offsetwise/migration"}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without repeated keys, aliases (they can grow without bound) and dates."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way to configure a loader
+        first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            mark = self.get_mark()  # type: ignore[no-untyped-call]
+            raise yaml.constructor.ConstructorError(None, None, "aliases are not used here", mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+                raise yaml.constructor.ConstructorError(
+                    None,
+                    None,
+                    f"the key {getattr(key, 'value', '…')!r} is not a text; put it in quotes",
+                    key.start_mark,
+                )
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} stands twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: expected a migration file, but {error.strerror or error}.",
+            fix="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"{path}: expected at most {MAX_BYTES} bytes, found more.", fix="Give a migration file.")
+    try:
+        value = yaml.load(content.decode("utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: expected UTF-8, found other bytes at position {error.start}.", fix="Save the file as UTF-8."
+        ) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{path}{_line(error)}: expected YAML, but {_yaml_problem(error)}. Nothing was read from it.",
+            fix="Correct the line; `offsetwise schema migration` describes the file.",
+        ) from None
+    if not isinstance(value, dict):
+        found = "nothing" if value is None else f"a {type(value).__name__}"
+        raise ConfigError(
+            f"{path}: expected keys and values at the top level, found {found}.",
+            fix="Start with name, source and target; `offsetwise schema migration` describes the file.",
+        )
+    return value
+
+
+def _line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return "" if mark is None else f", line {mark.line + 1}"
+
+
+def _yaml_problem(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(getattr(error, "problem", None) or "it cannot be parsed")
+
+
+def _explained(path: Path, error: ValidationError) -> ConfigError:
+    errors = error.errors(include_input=False, include_url=False)
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"]) or "the top level"
+    more = f" ({len(errors) - 1} more problems.)" if len(errors) > 1 else ""
+    context = first.get("ctx", {})
+    match first["type"]:
+        case "unknown_key":
+            near = difflib.get_close_matches(context["key"], context["known"], n=1)
+            return ConfigError(
+                f"{path}: {place} has the unknown key {context['key']!r}, so what it asks for would be ignored.{more}",
+                fix=f"Did you mean {near[0]!r}?" if near else f"Use only: {', '.join(context['known'])}.",
+            )
+        case "missing":
+            return ConfigError(f"{path}: {place} is missing.{more}", fix=f"Add {place}.")
+        case "both":
+            return ConfigError(
+                f"{path}: {place} has master and remote, expected one of them, so it is unclear where records "
+                f"are read.{more}",
+                fix="Keep master for a Spark of your own, remote for a Spark Connect server.",
+            )
+        case "merged":
+            return ConfigError(
+                f"{path}: {place}.map gives two old topics the new name {context['name']!r}. "
+                f"Merged topics have no single position.{more}",
+                fix="Give each old topic a new name of its own.",
+            )
+        case _:
+            return ConfigError(
+                f"{path}: {place} cannot be used: {first['msg']}.{more}",
+                fix="Correct the value; `offsetwise schema migration` describes the file.",
+            )
