@@ -352,7 +352,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.events.AliasEvent):
-            mark = self.get_mark()  # type: ignore[no-untyped-call]
+            mark = self.get_mark()
             raise yaml.constructor.ConstructorError(None, None, "aliases are not used here", mark)
         return super().compose_node(parent, index)
 
