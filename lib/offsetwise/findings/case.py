@@ -1,0 +1,110 @@
+"""What a check may look at: one partition's case, and the migration's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.model import (
+    BelongsTo,
+    Checkpoint,
+    GroupOffset,
+    GroupState,
+    IsolationLevel,
+    Link,
+    OffsetSync,
+    PartitionComparison,
+    PartitionState,
+    Snapshot,
+    TopicState,
+    Writers,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What the migration file says about the job. None is not stated."""
+
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    stateful: bool | None = None
+    watermark_ms: int | None = None
+    sink: str | None = None
+    tolerates_replay: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One row of the comparison, and what its checks may look at.
+
+    A topic is None where its cluster said that it does not exist. A topic or partition that could not be read
+    is present, with `error`. A count is None where nobody counted: unknown is never 0.
+    """
+
+    row: PartitionComparison
+    old_topic: TopicState | None
+    new_topic: TopicState | None
+    job: Job
+    link: Link
+    writers: Writers
+    belongs_to: BelongsTo
+    now_ms: int
+    """When the clusters were read (not when somebody looks at the comparison)."""
+    reasons: frozenset[str] = frozenset()
+    """Reasons of the translation, by name; `NOT_YET_MIRRORED` is looked for."""
+    missing: int | None = None
+    """Unread records of the examined stretch that the new log does not hold."""
+    aborted_visible: int | None = None
+    """Records of aborted transactions that are ordinary records on the new log."""
+    pending_equal: bool | None = None
+    """Whether the pending batch holds the same records on both clusters; None where it was not read in full."""
+    syncs: tuple[OffsetSync, ...] = ()
+    """The mirror's retained syncs for this partition, in log order."""
+    syncs_read_first: bool = False
+    """Whether the syncs were read before the new cluster's log ends. Only then may the two be compared."""
+    old_commit: GroupOffset | None = None
+    """What the compared group committed on the old cluster; None for a checkpoint."""
+    new_commit: GroupOffset | None = None
+    """What the same group has committed on the new cluster."""
+
+    @property
+    def old_partition(self) -> PartitionState | None:
+        """The partition on the old cluster, None where there is none."""
+        return _partition(self.old_topic, self.row.partition)
+
+    @property
+    def new_partition(self) -> PartitionState | None:
+        """The partition on the new cluster, None where there is none."""
+        return _partition(self.new_topic, self.row.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPair:
+    """A topic on both clusters. None where the cluster said that it does not exist."""
+
+    old_name: str
+    new_name: str
+    old: TopicState | None
+    new: TopicState | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationCase:
+    """What the checks about the whole migration may look at."""
+
+    old: Snapshot
+    new: Snapshot
+    checkpoint: Checkpoint | None
+    belongs_to: BelongsTo
+    job: Job
+    link: Link
+    topics: tuple[TopicPair, ...]
+    rows: tuple[PartitionComparison, ...]
+    now_ms: int
+    """When the clusters were read (not when somebody looks at the comparison)."""
+    old_group: GroupState | None = None
+    """The compared group on the old cluster; None for a checkpoint."""
+    new_group: GroupState | None = None
+    """The same group on the new cluster."""
+
+
+def _partition(topic: TopicState | None, number: int) -> PartitionState | None:
+    return None if topic is None else next((p for p in topic.partitions if p.partition == number), None)

@@ -1,0 +1,239 @@
+"""The topics, partitions and logs of both clusters, as far as one row needs them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from offsetwise.findings.case import Case
+from offsetwise.findings.codes import Code
+from offsetwise.findings.sentence import about, offsets, records, utc
+from offsetwise.model import Exactness, Finding, IsolationLevel, Link, LogRange, OffsetSync, Side, TopicState
+
+EXPIRY_HORIZON_MS = 24 * 3_600_000
+"""Warn when retention may take the next record within a day."""
+
+
+def topic_missing(case: Case) -> Finding | None:
+    """A cluster says that the topic does not exist."""
+    row = case.row
+    told = []
+    if case.new_topic is None:
+        told.append(f"the new cluster has no topic {row.new_topic}")
+    if case.old_topic is None and row.old_offset is not None:
+        told.append(f"the old cluster has no topic {row.topic}, which the checkpoint names")
+    if not told:
+        return None
+    text = "; ".join(told)
+    return about(row, Code.TOPIC_MISSING, text[0].upper() + text[1:] + ".")
+
+
+def partition_missing(case: Case) -> Finding | None:
+    """A topic exists, and lacks the partition."""
+    row = case.row
+    told = []
+    if _lacks(case.new_topic, row.partition):
+        told.append(f"{row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}")
+    if row.old_offset is not None and _lacks(case.old_topic, row.partition):
+        told.append(f"{row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}")
+    return about(row, Code.PARTITION_MISSING, "; ".join(told) + ".") if told else None
+
+
+def topic_recreated(case: Case) -> Finding | None:
+    """The mirror's own claims do not describe the log that stands there now."""
+    row = case.row
+    if case.link is not Link.MIRRORMAKER or row.old_offset is None or row.exactness is Exactness.EXACT:
+        return None
+    run = _last_run(case.syncs)
+    if not run:
+        return None
+    newest, end = run[-1], row.new.hw
+    if case.syncs_read_first and end is not None and newest.downstream >= end:
+        return about(
+            row,
+            Code.TOPIC_RECREATED,
+            f"The mirror wrote old offset {newest.upstream:,} to {newest.downstream:,}, but the new log ends at "
+            f"{end:,}: it was deleted and made again, or cut.",
+        )
+    for earlier, later in pairwise(run):
+        if later.downstream <= earlier.downstream and row.old_offset < later.upstream:
+            return about(
+                row,
+                Code.TOPIC_RECREATED,
+                f"The mirror went on from old offset {earlier.upstream:,} (new {earlier.downstream:,}) to "
+                f"{later.upstream:,} (new {later.downstream:,}): the new log began again in between, and records from "
+                f"{row.old_offset:,} on may be gone with the earlier one.",
+            )
+    return None
+
+
+def open_transaction(case: Case) -> Finding | None:
+    """The last stable offset lies below the high watermark on a cluster."""
+    told = [
+        f"{name} log has its last stable offset at {log.lso:,} and its end at {log.hw:,}"
+        for name, log in (("the old", case.row.old), ("the new", case.row.new))
+        if _open(log)
+    ]
+    if not told:
+        return None
+    return about(case.row, Code.OPEN_TRANSACTION, f"A transaction is open: {'; '.join(told)}.")
+
+
+def aborted_visible(case: Case) -> Finding | None:
+    """Records of aborted transactions are ordinary records on the new log, for a read_committed job."""
+    if case.job.isolation is not IsolationLevel.READ_COMMITTED or not case.aborted_visible:
+        return None
+    verb = "was" if case.aborted_visible == 1 else "were"
+    return about(
+        case.row,
+        Code.ABORTED_VISIBLE,
+        f"{records(case.aborted_visible)} near the position {verb} aborted on the old cluster and can be read on the "
+        "new one: the mirror copied what the job never reads.",
+    )
+
+
+def missing_ahead(case: Case) -> Finding | None:
+    """Unread records have no copy on the new log."""
+    row = case.row
+    if not row.ahead.missing:
+        return None
+    verb = "has" if row.ahead.missing == 1 else "have"
+    return about(
+        row,
+        Code.MISSING_AHEAD,
+        f"{records(row.ahead.missing)} from {row.old_offset:,} on {verb} no copy on the new cluster so far.",
+    )
+
+
+def foreign_ahead(case: Case) -> Finding | None:
+    """Records that no source record explains lie ahead."""
+    row = case.row
+    if not row.ahead.foreign:
+        return None
+    return about(
+        row,
+        Code.FOREIGN_AHEAD,
+        f"{records(row.ahead.foreign)} ahead of the place on the new cluster come from no record of the old log.",
+    )
+
+
+def duplicates_ahead(case: Case) -> Finding | None:
+    """More copies lie ahead than there are unread records."""
+    row = case.row
+    if not row.ahead.duplicated:
+        return None
+    return about(
+        row,
+        Code.DUPLICATES_AHEAD,
+        f"{records(row.ahead.duplicated)} ahead of the place on the new cluster are second copies.",
+    )
+
+
+def records_filtered(case: Case) -> Finding | None:
+    """Records between copied ones have no copy, and compaction does not explain it."""
+    if not case.missing or case.row.ahead.examined or _compacted(case.new_topic):
+        return None
+    return about(
+        case.row,
+        Code.RECORDS_FILTERED,
+        f"{records(case.missing)} between copied ones near the position have no copy on the new cluster.",
+    )
+
+
+def retention_before_cutover(case: Case) -> Finding | None:
+    """By its timestamp, the next record to read may be deleted within a day."""
+    row = case.row
+    if case.new_topic is None or row.new_offset is None:
+        return None
+    config = dict(case.new_topic.config)
+    retention = config.get("retention.ms", "-1")
+    if (
+        "delete" not in config.get("cleanup.policy", "delete")
+        or config.get("message.timestamp.type") == "LogAppendTime"
+        or not retention.isdigit()
+    ):
+        return None
+    following = next(
+        (n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None and n.timestamp_ms),
+        None,
+    )
+    if following is None or following.timestamp_ms is None:
+        return None
+    expires = following.timestamp_ms + int(retention)
+    if expires > case.now_ms + EXPIRY_HORIZON_MS:
+        return None
+    return about(
+        row,
+        Code.RETENTION_BEFORE_CUTOVER,
+        f"The next record to read, {following.new_offset:,} on the new cluster, keeps its old timestamp and may be "
+        f"deleted from {utc(expires)} on (retention.ms {int(retention):,}).",
+    )
+
+
+def target_ahead(case: Case) -> Finding | None:
+    """The group's commit on the new cluster lies past the translated place."""
+    row, commit = case.row, case.new_commit
+    usable = row.exactness.proven or row.exactness is Exactness.BOUNDED
+    if commit is None or row.new_offset is None or not usable or commit.offset <= row.new_offset:
+        return None
+    copied = ", the old number as it is" if commit.offset == row.old_offset else ""
+    return about(
+        row,
+        Code.TARGET_AHEAD,
+        f"The group's offset on the new cluster is {commit.offset:,}{copied}: "
+        f"{offsets(commit.offset - row.new_offset)} past the place {row.new_offset:,}.",
+    )
+
+
+def metadata_not_carried(case: Case) -> Finding | None:
+    """The old commit carries metadata."""
+    if case.old_commit is None or not case.old_commit.metadata:
+        return None
+    size = len(case.old_commit.metadata.encode())
+    return about(
+        case.row,
+        Code.METADATA_NOT_CARRIED,
+        f"The commit at {case.old_commit.offset:,} on the old cluster carries {size:,} bytes of metadata.",
+    )
+
+
+def leader_epoch_carried(case: Case) -> Finding | None:
+    """The commit on the new cluster names a leader epoch that cluster has not reached."""
+    commit, partition = case.new_commit, case.new_partition
+    if commit is None or commit.leader_epoch is None or partition is None or partition.leader_epoch is None:
+        return None
+    if commit.leader_epoch <= partition.leader_epoch:
+        return None
+    return about(
+        case.row,
+        Code.LEADER_EPOCH_CARRIED,
+        f"The group's commit on the new cluster names leader epoch {commit.leader_epoch}, but the partition there is "
+        f"at epoch {partition.leader_epoch}.",
+    )
+
+
+def _lacks(topic: TopicState | None, number: int) -> bool:
+    if topic is None or topic.error is not None or not topic.partitions:
+        return False
+    return all(partition.partition != number for partition in topic.partitions)
+
+
+def _size(topic: TopicState | None) -> str:
+    count = 0 if topic is None else len(topic.partitions)
+    return "1 partition" if count == 1 else f"{count:,} partitions"
+
+
+def _open(log: LogRange) -> bool:
+    return log.lso is not None and log.hw is not None and log.lso < log.hw
+
+
+def _compacted(topic: TopicState | None) -> bool:
+    return topic is not None and "compact" in dict(topic.config).get("cleanup.policy", "")
+
+
+def _last_run(syncs: tuple[OffsetSync, ...]) -> tuple[OffsetSync, ...]:
+    """Give the syncs since the mirror last began again, which it does from an upstream it had reached before."""
+    start = 0
+    for index in range(1, len(syncs)):
+        if syncs[index].upstream <= syncs[index - 1].upstream:
+            start = index
+    return syncs[start:]
