@@ -28,7 +28,7 @@ class Job:
     stateful: bool | None = None
     watermark_ms: int | None = None
     sink: str | None = None
-    tolerates_replay: bool = False
+    tolerates_replay: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -190,7 +190,7 @@ _ALL: Final = (
         Code.CLUSTER_UNCLEAR,
         _BLOCKS,
         "It is unclear which cluster the checkpoint belongs to",
-        "Say which cluster the job last read from, and compare again.",
+        "Say `belongs_to: old` or `belongs_to: new` for the checkpoint in the migration file, and compare again.",
     ),
     _kind(
         Code.PARTITIONS_FEWER,

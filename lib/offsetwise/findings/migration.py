@@ -188,7 +188,7 @@ def compacted(case: MigrationCase) -> Iterator[Finding]:
 
 def _carried(problem: Problem) -> Finding:
     """Give a reader's problem as a finding. A code this release does not know blocks: it may be serious."""
-    kind = KINDS[Code(problem.code)] if problem.code in Code else None
+    kind = next((kind for kind in KINDS.values() if kind.code == problem.code), None)
     return Finding(
         code=problem.code,
         severity=Severity.BLOCKS if kind is None else kind.severity,
