@@ -1,0 +1,119 @@
+"""The command lines and configuration of one KRaft broker."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import uuid
+from base64 import urlsafe_b64encode
+from pathlib import Path
+from typing import Final
+
+from offsetwise.lab.jars import kafka_jars
+from offsetwise.lab.java import find_java
+
+FIRST_PORT: Final = 20_000
+LAST_PORT: Final = 32_000
+LOG_CONFIGURATION: Final = """\
+appenders=stdout
+appender.stdout.type=Console
+appender.stdout.name=STDOUT
+appender.stdout.layout.type=PatternLayout
+appender.stdout.layout.pattern=[%d] %p %m (%c)%n
+rootLogger.level=WARN
+rootLogger.appenderRefs=stdout
+rootLogger.appenderRef.stdout.ref=STDOUT
+"""
+"""Everything goes to stdout, and stdout to the service's log file."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Give different loopback ports that nothing listens on at this moment.
+
+    They lie below the range from which systems take ports for outgoing connections, so that a broker can have
+    its port again when the lab comes up the next time.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT)
+        if port not in found and is_free(port):
+            found.append(port)
+    return found
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a broker could listen on this loopback port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m") -> list[str]:
+    """Give the command line of one of Kafka's main classes, tuned to start quickly in little memory."""
+    return [
+        find_java(),
+        f"-Xmx{heap}",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-Xshare:auto",
+        f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        "-cp",
+        str(kafka_jars() / "*"),
+        main_class,
+        *arguments,
+    ]
+
+
+def configuration(folder: Path, *, port: int, controller_port: int) -> str:
+    """Give the `server.properties` of a combined broker and controller that keeps records for ever."""
+    return "\n".join(
+        (
+            "process.roles=broker,controller",
+            "node.id=1",
+            f"controller.quorum.voters=1@127.0.0.1:{controller_port}",
+            f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+            f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}",
+            "controller.listener.names=CONTROLLER",
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            f"log.dirs={folder / 'data'}",
+            "auto.create.topics.enable=false",
+            "delete.topic.enable=true",
+            "num.partitions=1",
+            "default.replication.factor=1",
+            "min.insync.replicas=1",
+            "offsets.topic.num.partitions=1",
+            "offsets.topic.replication.factor=1",
+            "transaction.state.log.num.partitions=1",
+            "transaction.state.log.replication.factor=1",
+            "transaction.state.log.min.isr=1",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms=1000",
+            "group.initial.rebalance.delay.ms=0",
+            "log.retention.ms=-1",
+            "log.retention.check.interval.ms=1000",
+            "log.initial.task.delay.ms=1000",
+            "log.cleaner.backoff.ms=1000",
+            "log.cleaner.dedupe.buffer.size=8388608",
+            "log.segment.delete.delay.ms=1000",
+            "",
+        )
+    )
+
+
+def cluster_id() -> str:
+    """Give a new cluster id in Kafka's form: 16 random bytes, base64url, never beginning with a dash."""
+    return urlsafe_b64encode(b"\x6f" + uuid.uuid4().bytes[1:]).decode("ascii").rstrip("=")
+
+
+def format_command(folder: Path) -> list[str]:
+    """Give the command that prepares the data folder of a new broker."""
+    properties = str(folder / "server.properties")
+    return jvm(folder, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", properties)
+
+
+def broker_command(folder: Path) -> list[str]:
+    """Give the command that runs the broker."""
+    return jvm(folder, "kafka.Kafka", str(folder / "server.properties"))

@@ -1,0 +1,89 @@
+"""The configuration of one MirrorMaker 2 process from the old to the new cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from offsetwise.lab.brokers import jvm
+
+POLICIES: Final = {
+    "identity": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+    "default": "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
+}
+
+
+class Policy(StrEnum):
+    """How MirrorMaker names a topic on the new cluster: unchanged, or with `old.` before it."""
+
+    IDENTITY = "identity"
+    DEFAULT = "default"
+
+
+def configuration(
+    *, name: str, policy: Policy, topics: Sequence[str], old: str, new: str, settings: Mapping[str, str]
+) -> str:
+    """Give the `mm2.properties` of one mirror.
+
+    Mirrors with different names know nothing of each other: each has its own Connect group and its own stored
+    offsets, so a second name over the same topic copies everything again. Only the mirror named `identity` emits
+    heartbeats. Offsets are stored every second, so that tests need not wait a minute for them.
+
+    Args:
+        name: The mirror's name inside the lab.
+        policy: The replication policy.
+        topics: Topic names or regular expressions, as MirrorMaker reads them.
+        old: Bootstrap servers of the source.
+        new: Bootstrap servers of the target.
+        settings: Further properties, which win over the ones given here.
+    """
+    heartbeats = "true" if name == Policy.IDENTITY else "false"
+    internal = f"mm2-{{}}-{name}.old.internal"
+    properties = {
+        "clusters": "old, new",
+        "old.bootstrap.servers": old,
+        "new.bootstrap.servers": new,
+        "old->new.enabled": "true",
+        "new->old.enabled": "false",
+        "old->new.topics": ", ".join(topics),
+        "old->new.groups": "^(?!console-consumer-|connect-|__).*",
+        "old->new.emit.heartbeats.enabled": heartbeats,
+        "new->old.emit.heartbeats.enabled": heartbeats,
+        "replication.policy.class": POLICIES[policy],
+        "replication.factor": "1",
+        "offset.lag.max": "100",
+        "sync.topic.acls.enabled": "false",
+        "refresh.topics.interval.seconds": "2",
+        "refresh.groups.interval.seconds": "2",
+        "emit.checkpoints.interval.seconds": "1",
+        "emit.heartbeats.interval.seconds": "1",
+        "checkpoints.topic.replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "offset-syncs.topic.location": "source",
+        "new.group.id": f"mm2-{name}",
+        "offset.storage.topic": internal.format("offsets"),
+        "config.storage.topic": internal.format("configs"),
+        "status.storage.topic": internal.format("status"),
+        "offset.storage.replication.factor": "1",
+        "offset.storage.partitions": "1",
+        "config.storage.replication.factor": "1",
+        "status.storage.replication.factor": "1",
+        "status.storage.partitions": "1",
+        "old.offset.flush.interval.ms": "1000",
+        "new.offset.flush.interval.ms": "1000",
+    }
+    return "".join(f"{key} = {value}\n" for key, value in (properties | dict(settings)).items())
+
+
+def offsets_topic(name: str) -> str:
+    """Give the topic on the new cluster where the mirror keeps how far it has come."""
+    return f"mm2-offsets-{name}.old.internal"
+
+
+def mirror_command(folder: Path) -> list[str]:
+    """Give the command that runs the mirror."""
+    main_class = "org.apache.kafka.connect.mirror.MirrorMaker"
+    return jvm(folder, main_class, str(folder / "mm2.properties"), heap="384m")

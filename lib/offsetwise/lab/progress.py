@@ -1,0 +1,96 @@
+"""How far a mirror has come, from what it stored itself."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+TIMEOUT_S: Final = 20
+TopicAndPartition = tuple[str, int]
+
+
+def partitions_behind(topics: Sequence[str], *, offsets_topic: str, old: str, new: str) -> set[str]:
+    """Give the partitions, as `topic-0`, with records that the mirror has not recorded as copied.
+
+    A partition whose log ends with transaction markers is not behind: markers are never copied.
+    """
+    wanted = partitions_of(topics, bootstrap=old)
+    copied = _copied(offsets_topic, bootstrap=new)
+    next_offsets = {each: copied[each] + 1 if each in copied else OFFSET_BEGINNING for each in wanted}
+    return {f"{topic}-{partition}" for topic, partition in _with_records(next_offsets, bootstrap=old)}
+
+
+def partitions_of(topics: Sequence[str], *, bootstrap: str) -> list[TopicAndPartition]:
+    """Give all partitions of these topics."""
+    known = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=TIMEOUT_S).topics
+    return [(topic, partition) for topic in topics for partition in sorted(known[topic].partitions)]
+
+
+def _copied(offsets_topic: str, *, bootstrap: str) -> dict[TopicAndPartition, int]:
+    """Read the last copied upstream offset of every partition from the mirror's Connect offsets topic.
+
+    Keys are `["MirrorSourceConnector",{"cluster","partition","topic"}]`, values `{"offset":n}`.
+    """
+    found: dict[TopicAndPartition, int] = {}
+    with _consumer(bootstrap) as consumer:
+        try:
+            partitions = consumer.list_topics(offsets_topic, timeout=TIMEOUT_S).topics[offsets_topic].partitions
+        except KafkaException:
+            return found
+        consumer.assign([TopicPartition(offsets_topic, each, OFFSET_BEGINNING) for each in partitions])
+        left = set(partitions)
+        while left:
+            message = consumer.poll(TIMEOUT_S)
+            if message is None:
+                break
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+                continue
+            connector, place = json.loads(message.key() or b"[null, null]")
+            if connector == "MirrorSourceConnector" and message.value():
+                found[place["topic"], place["partition"]] = json.loads(message.value() or b"")["offset"]
+    return found
+
+
+def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str) -> set[TopicAndPartition]:
+    """Give the partitions that have a record at or after its position."""
+    if not positions:
+        return set()
+    found: set[TopicAndPartition] = set()
+    with _consumer(bootstrap) as consumer:
+        consumer.assign([TopicPartition(*each, offset) for each, offset in positions.items()])
+        left = set(positions)
+        while left:
+            message = consumer.poll(TIMEOUT_S)
+            if message is None:
+                return found | left
+            error, place = message.error(), (message.topic() or "", message.partition() or 0)
+            if place in left and not (error is not None and error.code() == KafkaError._PARTITION_EOF):
+                found.add(place)
+                consumer.pause([TopicPartition(*place)])
+            left.discard(place)
+    return found
+
+
+def _consumer(bootstrap: str) -> closing[Consumer]:
+    """Give a reader that leaves no trace: it commits nothing and joins no group."""
+    return closing(
+        Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": f"offsetwise-lab-{uuid.uuid4()}",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_uncommitted",
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 10,
+            }
+        )
+    )
