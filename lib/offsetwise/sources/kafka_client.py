@@ -1,0 +1,248 @@
+"""One admin client of one cluster: made, contacted, and understood when it fails.
+
+librdkafka retries behind the scenes and reports why through a callback; the first contact listens to it, so that a
+wrong password is named in a second instead of a time-out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from offsetwise.config import ClusterConfig, client_properties
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
+
+LOGGER: Final = logging.getLogger("offsetwise.kafka")
+LOGGER.addHandler(logging.NullHandler())
+
+_POLL_S: Final = 0.05
+_ALL_DOWN_GRACE_S: Final = 3.0
+"""How long brokers that refuse are tried again: a name may have several addresses, of which one is right."""
+_AUTHENTICATION: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
+_AUTHORISATION: Final = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
+
+
+@dataclass(slots=True)
+class RequestCounter:
+    """Counts the requests that the client sent, by librdkafka's own statistics.
+
+    Give one to `read_cluster`; afterwards `by_type` has Kafka's request names. It costs a little time.
+    """
+
+    by_type: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All requests, of every type."""
+        return sum(self.by_type.values())
+
+    def take(self, statistics: str) -> None:
+        """Take over one statistics message (cumulative numbers)."""
+        made: dict[str, int] = {}
+        for broker in json.loads(statistics)["brokers"].values():
+            for name, count in broker["req"].items():
+                if count:
+                    made[name] = made.get(name, 0) + count
+        self.by_type = made
+
+
+class Deadline:
+    """The moment at which an answer is no longer waited for."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._end = time.monotonic() + timeout_s
+
+    def left_s(self) -> float:
+        """Seconds left, at least a tenth, which clients accept as a time-out."""
+        return max(self._end - time.monotonic(), 0.1)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is over."""
+        return time.monotonic() >= self._end
+
+
+class Client:
+    """An admin client of one cluster. Use as a context manager."""
+
+    def __init__(self, config: ClusterConfig, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
+        self.config = config
+        self.properties = client_properties(config)
+        self.deadline = Deadline(timeout_s)
+        self.errors: list[KafkaError] = []
+        self._counter = counter
+        self._statistics = 0
+        self.admin = AdminClient(self._configuration(), logger=LOGGER)
+
+    def contact(self) -> str | None:
+        """Reach the cluster and give its id.
+
+        Raises:
+            ClusterUnreachableError: No broker answered in time.
+            ClusterAuthError: A broker refused, or speaks another security protocol.
+        """
+        future: Future[Any] = self.admin.describe_cluster(request_timeout=self.deadline.left_s())
+        down_since: float | None = None
+        while not future.done() and not self.deadline.passed:
+            self.admin.poll(_POLL_S)
+            if any(_is_refusal(error) for error in self.errors):
+                break
+            if any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in self.errors):
+                down_since = down_since or time.monotonic()
+                if time.monotonic() - down_since > _ALL_DOWN_GRACE_S:
+                    break
+        if not future.done():
+            raise self.failure()
+        try:
+            cluster_id = future.result().cluster_id
+        except KafkaException as error:
+            self.errors.append(error.args[0])
+            raise self.failure() from error
+        return str(cluster_id) if cluster_id else None
+
+    def failure(self) -> ClusterError:
+        """Say why the cluster gave nothing, from what librdkafka reported."""
+        return diagnose(self.config, self.errors, self.deadline.timeout_s)
+
+    def hear(self) -> None:
+        """Let librdkafka report errors."""
+        self.admin.poll(0)
+
+    def count_requests(self) -> None:
+        """Wait for statistics that include everything sent so far, if somebody counts."""
+        if self._counter is None:
+            return
+        seen = self._statistics
+        end = time.monotonic() + 2
+        while self._statistics < seen + 2 and time.monotonic() < end:
+            self.admin.poll(_POLL_S)
+
+    def last_words(self) -> str:
+        """The last error librdkafka reported, as an addition to a sentence; empty if none."""
+        self.hear()
+        texts = [_said(error) for error in self.errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        return f" ({texts[-1]})" if texts else ""
+
+    def _configuration(self) -> dict[str, Any]:
+        made: dict[str, Any] = {"client.id": "offsetwise", **self.properties, "error_cb": self.errors.append}
+        if self._counter is not None:
+            made |= {"statistics.interval.ms": 100, "stats_cb": self._take}
+        return made
+
+    def _take(self, statistics: str) -> None:
+        assert self._counter is not None  # noqa: S101 - set together with the callback
+        self._statistics += 1
+        self._counter.take(statistics)
+
+
+def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Give the configuration of a consumer that leaves no trace: no commit, no group membership, no new topic."""
+    return {
+        "client.id": "offsetwise",
+        **properties,
+        "group.id": "offsetwise-reads-without-group",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "allow.auto.create.topics": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "isolation.level": "read_uncommitted",
+        "fetch.wait.max.ms": 50,
+        "error_cb": LOGGER.debug,
+    }
+
+
+def is_authorisation(error: KafkaError) -> bool:
+    """Whether ACLs said no."""
+    return error.code() in _AUTHORISATION
+
+
+def reason(error: Exception) -> str:
+    """Give one clause that says why a part of an answer is missing."""
+    if isinstance(error, TimeoutError):
+        return "the broker did not answer in time"
+    if not isinstance(error, KafkaException):
+        return str(error)
+    code = error.args[0]
+    if is_authorisation(code):
+        return f"the user is not authorised ({code.name()})"
+    words = {
+        KafkaError._TIMED_OUT: "the broker did not answer in time",
+        KafkaError._TIMED_OUT_QUEUE: "the broker did not answer in time",
+        KafkaError.REQUEST_TIMED_OUT: "the broker did not answer in time",
+        KafkaError._TRANSPORT: "the connection to the broker failed",
+        KafkaError.UNKNOWN_TOPIC_OR_PART: "it does not exist",
+        KafkaError._UNKNOWN_TOPIC: "it does not exist",
+        KafkaError._UNKNOWN_PARTITION: "it does not exist",
+        KafkaError.LEADER_NOT_AVAILABLE: "it has no leader at the moment",
+        KafkaError.NOT_LEADER_FOR_PARTITION: "its leader is changing",
+    }
+    return words.get(code.code(), str(code.str()))
+
+
+def diagnose(config: ClusterConfig, errors: list[KafkaError], timeout_s: float) -> ClusterError:
+    """Name the likeliest reason why a cluster gave nothing."""
+    subject = f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}"
+    protocol = config.properties.get("security.protocol", "plaintext").lower()
+    refusals = [error for error in errors if _is_refusal(error)]
+    if not refusals:
+        told = [_said(error) for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        found = told[-1] if told else f"no answer within {timeout_s:g} s"
+        return ClusterUnreachableError(
+            f"{subject}: expected a Kafka broker, found none: {found}. Nothing was read from it.",
+            fix="Check that the broker runs, the address in bootstrap.servers, and that no firewall stands between.",
+        )
+    error, said = refusals[0], _said(refusals[0])
+    if is_authorisation(error):
+        return ClusterAuthError(
+            f"{subject}: the broker does not authorise this user: {said}. Nothing was read from it.",
+            fix="Grant DESCRIBE and DESCRIBE_CONFIGS on the topics, READ on MirrorMaker's own, DESCRIBE on the groups.",
+        )
+    if error.code() in _AUTHENTICATION:
+        return ClusterAuthError(
+            f"{subject}: the broker refused to authenticate this user: {said}. Nothing was read from it.",
+            fix="Check sasl.mechanism, sasl.username and the secret that sasl.password refers to.",
+        )
+    if "verif" in said and "certificate" in said:
+        return ClusterAuthError(
+            f"{subject}: the broker's certificate is not trusted: {said}. Nothing was read from it.",
+            fix="Give the CA certificate that signed it in ssl.ca.location, and use a host name it was issued for.",
+        )
+    if protocol in ("ssl", "sasl_ssl"):
+        return ClusterAuthError(
+            f"{subject}: expected TLS (security.protocol is {protocol}), but the handshake failed: {said}. "
+            "Nothing was read from it.",
+            fix="If this is a plain listener, set security.protocol to plaintext or sasl_plaintext or use the TLS "
+            "listener's port; if it asks for a client certificate, set ssl.certificate.location and ssl.key.location.",
+        )
+    return ClusterAuthError(
+        f"{subject}: the broker hangs up on {protocol}, it probably expects TLS or SASL: {said}. "
+        "Nothing was read from it.",
+        fix="Set security.protocol (ssl, sasl_ssl, sasl_plaintext) and what belongs to it, or use the plain "
+        "listener's port.",
+    )
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    if error.code() in (KafkaError._SSL, *_AUTHENTICATION) or is_authorisation(error):
+        return True
+    hung_up = ("security.protocol" in error.str(), "SSL handshake failed" in error.str())
+    return error.code() == KafkaError._TRANSPORT and any(hung_up)
+
+
+def _said(error: KafkaError) -> str:
+    text = error.str().split(": ", maxsplit=1)[-1] if error.str().count("://") else error.str()
+    return text.rstrip(". ")[:300]

@@ -1,0 +1,125 @@
+"""Consumer groups: their states and committed offsets.
+
+One request lists the states of all groups per broker; offsets need a request per group, of which a bounded number is
+under way at a time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+
+from offsetwise.model import GroupOffset, GroupState, Problem
+from offsetwise.sources.kafka_client import Client, reason
+
+_UNDER_WAY: Final = 32
+_STATES: Final = {
+    "PREPARING_REBALANCING": "PreparingRebalance",
+    "COMPLETING_REBALANCING": "CompletingRebalance",
+    "STABLE": "Stable",
+    "EMPTY": "Empty",
+    "DEAD": "Dead",
+    "ASSIGNING": "Assigning",
+    "RECONCILING": "Reconciling",
+}
+
+
+def read_groups(client: Client, names: tuple[str, ...]) -> tuple[tuple[GroupState, ...], list[Problem]]:
+    """Read the groups named, sorted by name.
+
+    A group that never committed has no offsets; one that does not exist is `Dead`, as Kafka says.
+    """
+    if not names:
+        return (), []
+    cluster = client.config.name
+    states, problems = _states(client)
+    groups = []
+    for name, future in _offsets(client, sorted(set(names))):
+        state, kind = states.get(name, (None if problems else "Dead", None))
+        offsets, error = _committed(client, future)
+        groups.append(GroupState(name=name, state=state, type=kind, offsets=offsets, error=error))
+        if error:
+            problems.append(
+                Problem(
+                    code="GROUP_UNREADABLE",
+                    message=f"The offsets of group {name!r} on cluster {cluster!r} were not read, because {error}.",
+                    fix="Grant DESCRIBE on the group and its topics."
+                    if "authoris" in error
+                    else "Take the snapshot again.",
+                )
+            )
+    return tuple(groups), problems
+
+
+def _states(client: Client) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
+    future = client.admin.list_consumer_groups(request_timeout=client.deadline.left_s())
+    try:
+        listed = future.result(timeout=client.deadline.left_s() + 1)
+    except (KafkaException, TimeoutError) as error:
+        return {}, [_unlisted(client, reason(error))]
+    states = {
+        group.group_id: (_STATES.get(group.state.name), group.type.name.capitalize() if group.type else None)
+        for group in listed.valid
+    }
+    problems = [_unlisted(client, reason(KafkaException(error))) for error in listed.errors[:1]]
+    return states, problems
+
+
+def _unlisted(client: Client, why: str) -> Problem:
+    return Problem(
+        code="GROUP_UNREADABLE",
+        message=f"The groups of cluster {client.config.name!r} were not all listed, because {why}: "
+        "the state of some is unknown.",
+        fix="Take the snapshot again when all brokers answer.",
+    )
+
+
+def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
+    made: list[tuple[str, Future[Any]]] = []
+    under_way: deque[Future[Any]] = deque()
+    for name in names:
+        if len(under_way) == _UNDER_WAY:
+            _wait(client, under_way.popleft())
+        request = [ConsumerGroupTopicPartitions(name)]
+        future = client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[name]
+        under_way.append(future)
+        made.append((name, future))
+    return made
+
+
+def _wait(client: Client, future: Future[Any]) -> None:
+    try:
+        future.exception(timeout=client.deadline.left_s())
+    except TimeoutError:
+        return
+
+
+def _committed(client: Client, future: Future[Any]) -> tuple[tuple[GroupOffset, ...], str | None]:
+    try:
+        answer = future.result(timeout=client.deadline.left_s() + 1)
+    except (KafkaException, TimeoutError) as error:
+        return (), reason(error)
+    failed = [entry for entry in answer.topic_partitions if entry.error is not None]
+    offsets = tuple(
+        sorted(
+            (
+                GroupOffset(
+                    topic=entry.topic,
+                    partition=entry.partition,
+                    offset=entry.offset,
+                    leader_epoch=entry.leader_epoch if (entry.leader_epoch or -1) >= 0 else None,
+                    metadata=entry.metadata or "",
+                )
+                for entry in answer.topic_partitions
+                # A negative offset is librdkafka's word for "nothing committed".
+                if entry.error is None and entry.offset >= 0
+            ),
+            key=lambda offset: (offset.topic, offset.partition),
+        )
+    )
+    if failed:
+        return offsets, f"{reason(KafkaException(failed[0].error))} for {len(failed)} of its partitions"
+    return offsets, None
