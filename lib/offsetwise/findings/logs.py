@@ -32,9 +32,13 @@ def partition_missing(case: Case) -> Finding | None:
     row = case.row
     told = []
     if _lacks(case.new_topic, row.partition):
-        told.append(f"{row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}")
+        told.append(
+            f"Topic {row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}"
+        )
     if row.old_offset is not None and _lacks(case.old_topic, row.partition):
-        told.append(f"{row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}")
+        told.append(
+            f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
+        )
     return about(row, Code.PARTITION_MISSING, "; ".join(told) + ".") if told else None
 
 

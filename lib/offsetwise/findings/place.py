@@ -55,14 +55,14 @@ def below_log_start(case: Case) -> Finding | None:
     if row.old_offset is not None and row.old.log_start is not None and row.old_offset < row.old.log_start:
         told.append(
             f"{row.old_offset:,} lies below the old log's start ({row.old.log_start:,}): up to "
-            f"{records(row.old.log_start - row.old_offset)} that the job has not read are gone there"
+            f"{records(row.old.log_start - row.old_offset)} that the job has not read may be gone there"
         )
     start = row.new.log_start
     if start is not None:
         if row.new_offset is not None and row.new_offset < start:
             told.append(
                 f"the place, {row.new_offset:,}, lies below the new log's start ({start:,}): up to "
-                f"{records(start - row.new_offset)} are gone there"
+                f"{records(start - row.new_offset)} may be gone there"
             )
         elif row.old_offset is not None and row.old_offset < start and row.raw.verdict is RawVerdict.OUT_OF_RANGE:
             told.append(
