@@ -5,6 +5,7 @@
     │   ├── ForbiddenPropertyError  a client property that is not on the allow-list
     │   └── SecretError             a secret reference that leads nowhere
     ├── StorageError                a path that cannot be read
+    │   ├── MissingError            nothing stands at the path
     │   ├── OutsideRootsError       a path that leaves the configured roots
     │   └── LibraryMissingError     the file system needs a package that is not installed
     ├── CheckpointError             a folder that is no usable checkpoint
@@ -57,6 +58,10 @@ class SecretError(ConfigError):
 
 class StorageError(OffsetwiseError):
     """A path cannot be read."""
+
+
+class MissingError(StorageError):
+    """Nothing stands at this path, or not any more."""
 
 
 class OutsideRootsError(StorageError):

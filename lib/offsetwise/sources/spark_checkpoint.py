@@ -1,0 +1,294 @@
+"""A Spark Structured Streaming checkpoint: where exactly the job restarts, and what is wrong with it.
+
+Format and behaviour: Spark's `HDFSMetadataLog`, `OffsetSeqLog`, `CommitLog` and `MicroBatchExecution`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.model import Batch, BatchSource, Checkpoint, Problem, StateStore
+from offsetwise.sources.spark_folder import require_checkpoint
+from offsetwise.sources.spark_offset_log import (
+    GarbledError,
+    OffsetFile,
+    checksum_fits,
+    parse_commit,
+    parse_offsets,
+    parse_query_id,
+)
+from offsetwise.sources.spark_positions import read_initial_offsets, resolve_positions, restart_sentence
+from offsetwise.sources.spark_restart import DAMAGED, RESTORE, Restart, decide_restart
+from offsetwise.sources.spark_state import read_state
+from offsetwise.sources.storage import Entry, FolderReader, open_tree
+
+YOUNG_S: Final = 120
+"""A temporary file younger than this is taken as a sign of a running query."""
+ATTEMPTS: Final = 3
+"""How often the logs are listed again when they change while they are read."""
+
+_T = TypeVar("_T")
+_BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> Checkpoint:
+    """Read a checkpoint as it stands now.
+
+    Whatever can be shown is shown: damage is a problem of the checkpoint, and a position that cannot be relied on
+    is left out.
+
+    Args:
+        uri: The folder: a path, or a URI of any file system in `storage.SCHEMES`.
+        roots: The folders that may be read; None when a person named the path.
+        batches: How many of the newest retained batches to read; 0 reads only the files that decide the restart.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The folder is missing or cannot be read.
+        NotACheckpointError: The folder is something else.
+    """
+    return read_from(open_tree(uri, roots=roots), batches=batches)
+
+
+def read_from(folder: FolderReader, *, batches: int = 100) -> Checkpoint:
+    """Read a checkpoint from an open folder; see `read_checkpoint`."""
+    root = require_checkpoint(folder)
+    listed = _list_logs(folder)
+    for attempt in range(1, ATTEMPTS + 1):
+        logs = _read_logs(folder, root, listed, batches=batches)
+        again = _list_logs(folder)
+        changed = (again.planned, again.committed) != (listed.planned, listed.committed)
+        if not changed and not logs.vanished:
+            break
+        if attempt < ATTEMPTS:
+            listed = again
+    problems = list(logs.problems)
+    if changed or logs.vanished:
+        problems.append(_running(f"its logs changed during each of {ATTEMPTS} readings"))
+    elif listed.young_tmp:
+        problems.append(_running(f"{listed.young_tmp} was written within the last {YOUNG_S} seconds"))
+    state, state_problems = _state(folder, root)
+    return _assemble(folder, root, logs, (*problems, *state_problems), state=state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    planned: tuple[int, ...]
+    committed: tuple[int, ...]
+    names: frozenset[str]
+    sizes: dict[str, int | None]
+    young_tmp: str | None
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Logs:
+    listing: _Listing
+    restart: Restart
+    files: dict[int, OffsetFile]
+    digests: dict[int, str]
+    wanted: tuple[int, ...]
+    job_id: str | None
+    commit_version: int | None
+    problems: tuple[Problem, ...]
+    vanished: bool
+
+
+def _list_logs(folder: FolderReader) -> _Listing:
+    ids: dict[str, tuple[int, ...]] = {}
+    sizes: dict[str, int | None] = {}
+    problems: list[Problem] = []
+    young: str | None = None
+    # Commits first: a batch that commits in between is then seen as pending, never as committed without a plan.
+    for log in ("commits", "offsets"):
+        entries = _entries(folder, log)
+        ids[log] = tuple(sorted(int(entry.name) for entry in entries if _is_batch(entry.name)))
+        sizes |= {f"{log}/{entry.name}": entry.size_bytes for entry in entries}
+        problems += [_odd_name(log, e.name) for e in entries if _NUMBER.fullmatch(e.name) and not _is_batch(e.name)]
+        if any(entry.name.endswith(".tmp") for entry in entries):
+            young = young or _young_tmp(folder, log)
+    return _Listing(
+        planned=ids["offsets"],
+        committed=ids["commits"],
+        names=frozenset(sizes),
+        sizes=sizes,
+        young_tmp=young,
+        problems=tuple(problems),
+    )
+
+
+def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *, batches: int) -> _Logs:
+    restart = decide_restart(listing.planned, listing.committed)
+    deciding = [batch for batch in (restart.last_planned, restart.previous, restart.starts_after) if batch is not None]
+    newest = listing.planned[-batches:] if batches > 0 else ()
+    wanted = tuple(sorted({*deciding, *newest}))
+    paths = {f"offsets/{batch}" for batch in wanted}
+    if restart.last_committed is not None:
+        paths.add(f"commits/{restart.last_committed}")
+    paths |= {crc for path in paths if (crc := _crc(path)) in listing.names}
+    sizes = {path: listing.sizes.get(path) for path in sorted(paths)}
+    sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
+    read = folder.read_many(sizes)
+    problems = [*listing.problems, *restart.problems]
+    files: dict[int, OffsetFile] = {}
+    for batch in wanted:
+        found = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=batch in deciding)
+        if found is not None:
+            files[batch] = found
+    version = None
+    if restart.last_committed is not None:
+        version = _parsed(f"commits/{restart.last_committed}", read, parse_commit, problems, deciding=True)
+    return _Logs(
+        listing=listing,
+        restart=restart,
+        files=files,
+        digests={batch: hashlib.sha256(data).hexdigest() for batch in deciding if (data := _bytes(read, batch))},
+        wanted=wanted,
+        job_id=_parsed("metadata", read, parse_query_id, problems, deciding=True),
+        commit_version=version,
+        problems=tuple(problems),
+        vanished=any(isinstance(one, MissingError) for one in read.values()),
+    )
+
+
+def _parsed(
+    path: str,
+    read: dict[str, bytes | StorageError],
+    parse: Callable[[bytes], _T],
+    problems: list[Problem],
+    *,
+    deciding: bool,
+) -> _T | None:
+    data = read.get(path)
+    if data is None:
+        problems.append(_damaged(f"{path} is missing: Spark would start as a new query with a new id."))
+        return None
+    effect = "Spark fails on restart." if deciding else "The restart does not use it."
+    if isinstance(data, StorageError):
+        problems.append(_damaged(f"{path} cannot be read: {data.problem} {effect}"))
+        return None
+    checksum = read.get(_crc(path))
+    if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
+        problems.append(
+            Problem(
+                code=DAMAGED,
+                message=f"{_crc(path)} does not fit {path}: the file was edited by hand or damaged. Spark's own "
+                "reader does not notice; other Hadoop readers fail with ChecksumException.",
+                fix=f"If the edit was meant, delete {_crc(path)}; otherwise restore both files.",
+            )
+        )
+    try:
+        return parse(data)
+    except GarbledError as error:
+        problems.append(_damaged(f"{path} is garbled: {error}. {effect}"))
+        return None
+
+
+def _assemble(
+    folder: FolderReader,
+    root: Sequence[Entry],
+    logs: _Logs,
+    problems: Sequence[Problem],
+    *,
+    state: tuple[StateStore, ...],
+) -> Checkpoint:
+    restart = logs.restart
+    initial = read_initial_offsets(folder, present=any(entry.name == "sources" for entry in root))
+    resolved = resolve_positions(restart, logs.files, initial)
+    problems = (*problems, *resolved.problems)
+    newest = logs.files.get(restart.last_planned) if restart.last_planned is not None else None
+    shown = newest or (logs.files.get(restart.starts_after) if restart.starts_after is not None else None)
+    digests = [(f"offsets/{batch}", digest) for batch, digest in sorted(logs.digests.items())]
+    return Checkpoint(
+        uri=folder.uri,
+        engine="spark",
+        job_id=logs.job_id,
+        last_planned_batch=restart.last_planned,
+        last_committed_batch=restart.last_committed,
+        reruns_batch=restart.reruns,
+        restart=restart_sentence(restart, resolved, problems),
+        sources=resolved.sources,
+        problems=problems,
+        batches=tuple(_batch(batch, logs) for batch in logs.wanted if batch in logs.listing.planned),
+        state=state,
+        configuration=shown.configuration if shown else (),
+        offset_log_version=shown.version if shown else None,
+        commit_log_version=logs.commit_version,
+        offset_files=(*digests, *((path, initial.digests[path]) for path in resolved.initial_files)),
+    )
+
+
+def _batch(batch: int, logs: _Logs) -> Batch:
+    found = logs.files.get(batch)
+    sources = () if found is None else found.sources
+    return Batch(
+        id=batch,
+        committed=batch in logs.listing.committed,
+        sources=tuple(BatchSource(id=one.id, positions=one.positions, raw=one.raw) for one in sources),
+        timestamp_ms=found.timestamp_ms if found else None,
+        watermark_ms=found.watermark_ms if found else None,
+    )
+
+
+def _state(folder: FolderReader, root: Sequence[Entry]) -> tuple[tuple[StateStore, ...], tuple[Problem, ...]]:
+    if not any(entry.name == "state" for entry in root):
+        return (), ()
+    try:
+        return read_state(folder), ()
+    except StorageError as error:
+        return (), (_damaged(f"state/ cannot be read: {error.problem}"),)
+
+
+def _entries(folder: FolderReader, log: str) -> tuple[Entry, ...]:
+    try:
+        return folder.entries(log)
+    except MissingError:
+        return ()
+
+
+def _young_tmp(folder: FolderReader, log: str) -> str | None:
+    now = time.time()
+    for entry in folder.entries(log, details=True):
+        if entry.name.endswith(".tmp") and entry.modified_s is not None and now - entry.modified_s < YOUNG_S:
+            return f"{log}/{entry.name}"
+    return None
+
+
+def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
+    found = read.get(f"offsets/{batch}")
+    return found if isinstance(found, bytes) else None
+
+
+def _is_batch(name: str) -> bool:
+    return _BATCH.fullmatch(name) is not None and int(name) < 2**63
+
+
+def _crc(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.crc"
+
+
+def _odd_name(log: str, name: str) -> Problem:
+    return _damaged(
+        f"{log}/{name} is a number that is not spelled as Spark does: Spark counts it as a batch and fails."
+    )
+
+
+def _running(sign: str) -> Problem:
+    return Problem(
+        code="READER_SUSPECTED",
+        message=f"A query seems to be running on this checkpoint: {sign}. What is shown may be out of date.",
+        fix="Stop the query, then inspect again.",
+    )
+
+
+def _damaged(message: str) -> Problem:
+    return Problem(code=DAMAGED, message=message, fix=RESTORE)

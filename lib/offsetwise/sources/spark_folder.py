@@ -1,0 +1,86 @@
+"""Whether a folder is a Spark checkpoint and, if not, what it is instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.errors import MissingError, NotACheckpointError, StorageError
+from offsetwise.sources.storage import Entry, FolderReader
+
+LOOKED_INTO: Final = 20
+"""How many sub-folders are looked into for a checkpoint, to tell a parent folder from something else."""
+LOGS: Final = ("commits", "offsets")
+
+
+def require_checkpoint(folder: FolderReader) -> tuple[Entry, ...]:
+    """Give what stands in the folder, if it is a Spark checkpoint.
+
+    Raises:
+        NotACheckpointError: It is something else; the message says what.
+        StorageError: It is missing or cannot be listed.
+    """
+    try:
+        entries = folder.entries(details=True)
+    except MissingError as error:
+        if "found a file" in error.problem:
+            raise _not(folder, "a file", "Give the folder that holds offsets/, commits/ and metadata.") from error
+        raise
+    names = {entry.name for entry in entries}
+    kinds = {entry.name: entry.is_dir for entry in entries}
+    if not names:
+        raise _not(folder, "an empty folder", "Check the path: a query writes its checkpoint when it first starts.")
+    foreign = _foreign(names)
+    if foreign is not None:
+        raise _not(folder, *foreign)
+    if any(kinds.get(log) for log in LOGS) or (kinds.get("metadata") is False and kinds.get("sources") is not False):
+        return entries
+    raise _not(folder, *_instead(folder, entries))
+
+
+def _foreign(names: set[str]) -> tuple[str, str] | None:
+    if "_metadata" in names:
+        return "a Flink savepoint or checkpoint (_metadata)", "Give the checkpoint folder of a Spark query."
+    if "_delta_log" in names:
+        return (
+            "a Delta table (_delta_log)",
+            "Give the query's checkpointLocation; beside a table it is often called _checkpoints.",
+        )
+    if "_spark_metadata" in names:
+        return (
+            "the output of Spark's file sink (_spark_metadata)",
+            "Give the query's checkpointLocation, not its output folder.",
+        )
+    return None
+
+
+def _instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str]:
+    names = [entry.name for entry in entries if not entry.name.startswith(".")]
+    if names and all(name.isdigit() for name in names):
+        return (
+            f"files named by batch ({', '.join(names[:3])}), as inside offsets/ or commits/",
+            "Give the folder above it.",
+        )
+    inside = [entry.name for entry in entries if entry.is_dir][:LOOKED_INTO]
+    checkpoints = [name for name in inside if _has_logs(folder, name)]
+    if checkpoints:
+        shown = ", ".join(checkpoints[:5]) + (", …" if len(checkpoints) > 5 else "")
+        return (
+            f"a folder of checkpoints ({shown})",
+            f"Give one of them, such as {folder.uri.rstrip('/')}/{checkpoints[0]}.",
+        )
+    shown = ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return f"another folder ({shown})", "Give the folder that holds offsets/, commits/ and metadata."
+
+
+def _has_logs(folder: FolderReader, name: str) -> bool:
+    try:
+        return any(entry.name == "offsets" for entry in folder.entries(name))
+    except StorageError:
+        return False
+
+
+def _not(folder: FolderReader, found: str, fix: str) -> NotACheckpointError:
+    return NotACheckpointError(
+        f"{folder.uri}: expected the checkpoint folder of a Spark query, found {found}. No position was read.", fix=fix
+    )

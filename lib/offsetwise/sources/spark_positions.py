@@ -1,0 +1,337 @@
+"""The positions a restart uses, source by source, from the batch decided on and the initial offsets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.model import CheckpointSource, Problem, SourcePosition
+from offsetwise.sources.spark_offset_log import (
+    OffsetFile,
+    SourceOffset,
+    looks_like_kafka_initial,
+    parse_initial_offsets,
+)
+from offsetwise.sources.spark_restart import DAMAGED, RESTORE, Restart
+from offsetwise.sources.storage import FolderReader
+
+POLLUTED: Final = "CHECKPOINT_POLLUTED"
+SHOWN_PARTITIONS: Final = 4
+_SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitialOffsets:
+    """What stands in `sources/<id>/0`."""
+
+    offsets: Mapping[str, SourceOffset] = field(default_factory=dict)
+    """The Kafka ones, by source id."""
+    folders: tuple[str, ...] = ()
+    """The ids of all sources that have a folder."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 in hex of every Kafka one, by path."""
+    stumbles: Mapping[str, str] = field(default_factory=dict)
+    """What Spark would stumble over, by source id."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The sources with the positions a restart uses."""
+
+    sources: tuple[CheckpointSource, ...]
+    problems: tuple[Problem, ...]
+    initial_files: tuple[str, ...]
+    """The `sources/<id>/0` files that positions were taken from."""
+
+
+def read_initial_offsets(folder: FolderReader, *, present: bool) -> InitialOffsets:
+    """Read the first file of every source folder, and keep those of Kafka sources.
+
+    Args:
+        folder: The checkpoint.
+        present: Whether it has a folder `sources`.
+    """
+    if not present:
+        return InitialOffsets()
+    try:
+        names = [entry.name for entry in folder.entries("sources") if _SOURCE_FOLDER.fullmatch(entry.name)]
+    except StorageError as error:
+        return InitialOffsets(unreadable={"": error.problem})
+    ids = sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
+    read = folder.read_many({f"sources/{name}/0": None for name in ids})
+    offsets: dict[str, SourceOffset] = {}
+    digests: dict[str, str] = {}
+    stumbles: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
+    for name in ids:
+        data = read[f"sources/{name}/0"]
+        if isinstance(data, StorageError):
+            if not isinstance(data, MissingError):
+                unreadable[name] = data.problem
+        elif looks_like_kafka_initial(data):
+            offsets[name], stumble = parse_initial_offsets(data)
+            digests[f"sources/{name}/0"] = hashlib.sha256(data).hexdigest()
+            if stumble is not None:
+                stumbles[name] = stumble
+    return InitialOffsets(
+        offsets=offsets, folders=tuple(ids), digests=digests, stumbles=stumbles, unreadable=unreadable
+    )
+
+
+def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets) -> Resolved:
+    """Give every source the positions a restart uses, and leave out what cannot be relied on."""
+    last = files.get(restart.last_planned) if restart.last_planned is not None else None
+    start = files.get(restart.starts_after) if restart.starts_after is not None else None
+    planned = last if restart.reruns is not None else None
+    reference = last or start
+    if reference is None:
+        return _from_initial_alone(initial) if restart.last_planned is None and restart.known else _nothing(initial)
+    problems = _shape_problems(last, start, initial)
+    usable = not problems and restart.known and (restart.from_initial or start is not None)
+    before = files.get(restart.previous) if restart.previous is not None else None
+    sources: list[CheckpointSource] = []
+    used: list[str] = []
+    for index, line in enumerate(reference.sources):
+        lines = _Lines(
+            id=line.id,
+            start=start.source(line.id) if start else None,
+            planned=planned.source(line.id) if planned else None,
+            initial=initial.offsets.get(line.id),
+            kafka=line.id in initial.offsets or any(_is_kafka(one.source(line.id)) for one in files.values()),
+        )
+        problems += _line_problems(lines, restart)
+        made, from_initial, more = _source(lines, index, initial, usable=usable)
+        problems += more
+        used += [f"sources/{line.id}/0"] if from_initial else []
+        backwards = _backwards(made, before.source(line.id) if before else None, restart)
+        problems += backwards
+        sources.append(made)
+    if restart.reruns is not None and not any(problem.code == POLLUTED for problem in problems):
+        problems.append(_pending(restart.reruns, tuple(sources)))
+    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+
+
+def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
+    """Say in one sentence where the job restarts, with its numbers."""
+    places = _places(resolved.sources)
+    if not restart.known or not places:
+        reason = next((one.message for one in problems if one.code == DAMAGED), "no position is recorded.")
+        return f"Where the job restarts cannot be told: {reason}"
+    if restart.last_planned is None:
+        return f"No batch has been planned: batch 0 starts at the initial offsets, {places}."
+    if restart.reruns is None:
+        return f"Batch {restart.last_planned} is committed: batch {restart.last_planned + 1} starts at {places}."
+    first = " from the initial offsets" if restart.from_initial else ""
+    return f"Batch {restart.reruns} is planned and not committed: it runs again{first}, {places}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """What the files say about one source."""
+
+    id: str
+    start: SourceOffset | None
+    planned: SourceOffset | None
+    initial: SourceOffset | None
+    kafka: bool
+
+
+def _source(
+    lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool
+) -> tuple[CheckpointSource, bool, list[Problem]]:
+    made = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
+    if not usable:
+        return made, False, []
+    begin, from_initial, problems = lines.start, False, list[Problem]()
+    if begin is None or begin.kind is None:
+        begin, from_initial = lines.initial, lines.initial is not None
+        problems = _initial_problems(lines, initial)
+    if begin is None or begin.damage is not None:
+        return made, from_initial, problems
+    if not lines.kafka:
+        return replace(made, raw=begin.raw), from_initial, problems
+    ends = {} if lines.planned is None else {(end.topic, end.partition): end.offset for end in lines.planned.positions}
+    positions = tuple(
+        replace(position, planned_offset=ends.pop((position.topic, position.partition), None)) if ends else position
+        for position in begin.positions
+    )
+    for topic, partition, _ in begin.negative:
+        ends.pop((topic, partition), None)
+    problems += [_new_partition(topic, partition, end) for (topic, partition), end in sorted(ends.items())]
+    return replace(made, positions=positions), from_initial, problems
+
+
+def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
+    """Find what makes it unclear which line belongs to which source."""
+    problems: list[Problem] = []
+    if last is not None and start is not None and last is not start:
+        ids, before = [one.id for one in last.sources], [one.id for one in start.sources]
+        if (last.version == 1 or last.version != start.version) and ids != before:
+            problems.append(
+                _damaged(
+                    f"The last two offset files name {len(before)} and {len(ids)} source(s), or name them differently: "
+                    "a line was lost or added, and Spark fails on restart."
+                )
+            )
+    reference = last or start
+    if reference is not None and reference.version == 1:
+        numbered = [int(name) for name in initial.folders if name.isdigit()]
+        if numbered and max(numbered) >= len(reference.sources):
+            problems.append(
+                _damaged(
+                    f"sources/{max(numbered)} exists, but the newest offset file has {len(reference.sources)} source "
+                    "line(s): lines were lost."
+                )
+            )
+    return problems
+
+
+def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
+    problems: list[Problem] = []
+    for line, batch in ((lines.start, restart.starts_after), (lines.planned, restart.reruns)):
+        if line is None:
+            continue
+        where = f"offsets/{batch}, source {lines.id}"
+        if line.damage is not None:
+            problems.append(_damaged(f"{where} is garbled: {line.damage}. Its positions are left out."))
+        elif lines.kafka and line.kind == "other":
+            problems.append(
+                _damaged(f"{where} is no Kafka offset, though the source is Kafka's: {(line.raw or '')[:60]!r}.")
+            )
+        if line.negative:
+            problems.append(_negative(where, line))
+    return problems
+
+
+def _initial_problems(lines: _Lines, initial: InitialOffsets) -> list[Problem]:
+    where = f"sources/{lines.id}/0"
+    if lines.id in initial.unreadable:
+        return [_damaged(f"{where} cannot be read: {initial.unreadable[lines.id]}")]
+    if lines.initial is None:
+        return [_no_initial(where)] if lines.kafka else []
+    problems: list[Problem] = []
+    if lines.id in initial.stumbles:
+        problems.append(_damaged(f"{where}: {initial.stumbles[lines.id]}."))
+    if lines.initial.damage is not None:
+        problems.append(_damaged(f"{where} is garbled: {lines.initial.damage}. Its positions are left out."))
+    if lines.initial.negative:
+        problems.append(_negative(where, lines.initial))
+    return problems
+
+
+def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
+    """Find a step back: numbers of one log followed by numbers of another one."""
+    if restart.reruns is not None:
+        steps = [(one, one.offset, one.planned_offset) for one in source.positions if one.planned_offset is not None]
+        batch, state = restart.reruns, "which is planned and not committed"
+    elif before is not None and restart.last_planned is not None:
+        earlier = {(one.topic, one.partition): one.offset for one in before.positions}
+        pairs = ((one, earlier.get((one.topic, one.partition))) for one in source.positions)
+        steps = [(one, start, one.offset) for one, start in pairs if start is not None]
+        batch, state = restart.last_planned, "which is committed"
+    else:
+        return []
+    back = [(one, start, end) for one, start, end in steps if end < start]
+    if not back:
+        return []
+    one, start, end = back[0]
+    more = f" (and {len(back) - 1} more partitions)" if len(back) > 1 else ""
+    return [
+        Problem(
+            code=POLLUTED,
+            message=f"{one.topic}-{one.partition} goes back from {start} to {end} in batch {batch}, {state}{more}: "
+            "the query was started against another log, such as the new cluster's.",
+            fix=f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
+            if restart.reruns is not None
+            else "Find out whether the topic was recreated or the job already ran against another cluster.",
+        )
+    ]
+
+
+def _from_initial_alone(initial: InitialOffsets) -> Resolved:
+    sources: list[CheckpointSource] = []
+    problems: list[Problem] = []
+    used: list[str] = []
+    for index, source_id in enumerate(initial.folders):
+        found = initial.offsets.get(source_id)
+        lines = _Lines(id=source_id, start=None, planned=None, initial=found, kafka=found is not None)
+        made, from_initial, more = _source(lines, index, initial, usable=True)
+        sources.append(made)
+        problems += more
+        used += [f"sources/{source_id}/0"] if from_initial else []
+    if not any(source.positions for source in sources):
+        problems.append(_no_initial("sources/<i>/0"))
+    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+
+
+def _nothing(initial: InitialOffsets) -> Resolved:
+    sources = tuple(
+        CheckpointSource(index=index, id=source_id, kind="kafka" if source_id in initial.offsets else "other")
+        for index, source_id in enumerate(initial.folders)
+    )
+    return Resolved(sources=sources, problems=(), initial_files=())
+
+
+def _places(sources: Sequence[CheckpointSource]) -> str:
+    said = [_place(position) for source in sources for position in source.positions]
+    shown = said[:SHOWN_PARTITIONS]
+    if len(said) > len(shown):
+        shown.append(f"and {len(said) - len(shown)} more partitions")
+    shown += [f"source {one.id} at {one.raw.strip()[:40]}" for one in sources if one.raw is not None]
+    return ", ".join(shown)
+
+
+def _place(position: SourcePosition) -> str:
+    name = f"{position.topic}-{position.partition}"
+    if position.planned_offset is None:
+        return f"{name} at {position.offset}"
+    return f"{name} from {position.offset} to {position.planned_offset}"
+
+
+def _pending(batch: int, sources: tuple[CheckpointSource, ...]) -> Problem:
+    places = _places(sources)
+    where = f", {places}" if places else ""
+    return Problem(
+        code="PENDING_BATCH",
+        message=f"Batch {batch} is planned and not committed: it runs again on restart{where}. "
+        "The sink may hold part of it.",
+        fix="Let it commit on the old cluster first: start the job there, and stop it after the batch.",
+    )
+
+
+def _new_partition(topic: str, partition: int, end: int) -> Problem:
+    return Problem(
+        code="NEW_PARTITION",
+        message=f"{topic}-{partition} is planned up to {end} and has no start in the batch before: Spark starts it at "
+        "the earliest record there is, and the checkpoint does not say which.",
+        fix="Let the batch commit on the old cluster first, then inspect again.",
+    )
+
+
+def _negative(where: str, line: SourceOffset) -> Problem:
+    topic, partition, number = line.negative[0]
+    more = f", and {len(line.negative) - 1} more like it" if len(line.negative) > 1 else ""
+    meaning = {-1: " (latest)", -2: " (earliest)"}.get(number, "")
+    return _damaged(
+        f"{where} has {number}{meaning} for {topic}-{partition}{more}: that is no position, and it is left out."
+    )
+
+
+def _no_initial(where: str) -> Problem:
+    return _damaged(
+        f"No batch is committed and {where} is missing: Spark would choose the start again, from the job's "
+        "startingOffsets."
+    )
+
+
+def _is_kafka(line: SourceOffset | None) -> bool:
+    return line is not None and line.kind == "kafka"
+
+
+def _damaged(message: str) -> Problem:
+    return Problem(code=DAMAGED, message=message, fix=RESTORE)

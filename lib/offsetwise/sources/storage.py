@@ -1,0 +1,419 @@
+"""Folders of any file system that fsspec knows, read without caches and never outside the roots.
+
+`file` and `s3` are tested against the real thing. `gs`, `abfs` and `hdfs` run through the same code and are
+untested. Credentials come from the environment only, as each file system's own library finds them.
+
+This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import fsspec
+
+from offsetwise.errors import LibraryMissingError, MissingError, OutsideRootsError, StorageError
+
+MAX_FILE_BYTES: Final = 64 * 1024 * 1024
+MAX_WALK_DEPTH: Final = 6
+SCHEMES: Final[Mapping[str, str]] = {
+    "file": "file",
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "abfs": "abfs",
+    "abfss": "abfs",
+    "hdfs": "hdfs",
+}
+"""What a URI may begin with, and the file system it means."""
+
+_INSTALL: Final = {"s3": "offsetwise[s3]", "gs": "offsetwise[gcs]", "abfs": "offsetwise[azure]", "hdfs": "pyarrow"}
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One name in a folder."""
+
+    name: str
+    is_dir: bool | None = None
+    """None where a listing by names does not tell (local files)."""
+    size_bytes: int | None = None
+    modified_s: float | None = None
+    """Seconds since the epoch; None where the file system does not say."""
+
+
+class FolderReader(Protocol):
+    """What a checkpoint reader needs of a folder: list, read, walk. Paths are relative to it."""
+
+    @property
+    def uri(self) -> str:
+        """The folder as the person named it."""
+
+    def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
+        """Give the names in a folder as they stand now, sorted."""
+
+    def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
+        """Read whole files at once; a file that cannot be read gives its error instead."""
+
+    def walk(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Give every file below a folder: its path relative to the folder, and its bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A URI taken apart: `path` as its file system spells it, and the parts that roots are compared by."""
+
+    scheme: str
+    path: str
+    parts: tuple[str, ...]
+
+    def inside(self, root: Location) -> bool:
+        """Whether this is `root` or stands below it, compared part by part."""
+        return self.scheme == root.scheme and self.parts[: len(root.parts)] == root.parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A folder read through fsspec. Every listing asks the file system again."""
+
+    uri: str
+    location: Location
+    roots: tuple[Location, ...] | None
+    base: str
+    """The folder as fsspec's file system spells it."""
+    fs: Any = field(repr=False, compare=False)
+    max_file_bytes: int = MAX_FILE_BYTES
+
+    def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
+        """Give the names in a folder as they stand now, sorted.
+
+        Args:
+            folder: Relative to the tree; empty for the tree itself.
+            details: Ask for kinds, sizes and times too. Object stores always tell them.
+
+        Raises:
+            MissingError: There is no such folder.
+            StorageError: It cannot be listed.
+            OutsideRootsError: It is a link that leads out of the roots.
+        """
+        path = self._path(folder)
+        local = self.location.scheme == "file"
+        if local and not os.path.isdir(path):
+            found = "a file" if os.path.lexists(path) else "nothing"
+            raise MissingError(
+                f"{self._shown(folder)}: expected a folder, found {found}. Nothing was read.",
+                fix="Check the path and that it is mounted here.",
+            )
+        self.fs.invalidate_cache()
+        try:
+            listed = self.fs.ls(path, detail=details or not local)
+        except Exception as error:
+            raise self._refused(folder, error, "listed") from error
+        made = [_entry(one) for one in listed if _name(one) not in (path.rstrip("/"), path.rstrip("/") + "/")]
+        if not made and not local and any(_name(one).rstrip("/") == path.rstrip("/") for one in listed):
+            self._folder_marker(folder, listed)
+        return tuple(sorted(made, key=lambda entry: entry.name))
+
+    def read(self, file: str, *, size_bytes: int | None = None) -> bytes:
+        """Read one whole file.
+
+        Raises:
+            MissingError: It is not there (any more).
+            StorageError: It cannot be read, or it is larger than the limit.
+        """
+        found = self.read_many({file: size_bytes})[file]
+        if isinstance(found, StorageError):
+            raise found
+        return found
+
+    def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
+        """Read whole files, at once where the file system can.
+
+        Args:
+            files: Path relative to the tree, and its size in bytes as a listing gave it, if it did.
+
+        Returns:
+            For every path its bytes, or the error that says why not.
+        """
+        if self.location.scheme == "file":
+            return {file: self._read_local(file) for file in files}
+        made: dict[str, bytes | StorageError] = {}
+        wanted: list[tuple[str, int]] = []
+        for file, listed_size in files.items():
+            size = self._size(file) if listed_size is None else listed_size
+            if isinstance(size, StorageError):
+                made[file] = size
+            elif size > self.max_file_bytes:
+                made[file] = self._too_large(file, size)
+            elif size == 0:
+                made[file] = b""
+            else:
+                wanted.append((file, size))
+        paths = [self._path(file) for file, _ in wanted]
+        answers: Sequence[object] = ()
+        if paths:
+            try:
+                answers = self.fs.cat_ranges(paths, [0] * len(paths), [size for _, size in wanted], on_error="return")
+            except Exception as error:  # noqa: BLE001 - every file system's library has an error tree of its own
+                answers = [error] * len(paths)
+        for (file, _), answer in zip(wanted, answers, strict=True):
+            made[file] = answer if isinstance(answer, bytes) else self._refused(file, answer, "read")
+        return made
+
+    def walk(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Give every file below a folder: its path relative to the folder, and its bytes.
+
+        Links are not followed, and nothing is given when the folder is missing.
+        """
+        if self.location.scheme == "file":
+            yield from self._walk_local(self._path(folder), "", MAX_WALK_DEPTH)
+            return
+        path = self._path(folder)
+        self.fs.invalidate_cache()
+        try:
+            found = self.fs.find(path, detail=True)
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self._refused(folder, error, "listed") from error
+        base = path.strip("/") + "/"
+        for name, info in found.items():
+            yield name.strip("/").removeprefix(base), int(info.get("size") or 0)
+
+    def _walk_local(self, path: str, below: str, depth: int) -> Iterator[tuple[str, int]]:
+        try:
+            with os.scandir(path) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._refused(path, error, "listed") from error
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                if depth:
+                    yield from self._walk_local(entry.path, f"{below}{entry.name}/", depth - 1)
+            elif entry.is_file(follow_symlinks=False):
+                try:
+                    yield below + entry.name, entry.stat(follow_symlinks=False).st_size
+                except FileNotFoundError:
+                    continue
+
+    def _read_local(self, file: str) -> bytes | StorageError:
+        try:
+            with self.fs.open(self._path(file), "rb") as stream:
+                found: bytes = stream.read(self.max_file_bytes + 1)
+        except StorageError as error:
+            return error
+        except OSError as error:
+            return self._refused(file, error, "read")
+        return self._too_large(file, len(found)) if len(found) > self.max_file_bytes else found
+
+    def _size(self, file: str) -> int | StorageError:
+        try:
+            return int(self.fs.info(self._path(file))["size"])
+        except Exception as error:  # noqa: BLE001 - every file system's library has an error tree of its own
+            return self._refused(file, error, "read")
+
+    def _path(self, relative: str) -> str:
+        path = f"{self.base.rstrip('/')}/{relative}" if relative else self.base
+        if self.roots is not None and self.location.scheme == "file":
+            real = _local(path)
+            if not any(real.inside(root) for root in self.roots):
+                raise OutsideRootsError(
+                    f"{self._shown(relative)}: expected something inside the configured roots, found a link that leads "
+                    "out of them. Nothing was read.",
+                    fix="Name the folder the link points to in checkpoint_roots, or give its own path.",
+                )
+        return path
+
+    def _shown(self, relative: str) -> str:
+        return f"{self.uri.rstrip('/')}/{relative}" if relative else self.uri
+
+    def _folder_marker(self, folder: str, listed: Iterable[Any]) -> None:
+        if all(one.get("type") == "directory" or not one.get("size") for one in listed):
+            return
+        raise MissingError(
+            f"{self._shown(folder)}: expected a folder, found a file. Nothing was read.",
+            fix="Check the path.",
+        )
+
+    def _too_large(self, file: str, size: int) -> StorageError:
+        return StorageError(
+            f"{self._shown(file)}: expected at most {self.max_file_bytes} bytes, found {size} or more. "
+            "It was not read.",
+            fix="Check that the path names a checkpoint: its log files are small.",
+        )
+
+    def _refused(self, relative: str, error: object, what: str) -> StorageError:
+        shown = self._shown(relative)
+        if isinstance(error, FileNotFoundError):
+            return MissingError(
+                f"{shown}: expected a file or folder, found nothing. It was not {what}.",
+                fix="Check the path and, on an object store, bucket and region.",
+            )
+        said = str(error).strip().splitlines()
+        reason = f"{type(error).__name__}: {said[0][:200]}" if said else type(error).__name__
+        if isinstance(error, PermissionError):
+            return StorageError(
+                f"{shown}: expected to be allowed to read it, found access refused ({reason}). It was not {what}.",
+                fix="Give this user read access, or run with credentials that have it.",
+            )
+        return StorageError(
+            f"{shown}: expected to reach its file system, found {reason}. It was not {what}.",
+            fix="Check the path, the network and the credentials in the environment.",
+        )
+
+
+def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
+    """Give a folder to read from. Nothing is contacted yet.
+
+    Args:
+        uri: A path, or a URI with one of `SCHEMES`.
+        roots: The folders that may be read. None when a person named the path: then any may.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots, or is spelled in a way that could.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The path is not one that can be read at all.
+    """
+    allowed = None if roots is None else tuple(locate(root) for root in roots)
+    location = locate(uri, bound=roots is not None)
+    if allowed is not None and not any(location.inside(root) for root in allowed):
+        raise OutsideRootsError(
+            f"{uri[:300]!r}: expected a path inside the configured roots, found one outside of them. Nothing was read.",
+            fix="Add its folder to checkpoint_roots in the migration file, or move the checkpoint.",
+        )
+    fs, base = _filesystem(location)
+    return Tree(uri=uri, location=location, roots=allowed, base=base, fs=fs)
+
+
+def locate(uri: str, *, bound: bool = False) -> Location:
+    """Take a URI apart.
+
+    Args:
+        uri: A path, or a URI with one of `SCHEMES`. Local paths are resolved, links included.
+        bound: Roots will be enforced: refuse every spelling that another layer could read differently.
+
+    Raises:
+        OutsideRootsError: `bound`, and it is spelled in a way that could leave the roots.
+        StorageError: It cannot name a folder at all.
+    """
+    _refuse_spelling(uri, bound=bound)
+    matched = _SCHEME.match(uri)
+    if matched is None:
+        return _local(uri)
+    scheme, rest = SCHEMES.get(matched[1].lower()), uri[matched.end() :]
+    if scheme is None:
+        raise _unusable(uri, f"one of the schemes {', '.join(sorted(SCHEMES))}, found {matched[1]!r}", bound=bound)
+    if scheme == "file":
+        return _local(_local_rest(uri, rest, bound=bound))
+    if not rest.startswith("//"):
+        raise _unusable(uri, f"{scheme}:// and a place, found no place", bound=bound)
+    place, _, key = rest[2:].partition("/")
+    if not place or (scheme != "abfs" and "@" in place) or ":" in place.partition("@")[0]:
+        raise _unusable(uri, "a bucket or host without credentials, found another form", bound=bound)
+    parts = key.split("/")
+    if bound and any(part in ("", ".", "..") for part in parts[:-1] + [part for part in parts[-1:] if part]):
+        raise _unusable(uri, "a path without empty, '.' and '..' parts", bound=bound)
+    kept = tuple(part for part in parts if part)
+    return Location(scheme=scheme, path=f"{scheme}://{'/'.join((place, *kept))}", parts=(place, *kept))
+
+
+def _refuse_spelling(uri: str, *, bound: bool) -> None:
+    if not uri.strip():
+        raise _unusable(uri, "a path, found none", bound=bound)
+    if "\0" in uri:
+        raise _unusable(uri, "a path, found a NUL in it", bound=bound)
+    if "::" in uri:
+        raise _unusable(uri, "one file system, found a chain ('::')", bound=bound)
+    if not bound:
+        return
+    checks: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("no control characters", lambda: any(ord(char) < 32 or ord(char) == 127 for char in uri)),
+        ("no surrounding space", lambda: uri != uri.strip()),
+        ("no '..'", lambda: ".." in re.split(r"[/\\:]", uri)),
+        ("no percent escapes", lambda: _ESCAPE.search(uri)),
+        ("no backslashes", lambda: "\\" in uri),
+        ("no query or fragment", lambda: "?" in uri or "#" in uri),
+        ("no glob characters", lambda: any(char in uri for char in "*[]{}")),
+    )
+    for expected, found in checks:
+        if found():
+            raise _unusable(uri, f"{expected} in a path bound to roots", bound=True)
+
+
+def _local_rest(uri: str, rest: str, *, bound: bool) -> str:
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host or not slash:
+            raise _unusable(uri, f"file:///path, found the host {host!r}", bound=bound)
+        return "/" + path
+    if not rest:
+        raise _unusable(uri, "file:///path, found no path", bound=bound)
+    return rest
+
+
+def _local(path: str) -> Location:
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError) as error:
+        raise _unusable(path, f"a path, found {error}", bound=False) from error
+    return Location(scheme="file", path=real, parts=Path(real).parts)
+
+
+def _unusable(uri: str, expected: str, *, bound: bool) -> StorageError:
+    problem = f"{uri[:300]!r}: expected {expected}. Nothing was read."
+    if bound:
+        return OutsideRootsError(problem, fix="Give the plain path of a folder inside checkpoint_roots.")
+    return StorageError(problem, fix="Give a local path, or a URI such as s3://bucket/folder.")
+
+
+def _filesystem(location: Location) -> tuple[Any, str]:
+    scheme = location.scheme
+    try:
+        if scheme == "file":
+            made = fsspec.filesystem("file", skip_instance_cache=True, use_listings_cache=False)
+            return made, location.path
+        made, base = fsspec.url_to_fs(location.path, skip_instance_cache=True, use_listings_cache=False)
+    except ImportError as error:
+        raise LibraryMissingError(
+            f"{location.path}: expected the library for {scheme}:// to be installed, found {error}. Nothing was read.",
+            fix=f"Install it: pip install '{_INSTALL[scheme]}'.",
+        ) from error
+    except Exception as error:
+        raise StorageError(
+            f"{location.path}: expected to open its file system, found {type(error).__name__}: {str(error)[:200]}. "
+            "Nothing was read.",
+            fix="Check the credentials and settings of this file system in the environment.",
+        ) from error
+    return made, str(base)
+
+
+def _name(listed: Any) -> str:
+    return str(listed["name"]) if isinstance(listed, dict) else str(listed)
+
+
+def _entry(listed: Any) -> Entry:
+    name = _name(listed).rstrip("/").rpartition("/")[2]
+    if not isinstance(listed, dict):
+        return Entry(name=name)
+    modified = listed.get("mtime") or listed.get("LastModified") or listed.get("last_modified")
+    if isinstance(modified, datetime):
+        modified = modified.timestamp()
+    size = listed.get("size")
+    return Entry(
+        name=name,
+        is_dir=listed.get("type") == "directory",
+        size_bytes=int(size) if isinstance(size, int) else None,
+        modified_s=float(modified) if isinstance(modified, int | float) else None,
+    )
