@@ -211,6 +211,21 @@ def test_a_problem_of_a_later_release_is_kept_and_blocks() -> None:
     assert (found.code, found.severity) == ("FROM_THE_FUTURE", Severity.BLOCKS)
 
 
+def test_a_running_query_is_told_once_when_the_reader_saw_it_too() -> None:
+    seen = Problem(code="READER_SUSPECTED", message="A query seems to be running on this checkpoint.")
+    given = migration(checkpoint=checkpoint(problems=(seen,), batches=planned(NOW_MS - 40_000)))
+
+    assert [finding.message for finding in judge_migration(given)] == [seen.message]
+
+
+def test_a_missing_topic_is_told_by_the_rows_that_need_it() -> None:
+    seen = Problem(code="TOPIC_MISSING", message="Topic 'orders' does not exist on cluster 'new'.")
+    new = snapshot(Cluster.NEW, problems=(seen,))
+
+    assert judge_migration(migration(new=new, topics=pair(topic(), None))) == ()
+    assert [finding.code for finding in judge_migration(migration(new=new))] == [Code.TOPIC_MISSING]
+
+
 def test_pollution_is_told_once_when_the_reader_saw_it_too() -> None:
     seen = Problem(code="CHECKPOINT_POLLUTED", message="Batch 7 goes backwards in orders-0.")
     given = migration(checkpoint=checkpoint(reruns_batch=7, problems=(seen,)), rows=(row(restart=pending(980, 880)),))

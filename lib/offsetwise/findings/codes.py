@@ -53,6 +53,11 @@ class Code(StrEnum):
     GROUP_DRIFT = "GROUP_DRIFT"
     SINK_BATCH_IDS = "SINK_BATCH_IDS"
     ISOLATION_DIFFERS = "ISOLATION_DIFFERS"
+    TOPIC_UNREADABLE = "TOPIC_UNREADABLE"
+    PARTITION_UNREADABLE = "PARTITION_UNREADABLE"
+    CONFIG_UNREADABLE = "CONFIG_UNREADABLE"
+    GROUP_UNREADABLE = "GROUP_UNREADABLE"
+    MIRROR_UNREADABLE = "MIRROR_UNREADABLE"
     TIMESTAMPS_UNUSABLE = "TIMESTAMPS_UNUSABLE"
     COMPACTED = "COMPACTED"
     GAP = "GAP"
@@ -65,7 +70,7 @@ class Stage(StrEnum):
     """Where a finding is decided."""
 
     READER = "reader"
-    """By the reader of the checkpoint, which puts the code into `problems`."""
+    """By the reader of a checkpoint or a cluster, which puts the code into `problems`."""
     COMPARISON = "comparison"
     PLAN = "plan"
     """Only from a second reading of the clusters; no check of this release decides it."""
@@ -337,6 +342,41 @@ _ALL: Final = (
         _WARNS,
         "The position contradicts the stated isolation level",
         "Check the job's `kafka.isolation.level` and say the same in the migration file.",
+    ),
+    _kind(
+        Code.TOPIC_UNREADABLE,
+        _WARNS,
+        "A topic was not described",
+        "Grant DESCRIBE on the topic, or take the snapshot again.",
+        stage=Stage.READER,
+    ),
+    _kind(
+        Code.PARTITION_UNREADABLE,
+        _WARNS,
+        "Partitions were not read",
+        "Check the brokers that lead them, then take the snapshot again.",
+        stage=Stage.READER,
+    ),
+    _kind(
+        Code.CONFIG_UNREADABLE,
+        _WARNS,
+        "Topic configurations were not read",
+        "Grant DESCRIBE_CONFIGS on the topics, or take the snapshot again.",
+        stage=Stage.READER,
+    ),
+    _kind(
+        Code.GROUP_UNREADABLE,
+        _WARNS,
+        "A consumer group was not read",
+        "Grant DESCRIBE on the group and its topics, or take the snapshot again.",
+        stage=Stage.READER,
+    ),
+    _kind(
+        Code.MIRROR_UNREADABLE,
+        _WARNS,
+        "One of MirrorMaker's topics was not read whole",
+        "Grant READ on the topic, or take the snapshot again.",
+        stage=Stage.READER,
     ),
     _kind(
         Code.TIMESTAMPS_UNUSABLE,

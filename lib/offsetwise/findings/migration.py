@@ -22,10 +22,15 @@ BATCH_ID_SINKS = frozenset({"file", "parquet", "json", "csv", "orc", "delta", "i
 
 
 def problems(case: MigrationCase) -> Iterator[Finding]:
-    """Carry over what the readers of the checkpoint and of both clusters found wrong."""
+    """Carry over what the readers of the checkpoint and of both clusters found wrong.
+
+    A missing topic is told once, by the rows that need it.
+    """
     found = () if case.checkpoint is None else case.checkpoint.problems
+    told = any(pair.old is None or pair.new is None for pair in case.topics)
     for problem in (*found, *case.old.problems, *case.new.problems):
-        yield _carried(problem)
+        if not (told and problem.code == Code.TOPIC_MISSING.value):
+            yield _carried(problem)
 
 
 def checkpoint_polluted(case: MigrationCase) -> Iterator[Finding]:
@@ -37,7 +42,7 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[Finding]:
     """
     if case.checkpoint is None or case.checkpoint.reruns_batch is None:
         return
-    if any(problem.code == Code.CHECKPOINT_POLLUTED.value for problem in case.checkpoint.problems):
+    if _told(case, Code.CHECKPOINT_POLLUTED):
         return
     pending = [row for row in case.rows if len(row.restart) > 1]
     back = [row for row in pending if row.restart[-1].old < row.restart[0].old]
@@ -95,7 +100,8 @@ def checkpoint_old(case: MigrationCase) -> Iterator[Finding]:
 def reader_suspected(case: MigrationCase) -> Iterator[Finding]:
     """A batch was planned a moment ago, or a group has members."""
     planned = _last_planned_ms(case)
-    if planned is not None and 0 <= case.now_ms - planned < RUNNING_AGE_MS:
+    young = planned is not None and 0 <= case.now_ms - planned < RUNNING_AGE_MS
+    if planned is not None and young and not _told(case, Code.READER_SUSPECTED):
         yield overall(
             Code.READER_SUSPECTED,
             f"The last batch was planned {duration(case.now_ms - planned)} before the clusters were read: the job may "
@@ -197,6 +203,11 @@ def _carried(problem: Problem) -> Finding:
         message=problem.message,
         remedy=problem.fix or ("" if kind is None else kind.remedy),
     )
+
+
+def _told(case: MigrationCase, code: Code) -> bool:
+    """Say whether the checkpoint's reader found it already."""
+    return case.checkpoint is not None and any(problem.code == code.value for problem in case.checkpoint.problems)
 
 
 def _last_planned_ms(case: MigrationCase) -> int | None:
