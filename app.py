@@ -1,0 +1,13 @@
+"""The console's router: its pages, and nothing else."""
+
+import streamlit as st
+
+st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide")
+st.navigation(
+    {
+        "Explore": [
+            st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
+            st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
+        ]
+    }
+).run()

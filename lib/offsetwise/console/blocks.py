@@ -1,0 +1,86 @@
+"""The five states of a block: loading, empty, denied, unavailable, error. One dead block never blanks the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.desk import Reading
+from offsetwise.console.wording import markdown, plain
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
+
+CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
+_POLL_SECONDS: Final = 0.2
+
+
+def loading(reading: Reading, what: str) -> None:
+    """Show the named steps of a reading until it ends. Its outcome is left to the caller."""
+    with st.status(f"Reading {what} …", expanded=True) as status:
+        lines: dict[str, object] = {}
+        while not reading.outcome.done():
+            for step, (done, total) in list(reading.steps.items()):
+                slot = lines.setdefault(step, st.empty())
+                share = min(1.0, done / total) if total > 0 else 0.0
+                amount = f" · {done:,} of {total:,}" if total > 1 else ""
+                slot.progress(share, text=f"{markdown(step)}{amount}")  # type: ignore[attr-defined]
+            time.sleep(_POLL_SECONDS)
+        failed = reading.outcome.exception() is not None
+        status.update(
+            label=f"Reading {what} {'stopped' if failed else 'is done'}",
+            state="error" if failed else "complete",
+            expanded=False,
+        )
+
+
+def empty(why: str, next_step: str, command: str | None = None) -> None:
+    """Say why there is nothing to see, and what to do."""
+    with st.container(border=True):
+        st.markdown(f"**{why}**")
+        st.markdown(next_step)
+        if command:
+            st.code(command, language="bash")
+
+
+def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", kept: str = "") -> None:
+    """Show an error as problem and fix, its details folded, with a way to try again.
+
+    Args:
+        error: What went wrong. One that is not ours says so and asks for a report.
+        retry: What "Retry" does; None leaves the button out.
+        key: Tells several error blocks on one page apart.
+        kept: What is still shown although this failed.
+    """
+    icon, heading = _kind(error)
+    if isinstance(error, OffsetwiseError):
+        problem, fix = error.problem, error.fix
+    else:
+        problem = "The console met a problem that it has no words for."
+        fix = "Try again. If it comes back, report it with the details below."
+    with st.container(border=True):
+        st.error(f"**{heading}**  \n{markdown(problem)}", icon=icon)
+        st.markdown(f"**What to do:** {markdown(fix)}")
+        if kept:
+            st.markdown(f":gray[{kept}]")
+        with st.expander("Details"):
+            st.code("\n".join(_chain(error)), language=None, wrap_lines=True)
+        if retry is not None:
+            st.button("Retry", icon=":material/refresh:", key=f"{key}-button", on_click=retry)
+
+
+def _kind(error: Exception) -> tuple[str, str]:
+    if isinstance(error, ClusterAuthError):
+        return ":material/lock:", "Not permitted"
+    if isinstance(error, ClusterUnreachableError):
+        return ":material/cloud_off:", "The cluster does not answer"
+    return ":material/error:", "This could not be read"
+
+
+def _chain(error: BaseException) -> list[str]:
+    lines = [
+        f"{type(error).__name__}: {plain(str(error))}" if isinstance(error, OffsetwiseError) else type(error).__name__
+    ]
+    cause = error.__cause__
+    return lines if cause is None else [*lines, *(f"caused by {line}" for line in _chain(cause))]

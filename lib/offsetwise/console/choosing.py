@@ -1,0 +1,93 @@
+"""Selections and filters, kept in the URL: a link shows what the sender saw, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import verdicts, wording
+from offsetwise.console.desk import Desk, Key, Offered
+from offsetwise.model import PartitionComparison
+
+PAGE_ROWS: Final = 500
+"""Rows sent to the browser at once: ten thousand would be sent again at every change of a filter."""
+
+WORST_FIRST: Final = "Worst first"
+BY_NAME: Final = "Topic, partition"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which partitions are shown, and in which order. An empty tuple keeps all."""
+
+    topics: tuple[str, ...] = ()
+    unedited: tuple[str, ...] = ()
+    exactness: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    order: str = BY_NAME
+
+    def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
+        """Give the rows that pass, in the chosen order."""
+        kept = [
+            row
+            for row in rows
+            if (not self.topics or row.topic in self.topics)
+            and (not self.unedited or verdicts.RAW[row.raw.verdict] in self.unedited)
+            and (not self.exactness or verdicts.EXACTNESS[row.exactness].word in self.exactness)
+            and (not self.findings or not set(self.findings).isdisjoint(row.findings))
+        ]
+        if self.order == WORST_FIRST:
+            kept.sort(key=lambda row: (verdicts.rank(row), -(row.raw.skip or 0), row.topic, row.partition))
+        else:
+            kept.sort(key=lambda row: (row.topic, row.partition, row.source))
+        return tuple(kept)
+
+
+def migration_and_subject(desk: Desk) -> tuple[Offered, Key | None]:
+    """Let the person pick a migration and one of its checkpoints or groups, in the sidebar."""
+    names = {one.name: one for one in desk.offered}
+    with st.sidebar:
+        chosen = names[
+            st.selectbox("Migration", list(names), key="migration", bind="query-params", format_func=wording.plain)
+        ]
+        subjects = {str(one): one for one in chosen.subjects}
+        if not subjects:
+            return chosen, None
+        of = st.selectbox("Positions of", list(subjects), key="of", bind="query-params", format_func=wording.plain)
+    return chosen, Key(migration=chosen.name, subject=subjects[of])
+
+
+def filters(rows: Sequence[PartitionComparison]) -> Filters:
+    """Draw the filters of the partition table."""
+    first, second, third, fourth, fifth = st.columns([3, 3, 3, 3, 2])
+    words = list(dict.fromkeys(verdict.word for verdict in verdicts.EXACTNESS.values()))
+    return Filters(
+        topics=_several(first, "Topic", "topic", sorted({row.topic for row in rows})),
+        unedited=_several(second, "If unedited", "unedited", list(verdicts.RAW.values())),
+        exactness=_several(third, "Exactness", "exactness", words),
+        findings=_several(fourth, "Finding", "finding", sorted({code for row in rows for code in row.findings})),
+        order=fifth.selectbox("Order", [BY_NAME, WORST_FIRST], key="order", bind="query-params"),
+    )
+
+
+def rows_page(count: int) -> slice:
+    """Let the person leaf through more rows than are sent at once."""
+    if count <= PAGE_ROWS:
+        return slice(0, count)
+    starts = {f"{first + 1}–{min(first + PAGE_ROWS, count)}": first for first in range(0, count, PAGE_ROWS)}
+    chosen = starts[st.selectbox("Rows", list(starts), key="rows", bind="query-params", width=200)]
+    return slice(chosen, chosen + PAGE_ROWS)
+
+
+def row_id(row: PartitionComparison) -> str:
+    """Name a row in the URL."""
+    return f"{row.topic}-{row.partition}" if row.source == "0" else f"{row.topic}-{row.partition}@{row.source}"
+
+
+def _several(column: st.delta_generator.DeltaGenerator, label: str, key: str, options: list[str]) -> tuple[str, ...]:
+    return tuple(
+        column.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=wording.plain)
+    )

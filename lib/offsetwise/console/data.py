@@ -1,0 +1,78 @@
+"""The console's data: the workflow's verbs, found through the process and never through the browser."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from offsetwise import workflow
+from offsetwise.config import Migration
+from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
+from offsetwise.model import Checkpoint, Comparison
+
+
+def reader_of_process() -> WorkflowReader:
+    """Read the migrations that this process was started with; without any, only the bundled sample.
+
+    Raises:
+        ConfigError: A migration file cannot be used.
+    """
+    files = os.environ.get(MIGRATIONS_VARIABLE, "")
+    return WorkflowReader(tuple(Path(file) for file in files.split(os.pathsep) if file))
+
+
+class WorkflowReader:
+    """Reads through the same verbs as the command line.
+
+    Args:
+        files: The migration files; the bundled sample is always offered before them.
+    """
+
+    def __init__(self, files: tuple[Path, ...]) -> None:
+        sample = workflow.sample()
+        self._sample = sample.name
+        self._live: dict[str, Migration] = {}
+        for migration in workflow.load_migrations(files):
+            self._live[_free_name(migration.name, {self._sample, *self._live})] = migration
+        self._offered = (
+            _offered(sample, recorded=True),
+            *(replace(_offered(migration, recorded=False), name=name) for name, migration in self._live.items()),
+        )
+
+    def offered(self) -> tuple[Offered, ...]:
+        """Give the sample and the migrations of the files."""
+        return self._offered
+
+    def recorded(self, subject: Subject) -> Comparison:
+        """Give a comparison recorded with the sample."""
+        return workflow.sample_comparison(subject.name)
+
+    def compare(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        """Compare on the live clusters."""
+        chosen = self._live[migration]
+        if subject.kind is SubjectKind.GROUP:
+            return workflow.compare(chosen, group=subject.name, content=True, progress=progress)
+        return workflow.compare(chosen, checkpoint=subject.name, content=True, progress=progress)
+
+    def checkpoint(self, migration: str, subject: Subject) -> Checkpoint | None:
+        """Read the checkpoint alone."""
+        if subject.kind is SubjectKind.GROUP:
+            return None
+        uri = next(one.uri for one in self._live[migration].checkpoints if one.name == subject.name)
+        return next(iter(workflow.inspect([uri], roots=self._live[migration].checkpoint_roots)))
+
+
+def _offered(migration: Migration, *, recorded: bool) -> Offered:
+    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=name) for name in migration.groups)
+    return Offered(
+        name=migration.name,
+        old=migration.source.name,
+        new=migration.target.name,
+        subjects=tuple(Subject(kind=SubjectKind.CHECKPOINT, name=one.name) for one in migration.checkpoints) + groups,
+        recorded=recorded,
+    )
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    return name if name not in taken else next(made for n in range(2, 1_000) if (made := f"{name} ({n})") not in taken)

@@ -1,0 +1,133 @@
+"""Tables of the console as data frames: nullable integers, so that unknown stays unknown.
+
+An outer merge or a missing value would turn int64 into float64 and corrupt 9007199254740993; every column of
+offsets here is pandas' nullable `Int64`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from offsetwise.console import verdicts, wording
+from offsetwise.model import Candidate, Checkpoint, Comparison, Finding, Neighbour, PartitionComparison
+
+PARTITION_COLUMNS = (
+    "topic",
+    "p",
+    "old offset",
+    "new offset",
+    "shift",
+    "exactness",
+    "if unedited",
+    "lag old",
+    "lag new",
+    "replay",
+    "skip",
+    "ahead",
+    "findings",
+    "source",
+    "new topic",
+)
+"""The columns of `partition_table`, in order. The last two are shown when they say something."""
+
+
+def partition_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
+    """Give one row per partition, in the order of `rows`.
+
+    Integer columns are nullable: missing means unknown (or, for an old offset, that there is none).
+    """
+    return pd.DataFrame(
+        {
+            "topic": [wording.cell(row.topic) for row in rows],
+            "p": _integers([row.partition for row in rows]),
+            "old offset": _integers([row.old_offset for row in rows]),
+            "new offset": _integers([row.new_offset for row in rows]),
+            "shift": _integers([verdicts.shift(row) for row in rows]),
+            "exactness": [str(verdicts.EXACTNESS[row.exactness]) for row in rows],
+            "if unedited": [str(verdicts.raw(row)) for row in rows],
+            "lag old": _integers([row.lag_old for row in rows]),
+            "lag new": _integers([row.lag_new for row in rows]),
+            "replay": _integers([row.replay for row in rows]),
+            "skip": _integers([row.skip for row in rows]),
+            "ahead": [str(verdicts.ahead(row)) for row in rows],
+            "findings": [", ".join(row.findings) for row in rows],
+            "source": [wording.cell(row.source) for row in rows],
+            "new topic": [wording.cell(row.new_topic) for row in rows],
+        },
+        columns=list(PARTITION_COLUMNS),
+    )
+
+
+def neighbour_table(neighbours: Sequence[Neighbour]) -> pd.DataFrame:
+    """Give the records around a place: offsets on both clusters, time in UTC, short identity, what they are."""
+    return pd.DataFrame(
+        {
+            "old offset": _integers([record.old_offset for record in neighbours]),
+            "new offset": _integers([record.new_offset for record in neighbours]),
+            "time (UTC)": [wording.moment(record.timestamp_ms) for record in neighbours],
+            "identity": [record.identity[:8] for record in neighbours],
+            "for the job": [record.side.value for record in neighbours],
+        }
+    )
+
+
+def candidate_table(candidates: Sequence[Candidate]) -> pd.DataFrame:
+    """Give what else points at the place: method, range, and who says so."""
+    return pd.DataFrame(
+        {
+            "method": [candidate.method.value for candidate in candidates],
+            "from": _integers([candidate.lo for candidate in candidates]),
+            "to": _integers([candidate.hi for candidate in candidates]),
+            "who says so": [wording.cell(candidate.said_by) for candidate in candidates],
+        }
+    )
+
+
+def log_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
+    """Give the numbers behind the chart of aligned logs."""
+    return pd.DataFrame(
+        {
+            "topic": [wording.cell(row.topic) for row in rows],
+            "p": _integers([row.partition for row in rows]),
+            "old log start": _integers([row.old.log_start for row in rows]),
+            "old offset": _integers([row.old_offset for row in rows]),
+            "old HW": _integers([row.old.hw for row in rows]),
+            "new log start": _integers([row.new.log_start for row in rows]),
+            "new offset": _integers([row.new_offset for row in rows]),
+            "new HW": _integers([row.new.hw for row in rows]),
+        }
+    )
+
+
+def lag_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
+    """Give the numbers behind the chart of lags."""
+    return partition_table(rows)[["topic", "p", "lag old", "lag new"]]
+
+
+def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
+    """Give what a checkpoint holds: one row per partition of its Kafka sources."""
+    positions = [(source, position) for source in checkpoint.sources for position in source.positions]
+    return pd.DataFrame(
+        {
+            "topic": [wording.cell(position.topic) for _, position in positions],
+            "p": _integers([position.partition for _, position in positions]),
+            "old offset": _integers([position.offset for _, position in positions]),
+            "planned until": _integers([position.planned_offset for _, position in positions]),
+        }
+    )
+
+
+def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Finding, ...]:
+    """Give the findings that concern one partition: its own, its topic's, and the whole migration's."""
+    return tuple(
+        finding
+        for finding in comparison.findings
+        if finding.topic is None
+        or (finding.topic in (row.topic, row.new_topic) and finding.partition in (None, row.partition))
+    )
+
+
+def _integers(values: Sequence[int | None]) -> pd.Series[int]:
+    return pd.Series(pd.array(list(values), dtype="Int64"))

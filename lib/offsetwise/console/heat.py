@@ -1,0 +1,120 @@
+"""The map of many partitions: topic × partition, coloured by where the old number would land."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from offsetwise.console import verdicts, wording
+from offsetwise.console.figures import distance, scaled, ticks_between
+from offsetwise.console.palette import Palette
+from offsetwise.model import PartitionComparison, RawVerdict
+
+MAX_TOPICS: Final = 40
+"""Topics that one map can show and stay readable."""
+
+_FONT_PX: Final = 13
+
+
+def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure:
+    """Draw where the old number lands on the new log, topic × partition, worst topics first.
+
+    Zero is the right place; grey means that nobody knows. At most `MAX_TOPICS` topics.
+    """
+    topics = worst_topics(rows)[:MAX_TOPICS]
+    lane = {topic: index for index, topic in enumerate(topics)}
+    shown = [row for row in rows if row.topic in lane]
+    numbers = sorted({row.partition for row in shown})
+    column = {number: index for index, number in enumerate(numbers)}
+    known: list[list[float | None]] = [[None] * len(numbers) for _ in topics]
+    blank: list[list[float | None]] = [[None] * len(numbers) for _ in topics]
+    hover = [[""] * len(numbers) for _ in topics]
+    for row in shown:
+        y, x, away = lane[row.topic], column[row.partition], distance(row)
+        if away is None or row.raw.verdict is RawVerdict.CONFUSION:
+            blank[y][x] = 1.0
+        else:
+            known[y][x] = scaled(away)
+        hover[y][x] = (
+            f"{row.partition}: {wording.number(row.old_offset)} → {wording.number(row.new_offset)}, {verdicts.raw(row)}"
+        )
+    reach = max((abs(value) for line in known for value in line if value is not None), default=0.0) or 1.0
+    ticks = [tick for tick in ticks_between(-reach, reach) if abs(tick) < 10**12]
+    labels = [wording.label(topic) for topic in topics]
+    figure = go.Figure()
+    common = {"x": [str(number) for number in numbers], "y": labels, "xgap": 1 if len(numbers) < 120 else 0, "ygap": 2}
+    figure.add_trace(
+        go.Heatmap(
+            **common,
+            z=blank,
+            colorscale=[[0, colours.blank], [1, colours.blank]],
+            showscale=False,
+            text=hover,
+            hovertemplate="%{y} · %{text}<extra></extra>",
+        )
+    )
+    figure.add_trace(
+        go.Heatmap(
+            **common,
+            z=known,
+            zmid=0,
+            zmin=-reach,
+            zmax=reach,
+            colorscale=[[0, colours.before], [0.5, colours.middle], [1, colours.after]],
+            text=hover,
+            hovertemplate="%{y} · %{text}<extra></extra>",
+            colorbar={
+                "title": {"text": "old number lands<br>(records)", "font": {"size": 12, "color": colours.muted}},
+                "tickvals": [scaled(tick) for tick in ticks],
+                "ticktext": ["right place" if tick == 0 else wording.signed(tick) for tick in ticks],
+                "tickfont": {"size": 12, "color": colours.muted},
+                "outlinewidth": 0,
+                "thickness": 12,
+            },
+        )
+    )
+    figure.update_layout(
+        height=min(900, 130 + 24 * len(topics)),
+        margin={"l": 12, "r": 12, "t": 16, "b": 48},
+        plot_bgcolor=colours.page,
+        paper_bgcolor=colours.page,
+        font={"size": _FONT_PX, "color": colours.text},
+    )
+    figure.update_xaxes(
+        title={"text": "partition", "font": {"color": colours.muted}},
+        type="category",
+        nticks=12,
+        showgrid=False,
+        tickfont={"color": colours.muted},
+    )
+    figure.update_yaxes(
+        autorange="reversed", type="category", showgrid=False, automargin=True, tickfont={"color": colours.text}
+    )
+    return figure
+
+
+def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
+    """Give the topics, those with most partitions that would go wrong first, then by name."""
+    wrong: dict[str, int] = {}
+    for row in rows:
+        wrong[row.topic] = wrong.get(row.topic, 0) + (verdicts.rank(row) == 0)
+    return sorted(wrong, key=lambda topic: (-wrong[topic], topic))
+
+
+def topic_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
+    """Give one row per topic, worst first: partitions, how many would go wrong, how many nobody can tell."""
+    ranks: dict[str, list[int]] = {}
+    for row in rows:
+        ranks.setdefault(row.topic, []).append(verdicts.rank(row))
+    topics = worst_topics(rows)
+    return pd.DataFrame(
+        {
+            "topic": [wording.cell(topic) for topic in topics],
+            "partitions": [len(ranks[topic]) for topic in topics],
+            "would go wrong": [ranks[topic].count(0) for topic in topics],
+            "nobody can tell": [ranks[topic].count(1) for topic in topics],
+        }
+    )

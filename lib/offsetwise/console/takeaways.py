@@ -1,0 +1,48 @@
+"""What each chart shows, in words: for people who do not see it, and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offsetwise.console import verdicts, wording
+from offsetwise.console.figures import partition_name
+from offsetwise.console.heat import worst_topics
+from offsetwise.model import PartitionComparison
+
+
+def aligned(rows: Sequence[PartitionComparison]) -> str:
+    """Say in words what the chart of aligned logs shows."""
+    wrong = [row for row in rows if verdicts.rank(row) == 0]
+    if not wrong:
+        return (
+            f"Both logs of {wording.many(len(rows), 'partition')} aligned at the next record to read. "
+            "No old number is known to be wrong."
+        )
+    row = wrong[0]
+    example = (
+        f"{wording.plain(partition_name(row))}: {wording.number(row.old_offset)} on old is "
+        f"{wording.number(row.new_offset)} on new; the old number there: {verdicts.raw(row).word}"
+    )
+    return (
+        f"Both logs of {wording.many(len(rows), 'partition')} aligned at the next record to read. "
+        f"In {len(wrong):,} the old number goes wrong on the new log. {example}."
+    )
+
+
+def lags(rows: Sequence[PartitionComparison]) -> str:
+    """Say in words what the chart of lags shows."""
+    both = [row for row in rows if row.lag_old is not None and row.lag_new is not None]
+    same = sum(1 for row in both if row.lag_old == row.lag_new)
+    return (
+        f"Records left to read on old beside new: equal in {same:,} of {wording.many(len(rows), 'partition')}, "
+        f"different in {len(both) - same:,}, unknown in {len(rows) - len(both):,}."
+    )
+
+
+def heat(rows: Sequence[PartitionComparison]) -> str:
+    """Say in words what the heat map shows."""
+    wrong = sum(1 for row in rows if verdicts.rank(row) == 0)
+    topics = worst_topics(rows)
+    worst = f", most of them in {wording.plain(topics[0])}" if wrong else ""
+    of = f"{wording.many(len(rows), 'partition')} of {wording.many(len(topics), 'topic')}"
+    return f"The old number goes wrong in {wrong:,} of {of}{worst}."

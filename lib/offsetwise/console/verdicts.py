@@ -1,0 +1,167 @@
+"""Verdicts as icon, word and tone: never a colour alone, and unknown is never a match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.console.palette import Tone
+from offsetwise.console.wording import many, number
+from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A judgement as it stands on screen."""
+
+    icon: str
+    word: str
+    tone: Tone
+
+    def __str__(self) -> str:
+        return f"{self.icon} {self.word}"
+
+
+EXACTNESS: Final = {
+    Exactness.EXACT: Verdict(icon="✓", word="exact", tone=Tone.RIGHT),
+    Exactness.POSITION_EXACT: Verdict(icon="✓", word="place exact", tone=Tone.RIGHT),
+    Exactness.PRESERVED: Verdict(icon="✓", word="preserved", tone=Tone.RIGHT),
+    Exactness.BOUNDED: Verdict(icon="≈", word="bounded", tone=Tone.CAREFUL),
+    Exactness.CLAIMED: Verdict(icon="?", word="claimed", tone=Tone.UNKNOWN),
+    Exactness.UNKNOWN: Verdict(icon="?", word="unknown", tone=Tone.UNKNOWN),
+}
+
+MEANING: Final = {
+    Exactness.EXACT: "Proven on the records, and everything ahead is on both clusters.",
+    Exactness.POSITION_EXACT: "The place is proven on the records; what lies ahead was not examined, or differs.",
+    Exactness.PRESERVED: "The link keeps offsets, and records probed along the log agree.",
+    Exactness.BOUNDED: "Proven to lie between two offsets; the lower one is used.",
+    Exactness.CLAIMED: "A sync, a checkpoint or a timestamp says so; no record confirmed it.",
+    Exactness.UNKNOWN: "Nobody can tell yet; the reason stands in the evidence.",
+}
+
+RAW: Final = {
+    RawVerdict.SAME: "same record",
+    RawVerdict.LOSS: "skips records",
+    RawVerdict.REPLAY: "reads records twice",
+    RawVerdict.CONFUSION: "other records",
+    RawVerdict.OUT_OF_RANGE: "outside the log",
+    RawVerdict.UNKNOWN: "unknown",
+}
+
+SEVERITY: Final = {
+    Severity.BLOCKS: Verdict(icon="!", word="blocks", tone=Tone.WRONG),
+    Severity.WARNS: Verdict(icon="▲", word="warns", tone=Tone.CAREFUL),
+    Severity.INFORMS: Verdict(icon="i", word="informs", tone=Tone.UNKNOWN),
+}
+
+
+def raw(row: PartitionComparison) -> Verdict:
+    """Say what using the old number on the new cluster would do to one partition."""
+    if row.old_offset is None:
+        return Verdict(icon="+", word="new partition", tone=Tone.UNKNOWN)
+    words = {
+        RawVerdict.SAME: "same record",
+        RawVerdict.LOSS: _counted("skips", row.raw.skip, row),
+        RawVerdict.REPLAY: _counted("replays", row.raw.replay, row),
+        RawVerdict.CONFUSION: "other records",
+        RawVerdict.OUT_OF_RANGE: _outside(row),
+        RawVerdict.UNKNOWN: "unknown",
+    }
+    icon, tone = {RawVerdict.SAME: ("✓", Tone.RIGHT), RawVerdict.UNKNOWN: ("?", Tone.UNKNOWN)}.get(
+        row.raw.verdict, ("!", Tone.WRONG)
+    )
+    return Verdict(icon=icon, word=words[row.raw.verdict], tone=tone)
+
+
+def rank(row: PartitionComparison) -> int:
+    """Order partitions by how much they need a look: 0 goes wrong, 1 unknown, 2 bounded or new, 3 right."""
+    if row.old_offset is None:
+        return 2
+    if row.raw.verdict is RawVerdict.UNKNOWN:
+        return 1
+    if row.raw.verdict is not RawVerdict.SAME:
+        return 0
+    return 3 if row.exactness.proven else 2
+
+
+def shift(row: PartitionComparison) -> int | None:
+    """Give new offset minus old offset, None where either is not known."""
+    return None if row.new_offset is None or row.old_offset is None else row.new_offset - row.old_offset
+
+
+def ahead(row: PartitionComparison) -> Verdict:
+    """Say how the records from the position on differ."""
+    if not row.ahead.examined:
+        return Verdict(icon="?", word="not examined", tone=Tone.UNKNOWN)
+    parts = [
+        f"{number(count)} {word}"
+        for count, word in (
+            (row.ahead.missing, "missing"),
+            (row.ahead.duplicated, "duplicated"),
+            (row.ahead.foreign, "foreign"),
+        )
+        if count != 0
+    ]
+    if not parts:
+        return Verdict(icon="✓", word="no difference", tone=Tone.RIGHT)
+    return Verdict(icon="!", word=", ".join(parts), tone=Tone.CAREFUL)
+
+
+def answer(comparison: Comparison) -> tuple[Tone, str, str]:
+    """Say what would happen if nobody acted: tone, headline, and the rest of the sentence.
+
+    Sums are lower bounds, so they say "at least".
+    """
+    total, wrong = comparison.summary.partitions, comparison.summary.raw_wrong
+    unknown = sum(
+        1 for row in comparison.partitions if row.raw.verdict is RawVerdict.UNKNOWN and row.old_offset is not None
+    )
+    if total == 0:
+        return Tone.UNKNOWN, "There is no partition to compare", "Neither the positions nor the clusters name one."
+    tail = f" For {many(unknown, 'more partition')} nobody can tell yet." if unknown and wrong else ""
+    if wrong:
+        costs = ", ".join(_costs(comparison)) or "the cost was not counted"
+        head = f"{wrong:,} of {many(total, 'partition')} would go wrong"
+        return Tone.WRONG, head, f"if the job restarted on the new cluster with the numbers it has: {costs}.{tail}"
+    if unknown:
+        head = f"Nobody can tell for {unknown:,} of {many(total, 'partition')}"
+        return (
+            Tone.CAREFUL,
+            head,
+            "what the numbers the job has would do on the new cluster. None is known to go wrong.",
+        )
+    if total == 1:
+        return Tone.RIGHT, "The number the job has is right", "on the new cluster too."
+    return Tone.RIGHT, f"The numbers are right for all {total:,} partitions", "on the new cluster too."
+
+
+def _costs(comparison: Comparison) -> list[str]:
+    summary = comparison.summary
+    confused = sum(1 for row in comparison.partitions if row.raw.verdict is RawVerdict.CONFUSION)
+    return [
+        text
+        for count, text in (
+            (summary.raw_skip, f"at least {many(summary.raw_skip, 'record')} never read"),
+            (summary.raw_replay, f"at least {many(summary.raw_replay, 'record')} read twice"),
+            (summary.raw_out_of_range, f"{many(summary.raw_out_of_range, 'partition')} outside the log"),
+            (confused, f"{many(confused, 'partition')} reading other records"),
+        )
+        if count
+    ]
+
+
+def _counted(verb: str, count: int | None, row: PartitionComparison) -> str:
+    if count is None:
+        return f"{verb} records"
+    return f"{verb} {count:,}" if row.exactness.proven else f"{verb} ≤ {count:,}"
+
+
+def _outside(row: PartitionComparison) -> str:
+    if row.old_offset is None:
+        return "outside the log"
+    if row.new.hw is not None and row.old_offset > row.new.hw:
+        return f"{row.old_offset - row.new.hw:,} past the end"
+    if row.new.log_start is not None and row.old_offset < row.new.log_start:
+        return f"{row.new.log_start - row.old_offset:,} before the start"
+    return "outside the log"

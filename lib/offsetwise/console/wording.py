@@ -1,0 +1,132 @@
+"""Numbers, names and times as the console prints them.
+
+Names come from checkpoints and clusters and may be hostile: each output (Markdown, chart label, table cell)
+has a function of its own here, and nothing else on screen prints a name.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Final
+
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'@/])")
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+
+
+def number(value: int | None) -> str:
+    """Print an integer with thousands separators; an unknown one as `?`.
+
+    >>> number(9007199254740993), number(None), number(-100)
+    ('9,007,199,254,740,993', '?', '-100')
+    """
+    return "?" if value is None else f"{value:,}"
+
+
+def signed(value: int | None) -> str:
+    """Print a difference with its sign; an unknown one as `?`.
+
+    >>> signed(50), signed(0), signed(-100)
+    ('+50', '0', '-100')
+    """
+    return "?" if value is None else "0" if value == 0 else f"{value:+,}"
+
+
+def many(count: int, noun: str, plural: str | None = None) -> str:
+    """Count a noun.
+
+    >>> many(1, "partition"), many(2_000, "partition")
+    ('1 partition', '2,000 partitions')
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def lag(value: int | None) -> str:
+    """Print a signed lag: how many records are left, or how far past the end the position lies.
+
+    >>> lag(150), lag(-100), lag(None)
+    ('150', '100 past the end', '?')
+    """
+    return f"{-value:,} past the end" if value is not None and value < 0 else number(value)
+
+
+def plain(name: str) -> str:
+    r"""Make invisible, direction-changing and control characters of a name visible.
+
+    >>> plain("or\u202eders"), plain("orders")
+    ('or⟨U+202E⟩ders', 'orders')
+    """
+    if name.isascii() and name.isprintable():
+        return name
+    return "".join(f"⟨U+{ord(char):04X}⟩" if _unsafe(char) else char for char in name)
+
+
+def markdown(name: str) -> str:
+    r"""Escape a name for Markdown and Streamlit's directives.
+
+    >>> markdown("a|b*c_d[e](f)")
+    'a\\|b\\*c\\_d\\[e\\]\\(f\\)'
+    """
+    return _MARKDOWN.sub(r"\\\1", plain(name))
+
+
+def label(name: str) -> str:
+    """Escape a name for a chart, which understands a few HTML tags.
+
+    >>> label("<b>&")
+    '&lt;b&gt;&amp;'
+    """
+    return html.escape(plain(name), quote=False)
+
+
+def cell(name: str) -> str:
+    """Neutralise a name for table cells and CSV: a spreadsheet must not run it.
+
+    >>> cell("=cmd()"), cell("orders")
+    ("'=cmd()", 'orders')
+    """
+    shown = plain(name)
+    return f"'{shown}" if name.startswith(_FORMULA_STARTS) else shown
+
+
+def moment(timestamp_ms: int | None) -> str:
+    """Print a record's time in UTC, ISO 8601 with milliseconds; `?` where there is none usable.
+
+    >>> moment(1_700_000_000_123), moment(-1)
+    ('2023-11-14T22:13:20.123Z', '?')
+    """
+    if timestamp_ms is None or timestamp_ms < 0:
+        return "?"
+    try:
+        read = datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)
+    except (OverflowError, ValueError, OSError):
+        return "?"
+    return f"{read:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}Z"
+
+
+def read_at(taken_at: str, now: datetime) -> str:
+    """Say when something was read and how long ago.
+
+    >>> read_at("2026-01-02T14:02:11Z", datetime(2026, 1, 2, 14, 2, 19, tzinfo=UTC))
+    'read 2026-01-02 14:02:11 UTC, 8 s ago'
+    """
+    try:
+        then = datetime.fromisoformat(taken_at)
+    except ValueError:
+        return f"read {taken_at}"
+    then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
+    return f"read {then:%Y-%m-%d %H:%M:%S} UTC, {_ago((now - then).total_seconds())}"
+
+
+def _ago(seconds: float) -> str:
+    for limit, size, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+        if seconds < limit:
+            return f"{max(0, int(seconds // size))} {unit} ago"
+    return f"{int(seconds // 86_400):,} days ago"
+
+
+def _unsafe(char: str) -> bool:
+    hidden = unicodedata.category(char).startswith(("C", "Z")) and char != " "
+    return hidden or unicodedata.bidirectional(char) in ("R", "AL")

@@ -1,0 +1,323 @@
+"""Comparisons made from values, as the workflow hands them to the console."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.model import (
+    Ahead,
+    BelongsTo,
+    Candidate,
+    Checkpoint,
+    CheckpointSource,
+    Cluster,
+    ClusterRef,
+    Comparison,
+    Evidence,
+    Exactness,
+    Finding,
+    LogRange,
+    Method,
+    Neighbour,
+    PartitionComparison,
+    RawReuse,
+    RawVerdict,
+    RestartPoint,
+    Severity,
+    Side,
+    SourcePosition,
+    Summary,
+)
+
+HTML: Final = "<img src=x onerror=alert(1)>"
+FORMULA: Final = "=cmd()"
+MARKDOWN: Final = "a|b*c_d[e](f)"
+BIDI: Final = "or\u202eders\u200f-\u05d0"
+HOSTILE: Final = (HTML, FORMULA, MARKDOWN, BIDI)
+
+
+def neighbours(old: int | None, new: int | None, *, around: int = 3) -> tuple[Neighbour, ...]:
+    return tuple(
+        Neighbour(
+            old_offset=None if old is None else old + step,
+            new_offset=None if new is None else new + step,
+            timestamp_ms=1_767_355_200_000 + step * 500,
+            identity=hashlib.sha256(f"{old}{new}{step}".encode()).hexdigest()[:32],
+            side=Side.READ if step < 0 else Side.UNREAD,
+        )
+        for step in range(-around, around)
+    )
+
+
+def partition(
+    topic: str = "orders",
+    number: int = 0,
+    *,
+    old: int | None = 1050,
+    new: int | None = 950,
+    exactness: Exactness = Exactness.EXACT,
+    method: Method = Method.CONTENT,
+    raw: RawReuse | None = None,
+    bounds: tuple[int | None, int | None] | None = None,
+    old_log: tuple[int | None, int | None] = (100, 1200),
+    new_log: tuple[int | None, int | None] = (0, 1100),
+    ahead: Ahead | None = None,
+    replay: int | None = 0,
+    skip: int | None = 0,
+    findings: tuple[str, ...] = (),
+    reason: str = "6 of 6 neighbours align.",
+    statements: tuple[str, ...] = (),
+    mirror_maker: int | None = None,
+    candidates: tuple[Candidate, ...] = (),
+) -> PartitionComparison:
+    return PartitionComparison(
+        source="0",
+        topic=topic,
+        partition=number,
+        old_offset=old,
+        new_topic=topic,
+        new_offset=new,
+        exactness=exactness,
+        method=method,
+        restart=() if old is None else (RestartPoint(batch=6, old=old, new=new),),
+        bounds=(new, new) if bounds is None else bounds,
+        replay=replay,
+        skip=skip,
+        foreign_below=0 if exactness.proven else None,
+        counted=exactness.proven,
+        ahead=ahead or Ahead(examined=True, missing=0, duplicated=0, foreign=0),
+        old=LogRange(log_start=old_log[0], lso=old_log[1], hw=old_log[1]),
+        new=LogRange(log_start=new_log[0], lso=new_log[1], hw=new_log[1]),
+        lag_old=None if old is None or old_log[1] is None else old_log[1] - old,
+        lag_new=None if new is None or new_log[1] is None else new_log[1] - new,
+        mirror_maker=mirror_maker,
+        raw=raw or RawReuse(verdict=RawVerdict.LOSS, skip=100, replay=0),
+        findings=findings,
+        evidence=Evidence(
+            reason=reason,
+            statements=statements,
+            neighbours=neighbours(old, new),
+            at_raw=() if old is None else neighbours(old + 100, old),
+            candidates=candidates,
+            anchors_before=64,
+            anchors_after=64,
+            old_records_read=128,
+            new_records_read=320,
+            identity="timestamp, key, value, headers",
+            salt="00" * 16,
+        ),
+    )
+
+
+def finding(code: str, severity: Severity, row: PartitionComparison, message: str, remedy: str) -> Finding:
+    return Finding(
+        code=code, severity=severity, topic=row.topic, partition=row.partition, message=message, remedy=remedy
+    )
+
+
+def reference_rows() -> tuple[PartitionComparison, ...]:
+    """The cases everybody starts from: one of each verdict."""
+    return (
+        partition(
+            statements=(
+                "6 of 6 neighbours align in order: time, key, value and headers are equal.",
+                "64 unique records before and 64 after the cut stand in the same order on both clusters.",
+                "The mirror's bracket [911, 951] contains it.",
+                "All 150 records ahead are on the new cluster, none twice, none foreign.",
+            ),
+            findings=("LOSS_INSIDE_LOG",),
+            mirror_maker=911,
+            candidates=(
+                Candidate(
+                    method=Method.MIRROR_SYNC,
+                    lo=911,
+                    hi=951,
+                    said_by="14 of 15 syncs kept; floor (1010, 910), ceiling (1051, 951).",
+                ),
+                Candidate(method=Method.TIMESTAMP, lo=950, hi=950, said_by="2026-01-02T12:00:00.000Z is first at 950."),
+            ),
+        ),
+        partition(
+            number=1,
+            old=1004,
+            new=904,
+            old_log=(100, 1190),
+            new_log=(0, 1140),
+            findings=("LOSS_INSIDE_LOG", "FOREIGN_AHEAD"),
+            exactness=Exactness.POSITION_EXACT,
+            ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=50),
+        ),
+        partition(
+            number=2,
+            old=998,
+            new=998,
+            old_log=(0, 1150),
+            new_log=(0, 1150),
+            exactness=Exactness.PRESERVED,
+            method=Method.PRESERVED,
+            raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0),
+        ),
+        partition(
+            "payments",
+            0,
+            old=176,
+            new=160,
+            old_log=(0, 176),
+            new_log=(0, 160),
+            raw=RawReuse(verdict=RawVerdict.OUT_OF_RANGE),
+            findings=("LOSS_BEYOND_END",),
+        ),
+        partition(
+            "beats",
+            0,
+            old=1500,
+            new=1440,
+            exactness=Exactness.BOUNDED,
+            bounds=(1440, 1500),
+            replay=60,
+            skip=0,
+            old_log=(0, 3000),
+            new_log=(0, 2940),
+            raw=RawReuse(verdict=RawVerdict.LOSS, skip=60, replay=0),
+            reason="60 identical heartbeats lie on both sides of the position.",
+            findings=("REPLAY_NOT_TOLERATED",),
+            ahead=Ahead(examined=False),
+        ),
+        partition(
+            "audit",
+            0,
+            old=612,
+            new=None,
+            exactness=Exactness.UNKNOWN,
+            method=Method.NONE,
+            bounds=(None, None),
+            replay=None,
+            skip=None,
+            old_log=(0, 700),
+            new_log=(0, 690),
+            raw=RawReuse(verdict=RawVerdict.UNKNOWN),
+            ahead=Ahead(examined=False),
+            reason="No neighbour of 612 was found on the new cluster.",
+            findings=("UNTRANSLATED",),
+        ),
+        partition(
+            "clicks",
+            0,
+            old=4400,
+            new=None,
+            exactness=Exactness.UNKNOWN,
+            method=Method.NONE,
+            bounds=(None, None),
+            replay=None,
+            skip=None,
+            old_log=(0, 5200),
+            new_log=(0, 5100),
+            raw=RawReuse(verdict=RawVerdict.CONFUSION),
+            ahead=Ahead(examined=False),
+            reason="The record at 4400 differs on the two clusters.",
+            findings=("CONFUSION",),
+        ),
+        partition(
+            "orders",
+            3,
+            old=None,
+            new=0,
+            exactness=Exactness.EXACT,
+            method=Method.EARLIEST,
+            old_log=(None, None),
+            new_log=(0, 40),
+            raw=RawReuse(verdict=RawVerdict.UNKNOWN),
+            findings=("NEW_PARTITION",),
+            reason="The checkpoint has no position for it; it starts at the log start.",
+        ),
+    )
+
+
+def many_rows(count: int, *, per_topic: int = 250) -> tuple[PartitionComparison, ...]:
+    """Ten thousand and more, of every kind, with offsets that differ from row to row."""
+    patterns = reference_rows()[:7]
+    return tuple(
+        replace(
+            patterns[(index * 5 + index // per_topic) % len(patterns)],
+            topic=f"topic-{index // per_topic:03d}",
+            new_topic=f"topic-{index // per_topic:03d}",
+            partition=index % per_topic,
+        )
+        for index in range(count)
+    )
+
+
+def hostile_rows() -> tuple[PartitionComparison, ...]:
+    return tuple(partition(name, findings=("LOSS_INSIDE_LOG",), statements=(f"{name} was read.",)) for name in HOSTILE)
+
+
+def summary(rows: tuple[PartitionComparison, ...]) -> Summary:
+    def count(exactness: Exactness) -> int:
+        return sum(1 for row in rows if row.exactness is exactness)
+
+    wrong = (RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE)
+    return Summary(
+        partitions=len(rows),
+        exact=count(Exactness.EXACT),
+        position_exact=count(Exactness.POSITION_EXACT),
+        preserved=count(Exactness.PRESERVED),
+        bounded=count(Exactness.BOUNDED),
+        claimed=count(Exactness.CLAIMED),
+        unknown=count(Exactness.UNKNOWN),
+        blocked=sum(1 for row in rows if "LOSS_INSIDE_LOG" in row.findings),
+        raw_wrong=sum(1 for row in rows if row.raw.verdict in wrong),
+        raw_out_of_range=sum(1 for row in rows if row.raw.verdict is RawVerdict.OUT_OF_RANGE),
+        raw_skip=sum(row.raw.skip or 0 for row in rows if row.exactness.proven),
+        raw_replay=sum(row.raw.replay or 0 for row in rows if row.exactness.proven),
+    )
+
+
+def comparison(
+    rows: tuple[PartitionComparison, ...] | None = None, *, migration: str = "sample", name: str = "orders"
+) -> Comparison:
+    made = reference_rows() if rows is None else rows
+    findings = tuple(
+        finding(
+            code,
+            Severity.BLOCKS,
+            row,
+            f"Resuming {row.topic}-{row.partition} at {row.old_offset} would step over records that were never read.",
+            f"Resume at {row.new_offset}.",
+        )
+        for row in made
+        for code in row.findings
+    )
+    return Comparison(
+        migration=migration,
+        checkpoint=Checkpoint(
+            uri=f"file:///sample/checkpoints/{name}",
+            engine="spark",
+            job_id="2f8f4f0e-8a34-4a64-9f3c-0f3a51d0b7aa",
+            last_planned_batch=7,
+            last_committed_batch=6,
+            reruns_batch=7,
+            restart="Batch 7 was planned and not committed: it runs again, from where batch 6 ended.",
+            sources=(
+                CheckpointSource(
+                    index=0,
+                    id="0",
+                    kind="kafka",
+                    positions=tuple(
+                        SourcePosition(topic=row.topic, partition=row.partition, offset=row.old_offset)
+                        for row in made[:50]
+                        if row.old_offset is not None
+                    ),
+                ),
+            ),
+        ),
+        group=None,
+        taken_at="2026-01-02T14:02:11Z",
+        belongs_to=BelongsTo(cluster=Cluster.OLD, reason="All positions lie inside the old cluster's logs."),
+        old=ClusterRef(name="prod-a", cluster_id="4L6g3nShT-eMCtK--X86sw", taken_at="2026-01-02T14:02:11Z"),
+        new=ClusterRef(name="prod-b", cluster_id="Qm8f0pXWQ9uJb1cS0yYw5A", taken_at="2026-01-02T14:02:12Z"),
+        partitions=made,
+        findings=findings,
+        summary=summary(made),
+    )
