@@ -1,0 +1,190 @@
+"""Records of a Kafka cluster as identities: what the content match and the reconciliation read.
+
+Keys, values and header values are hashed in the projection and never leave it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from offsetwise.model import IsolationLevel
+from offsetwise.translation.identity import IDENTITY_BYTES, NULL_LENGTH, SCHEMA_PREFIX_BYTES
+
+RECORD_SCHEMA: Final = (
+    "topic string, partition int, offset bigint, timestamp bigint, log_append boolean, content binary, masked binary, "
+    "key_schema int, value_schema int, headers array<struct<name: string, hash: binary>>"
+)
+POLL_TIMEOUT_MS: Final = 30_000
+ANSWER_WITHIN: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
+"""How long Spark waits for a cluster that says nothing, unless the migration file says otherwise."""
+REST_OF_PART: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class OffsetRange:
+    """The offsets `[start, end)` of one partition. Not every offset need hold a record."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(
+                f"{self.topic}-{self.partition}: expected 0 <= start <= end, found {self.start}, {self.end}"
+            )
+
+
+def read_records(
+    spark: SparkSession,
+    properties: Mapping[str, str],
+    ranges: Sequence[OffsetRange],
+    *,
+    isolation: IsolationLevel,
+    salt: bytes,
+    max_records_per_task: int | None = None,
+) -> DataFrame:
+    """Read the records of `ranges` as identities, in one job that leaves no trace on the cluster.
+
+    Ranges must lie inside fresh [log start, HW or LSO]: an end beyond the log waits for `POLL_TIMEOUT_MS` and fails.
+    A range that retention passes while it is read comes back shorter and without an error (anything else would fail the
+    whole read for one partition): **read the log starts again afterwards and distrust the ranges they passed.**
+
+    Args:
+        spark: A session with Spark's Kafka connector.
+        properties: Client properties in the Java client's names, without the `kafka.` prefix.
+        ranges: What to read. Overlapping ranges of one partition are read once.
+        isolation: What the job would see.
+        salt: Keys the hashes; equal salts give comparable identities.
+        max_records_per_task: Split large ranges into tasks of about this many records.
+
+    Returns:
+        One row per record, in no order: topic, partition, offset, timestamp (ms, null where the record has none),
+        log_append (whether the broker set the timestamp), content (16 bytes, see `translation/identity.py`), masked
+        (null where no schema-registry id can be inside), key_schema, value_schema (null likewise), headers
+        (name and hash, in order; null where there are none).
+    """
+    tasks = _tasks(spark, ranges, max_records_per_task)
+    options = ANSWER_WITHIN | {f"kafka.{name}": value for name, value in properties.items()}
+    options |= {
+        "kafka.isolation.level": isolation.value,
+        "kafka.allow.auto.create.topics": "false",
+        "kafka.fetch.max.wait.ms": "1",
+        "kafkaConsumer.pollTimeoutMs": str(POLL_TIMEOUT_MS),
+        "failOnDataLoss": "false",
+        "includeHeaders": "true",
+    }
+    if max_records_per_task is not None:
+        options["maxRecordsPerPartition"] = str(max_records_per_task)
+    reads = [spark.read.format("kafka").options(**options, **_assignment(layer)).load() for layer in _layers(ranges)]
+    if not reads:
+        return spark.createDataFrame([], RECORD_SCHEMA)
+    return identify(reduce(DataFrame.unionByName, reads).coalesce(tasks), salt=salt)
+
+
+def identify(records: DataFrame, *, salt: bytes) -> DataFrame:
+    """Replace the bytes of Spark's Kafka rows by identities; one row per row.
+
+    Args:
+        records: Spark's Kafka columns: topic, partition, offset, timestamp, timestampType, key, value, headers.
+        salt: Keys the hashes.
+
+    Returns:
+        The columns of `read_records`.
+    """
+    key, value = F.col("key"), F.col("value")
+    may_hold_schema = F.coalesce(_may_hold_schema(key), F.lit(False)) | F.coalesce(
+        _may_hold_schema(value), F.lit(False)
+    )
+    timestamp = F.unix_millis("timestamp")
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        F.when((F.col("timestampType") != -1) & (timestamp != -1), timestamp).alias("timestamp"),
+        (F.col("timestampType") == 1).alias("log_append"),
+        _hash(salt, key, value).alias("content"),
+        F.when(may_hold_schema, _hash(salt, _blanked(key), _blanked(value))).alias("masked"),
+        _schema_id(key).alias("key_schema"),
+        _schema_id(value).alias("value_schema"),
+        F.transform(
+            "headers",
+            lambda header: F.struct(
+                header["key"].alias("name"),
+                _hash(salt, header["key"].cast("binary"), header["value"]).alias("hash"),
+            ),
+        ).alias("headers"),
+    )
+
+
+def _hash(salt: bytes, *parts: Column) -> Column:
+    framed = [F.lit(bytearray(salt))]
+    for part in parts:
+        length = F.unhex(F.lpad(F.hex(F.octet_length(part)), 8, "0"))
+        framed += [F.coalesce(length, F.lit(bytearray(NULL_LENGTH))), F.coalesce(part, F.lit(bytearray()))]
+    return F.unhex(F.substring(F.sha2(F.concat(*framed), 256), 1, 2 * IDENTITY_BYTES))
+
+
+def _may_hold_schema(part: Column) -> Column:
+    return (F.octet_length(part) >= SCHEMA_PREFIX_BYTES) & (F.substring(part, 1, 1) == F.lit(bytearray(1)))
+
+
+def _blanked(part: Column) -> Column:
+    rest = F.substring(part, SCHEMA_PREFIX_BYTES + 1, REST_OF_PART)
+    return F.when(_may_hold_schema(part), F.concat(F.lit(bytearray(SCHEMA_PREFIX_BYTES)), rest)).otherwise(part)
+
+
+def _schema_id(part: Column) -> Column:
+    unsigned = F.conv(F.hex(F.substring(part, 2, 4)), 16, 10).cast("bigint")
+    signed = F.when(unsigned >= 2**31, unsigned - 2**32).otherwise(unsigned).cast("int")
+    return F.when(_may_hold_schema(part), signed)
+
+
+def _layers(ranges: Iterable[OffsetRange]) -> list[list[OffsetRange]]:
+    """Arrange ranges so that each layer names a partition once, as Spark's options demand."""
+    layers: defaultdict[int, list[OffsetRange]] = defaultdict(list)
+    for _, of_partition in groupby(sorted(ranges), key=lambda r: (r.topic, r.partition)):
+        for depth, merged in enumerate(_merged(of_partition)):
+            layers[depth].append(merged)
+    return list(layers.values())
+
+
+def _merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    made: list[OffsetRange] = []
+    for each in ranges:
+        if each.start == each.end:
+            continue
+        if made and each.start <= made[-1].end:
+            made[-1] = replace(made[-1], end=max(made[-1].end, each.end))
+        else:
+            made.append(each)
+    return made
+
+
+def _assignment(layer: Sequence[OffsetRange]) -> dict[str, str]:
+    topics: defaultdict[str, list[OffsetRange]] = defaultdict(list)
+    for each in layer:
+        topics[each.topic].append(each)
+    return {
+        "assign": json.dumps({topic: [r.partition for r in of] for topic, of in topics.items()}),
+        "startingOffsets": json.dumps({topic: {str(r.partition): r.start for r in of} for topic, of in topics.items()}),
+        "endingOffsets": json.dumps({topic: {str(r.partition): r.end for r in of} for topic, of in topics.items()}),
+    }
+
+
+def _tasks(spark: SparkSession, ranges: Sequence[OffsetRange], max_records_per_task: int | None) -> int:
+    """Few tasks, each reading many partitions: starting a task costs more than reading a window."""
+    few = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    if max_records_per_task is None:
+        return few
+    return max(few, -(-sum(r.end - r.start for r in ranges) // max_records_per_task))

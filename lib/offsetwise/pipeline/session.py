@@ -1,0 +1,266 @@
+"""The Spark session: one per process, local by default, or any master, or Spark Connect.
+
+Everything that happens before the first job can fail for reasons a person must repair (no Java, no connector, no
+server), so each has an error that says what was tried.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import IO, Final
+
+import grpc
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import DefaultChannelBuilder
+
+from offsetwise.config import SparkSettings
+from offsetwise.errors import ConnectorError, SparkError
+from offsetwise.pipeline.spark_errors import first_line
+
+CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+TASKS_PER_CORE: Final = 2
+SERVER_TIMEOUT_S: Final = 15
+SESSION_CONF: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+QUIET_CONF: Final = {
+    "spark.app.name": "offsetwise",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    settings: SparkSettings
+    session: SparkSession
+    kafka: bool
+    ours: bool
+
+
+_lock = RLock()
+_running: _Running | None = None
+
+
+def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
+    """Give a session that fits `settings`: the running one, else a new one.
+
+    Spark allows one session of the classic kind per process. A running one that does not fit is closed first if it was
+    opened here, and its jobs with it; one that somebody else opened is used as it is.
+
+    Args:
+        settings: Master or Spark Connect address, and Spark's own configuration.
+        kafka: Whether records will be read, which needs Spark's Kafka connector.
+
+    Raises:
+        ConnectorError: The connector cannot be resolved, or the session or server has none.
+        SparkError: No Java, an unusable master, or no Spark Connect server at the address.
+    """
+    global _running  # noqa: PLW0603 - a Spark session is a global of the process
+    with _lock:
+        if _running and _running.settings == settings and (_running.kafka or not kafka) and _alive(_running.session):
+            return _running.session
+        close_session()
+        if settings.remote:
+            session, ours = _connect(settings.remote, _texts(settings.conf)), True
+        elif SparkContext._active_spark_context is not None:
+            session, ours = _adopt(), False
+        else:
+            session, ours = _launch(settings.master or "local[*]", _texts(settings.conf), kafka=kafka), True
+        _running = _Running(settings=settings, session=session, kafka=kafka, ours=ours)
+        if kafka:
+            try:
+                _check_connector(session, settings)
+            except ConnectorError:
+                close_session()
+                raise
+        return session
+
+
+def close_session() -> None:
+    """Stop the session that was opened here, and its JVM; nothing to do if there is none."""
+    global _running
+    with _lock:
+        running, _running = _running, None
+        if running is None or not running.ours:
+            return
+        running.session.stop()
+        if running.settings.remote:
+            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+        else:
+            _end_jvm()
+
+
+def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSession:
+    local = master.startswith("local")
+    wanted = SESSION_CONF | QUIET_CONF | {"spark.master": master}
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
+        wanted |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.pyspark.python": sys.executable,
+            "spark.sql.shuffle.partitions": str(TASKS_PER_CORE * _cores(master)),
+        }
+    wanted |= conf
+    if kafka and "spark-sql-kafka" not in wanted.get("spark.jars.packages", "") + wanted.get("spark.jars", ""):
+        packages = [wanted["spark.jars.packages"]] if wanted.get("spark.jars.packages") else []
+        wanted["spark.jars.packages"] = ",".join([*packages, f"{CONNECTOR}:{pyspark.__version__}"])
+
+    _check_java()
+    _end_jvm()
+    spark_conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
+    # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name: it ends with the JVM.
+    with tempfile.TemporaryFile() as log:
+        try:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                spark_conf, {"stdout": log, "stderr": log}
+            )
+            SparkContext(conf=spark_conf, gateway=gateway)
+            return SparkSession.builder.getOrCreate()
+        except (PySparkException, Py4JError, OSError) as error:
+            _end_jvm()
+            raise _launch_error(error, _read_all(log), wanted) from error
+
+
+def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    try:
+        with DefaultChannelBuilder(remote).toChannel() as channel:
+            grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
+        session = SparkSession.builder.remote(remote).getOrCreate()
+    except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError) as error:
+        found = str(error) or f"no answer within {SERVER_TIMEOUT_S} s"
+        raise SparkError(
+            f"{_without_token(remote)}: expected a Spark Connect server, found: {first_line(found)}. "
+            "No record was read.",
+            fix="Start the server (sbin/start-connect-server.sh), or correct spark.remote in the migration file.",
+        ) from error
+    for name, value in (SESSION_CONF | dict(conf)).items():
+        try:
+            session.conf.set(name, value)
+        except PySparkException as error:
+            session.stop()
+            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+            raise SparkError(
+                f"{_without_token(remote)}: the server does not let a session set {name}. No record was read.",
+                fix=f"Set {name} where the server is started, and take it out of spark.conf in the migration file.",
+            ) from error
+    return session
+
+
+def _adopt() -> SparkSession:
+    """Use the context somebody else started, with a configuration of our own."""
+    session = SparkSession.builder.getOrCreate().newSession()
+    for name, value in SESSION_CONF.items():
+        session.conf.set(name, value)
+    return session
+
+
+def _alive(session: SparkSession) -> bool:
+    try:
+        return not session.range(1).isEmpty()
+    except (PySparkException, Py4JError, grpc.RpcError, OSError, AttributeError):
+        return False  # PySpark answers with an AttributeError where the context was stopped
+
+
+def _check_connector(session: SparkSession, settings: SparkSettings) -> None:
+    probe = session.read.format("kafka").options(
+        **{"kafka.bootstrap.servers": "127.0.0.1:1", "assign": '{"probe":[0]}'}
+    )
+    try:
+        _ = probe.load().schema
+    except (PySparkException, Py4JError) as error:
+        where = _without_token(settings.remote) if settings.remote else f"the session on {settings.master}"
+        raise ConnectorError(
+            f"{where}: expected Spark's Kafka connector ({CONNECTOR}:{session.version}), found none that loads. "
+            "No record was read.",
+            fix=(
+                f"Start the server with --packages {CONNECTOR}:{session.version}; a client cannot add it."
+                if settings.remote
+                else f"Add {CONNECTOR}:{session.version} and what it needs to spark.jars or spark.jars.packages."
+            ),
+        ) from error
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        looked = f"JAVA_HOME ({home})" if home else "PATH"
+        raise SparkError(
+            f"Spark needs Java 17 or newer, and {looked} has none. No record was read.",
+            fix="Install a Java runtime (for example OpenJDK 17), or point JAVA_HOME to one.",
+        )
+
+
+def _launch_error(error: Exception, log: str, wanted: Mapping[str, str]) -> SparkError:
+    if re.search(r"unresolved dependency|UNRESOLVED DEPENDENCIES", log):
+        silent = sorted(set(re.findall(r"Host (\S+) not found|Server access error at url \w+://([^/\s]+)", log)))
+        hosts = ", ".join(host or url for host, url in silent)
+        found = f"it nowhere, and no answer from {hosts}" if hosts else "it nowhere"
+        return ConnectorError(
+            f"Spark's Kafka connector: looked for {wanted['spark.jars.packages']} in the local caches, Maven Central "
+            f"and spark.jars.repositories, found {found}. No record was read.",
+            fix="Connect once so that it is cached, name a mirror in spark.jars.repositories, or, offline, put the "
+            "connector's jars into spark.jars in the migration file.",
+        )
+    if "UnsupportedClassVersionError" in log:
+        return SparkError(
+            "Spark needs Java 17 or newer, and the Java found is older. No record was read.",
+            fix="Install a newer Java runtime, or point JAVA_HOME to one.",
+        )
+    said = next((line for line in log.splitlines() if re.search(r"Exception|Error", line)), None)
+    found = first_line(said.removeprefix('Exception in thread "main" ') if said else str(error))
+    return SparkError(
+        f"Spark on {wanted['spark.master']}: expected a session, found: {found}. No record was read.",
+        fix="Correct spark.master and spark.conf in the migration file.",
+    )
+
+
+def _end_jvm() -> None:
+    """End the JVM behind PySpark: jars are resolved only when one starts."""
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    process = getattr(gateway, "proc", None)
+    if gateway is not None:
+        gateway.shutdown()
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=30)
+
+
+def _cores(master: str) -> int:
+    count = re.fullmatch(r"local(?:-cluster)?\[([^\],]+).*", master)
+    if count is None:
+        return 1
+    return int(count[1]) if count[1].isdigit() else os.cpu_count() or 1
+
+
+def _texts(conf: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in conf.items()}
+
+
+def _without_token(remote: str) -> str:
+    """A Connect address may carry a token behind the first `;`."""
+    return remote.split("/;", maxsplit=1)[0]
+
+
+def _read_all(log: IO[bytes]) -> str:
+    log.seek(0)
+    return log.read().decode(errors="replace")

@@ -1,0 +1,132 @@
+"""Spark's failures in our words: the cause's first line, never a Java stack trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from offsetwise.errors import (
+    ClusterAuthError,
+    ClusterError,
+    ClusterUnreachableError,
+    ConnectorError,
+    OffsetwiseError,
+    SparkError,
+    WorkerError,
+)
+
+CAUSE_CHARACTERS: Final = 300
+
+_KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...]] = (
+    (
+        re.compile(r"DATA_SOURCE_NOT_FOUND|Failed to find (the )?data source: kafka"),
+        ConnectorError,
+        "Spark has no Kafka connector",
+        "Add org.apache.spark:spark-sql-kafka-0-10 in Spark's own version to the session (spark.jars.packages, or "
+        "spark.jars offline); for Spark Connect it belongs on the server.",
+    ),
+    (
+        re.compile(
+            r"\w*(Authentication|Authorization)Exception|LoginException|IllegalSaslState|JAAS|Not authorized to access"
+        ),
+        ClusterAuthError,
+        "A broker refused Spark's Kafka source",
+        "Check security.protocol, user, password, certificates and ACLs of this cluster in the migration file.",
+    ),
+    (
+        re.compile(r"No resolvable bootstrap urls|Timed out waiting for a node assignment|DisconnectException"),
+        ClusterUnreachableError,
+        "No broker answered Spark's Kafka source",
+        "Check bootstrap.servers, and that Spark's machines reach the brokers' advertised addresses, and that both "
+        "ends use TLS or neither does.",
+    ),
+    (
+        re.compile(r"UnknownTopicOrPartition|This server does not host|offsets don't match what are assigned"),
+        ClusterError,
+        "Spark's Kafka source was sent to a topic or partition that the cluster does not have",
+        "Take a new snapshot: the topic may have been deleted or recreated.",
+    ),
+    (
+        re.compile(r"Cannot fetch record for offset \d+ in \d+ milliseconds"),
+        ClusterError,
+        "A broker did not give Spark's Kafka source a record in time",
+        "Check that the partition's leader is up, and compare again: the log may have been cut back meanwhile.",
+    ),
+    (
+        re.compile(r"OffsetOutOfRange|Cannot fetch offset|Some data may have been lost"),
+        ClusterError,
+        "The log moved away under Spark's Kafka source",
+        "Compare again: retention or a recreated topic removed records while they were read.",
+    ),
+    (
+        re.compile(r"No module named '[\w.]+'|PYTHON_VERSION_MISMATCH|Cannot run program \"[^\"]*python"),
+        WorkerError,
+        "Spark's Python workers cannot run Offsetwise's functions",
+        "Give the workers the driver's Python version with pyarrow and fsspec (spark.pyspark.python names it).",
+    ),
+    (
+        re.compile(r"OutOfMemoryError"),
+        SparkError,
+        "Spark ran out of memory",
+        "Give it more (spark.driver.memory for local masters, else spark.executor.memory).",
+    ),
+)
+
+
+def translate_spark_error(error: BaseException) -> OffsetwiseError:
+    """Name what went wrong in a Spark action, from whatever PySpark raised.
+
+    Never carries a stack trace or more than one line of Spark's text.
+    """
+    if isinstance(error, OffsetwiseError):
+        return error
+    text = str(error)
+    for pattern, kind, problem, fix in _KNOWN:
+        if found := pattern.search(text):
+            return kind(f"{problem}: {_line_of(text, found.start())}. Nothing was read.", fix=fix)
+    return SparkError(
+        f"A Spark job failed: {_cause(text)}. Nothing was read.", fix="Run it again; if it stays, see Spark's log."
+    )
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Raise what Spark raises inside the block as one of our errors.
+
+    Raises:
+        OffsetwiseError: See `translate_spark_error`.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise translate_spark_error(error) from error
+
+
+def first_line(text: str) -> str:
+    """Cut a Java or Python message to one readable line."""
+    lines = text.strip().splitlines()
+    line = re.sub(r"^(Caused by: |: )", "", lines[0].strip() if lines else "no message")
+    line = re.sub(r"\b(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*(?:Exception|Error)\b)", r"\1", line)
+    return line[:CAUSE_CHARACTERS].rstrip(". ")
+
+
+def _cause(text: str) -> str:
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    return first_line(causes[-1] if causes else _message(text))
+
+
+def _message(text: str) -> str:
+    """Skip py4j's own first line: 'An error occurred while calling o12.collect.' says nothing."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        return lines[1].removeprefix(": ")
+    return lines[0] if lines else "no message"
+
+
+def _line_of(text: str, at: int) -> str:
+    return first_line(text[text.rfind("\n", 0, at) + 1 :])

@@ -1,0 +1,61 @@
+"""Record identity: what makes two records the same, wherever their logs keep them.
+
+A hash of this module equals the one that `pipeline/records.py` computes inside Spark, byte for byte. It is a SHA-256
+over the salt and the length-prefixed parts, cut to 16 bytes. Standard library only: it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+
+IDENTITY_BYTES: Final = 16
+NULL_LENGTH: Final = b"\xff\xff\xff\xff"
+"""Stands where the length of a part would stand, so that null and empty differ."""
+SCHEMA_PREFIX_BYTES: Final = 5
+"""The zero byte and the four bytes of a schema-registry id."""
+
+
+def content_hash(salt: bytes, key: bytes | None, value: bytes | None) -> bytes:
+    """Identify a record by its key and value. The timestamp and the headers are compared beside it."""
+    return _hash(salt, key, value)
+
+
+def masked_hash(salt: bytes, key: bytes | None, value: bytes | None) -> bytes | None:
+    """Identify a record with its schema-registry ids blanked; None where neither part can hold one."""
+    if not (_may_hold_schema(key) or _may_hold_schema(value)):
+        return None
+    return _hash(salt, _blanked(key), _blanked(value))
+
+
+def header_hash(salt: bytes, name: str, value: bytes | None) -> bytes:
+    """Identify one header by its name and value."""
+    return _hash(salt, name.encode(), value)
+
+
+def schema_id(part: bytes | None) -> int | None:
+    """Read bytes 1 to 4 as a schema-registry id (signed, big-endian); None where byte 0 is not zero.
+
+    Any serialised value may begin with a zero byte, so the number means an id only if all records agree with it.
+    """
+    if part is None or not _may_hold_schema(part):
+        return None
+    return int.from_bytes(part[1:SCHEMA_PREFIX_BYTES], signed=True)
+
+
+def _hash(salt: bytes, *parts: bytes | None) -> bytes:
+    made = sha256(salt)
+    for part in parts:
+        made.update(NULL_LENGTH if part is None else len(part).to_bytes(4))
+        made.update(part or b"")
+    return made.digest()[:IDENTITY_BYTES]
+
+
+def _may_hold_schema(part: bytes | None) -> bool:
+    return part is not None and len(part) >= SCHEMA_PREFIX_BYTES and part[0] == 0
+
+
+def _blanked(part: bytes | None) -> bytes | None:
+    if part is None or not _may_hold_schema(part):
+        return part
+    return bytes(SCHEMA_PREFIX_BYTES) + part[SCHEMA_PREFIX_BYTES:]
