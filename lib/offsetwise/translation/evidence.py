@@ -1,0 +1,79 @@
+"""The records around a cut, as a person sees them. Standard library only: shipped to Spark's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence, Set
+
+from offsetwise.model import Neighbour, Side
+from offsetwise.translation.windows import LogWindow
+
+NEIGHBOURS = 3
+"""Records shown on each side of the cut."""
+
+Pairs = Sequence[tuple[int, int]]
+"""Indices (old, new) of records that are each other's copy."""
+
+
+def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut: int) -> tuple[Neighbour, ...]:
+    """Give the records around the cut: the old log's with their copies, then the new log's that pair with none shown.
+
+    Args:
+        old: Window of the old log; its records before index `split` have been read.
+        new: Window of the new log; `cut` is the index of the first record to read.
+        chain: The aligned pairs.
+        split: Index into `old`.
+        cut: Index into `new`.
+    """
+    return (*_old_rows(old, new, dict(chain), split), *_unpaired(old, new, chain, split, cut))
+
+
+def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, index: int) -> tuple[Neighbour, ...]:
+    """Give the records of the new log around `index`, where the raw number `position` would land."""
+    origin = {j: i for i, j in chain}
+    explained = set(old.identities)
+    rows = []
+    for j in range(max(0, index - 1), min(len(new.offsets), index + 2)):
+        i = origin.get(j)
+        if i is not None:
+            side = Side.READ if old.offsets[i] < position else Side.UNREAD
+        else:
+            side = Side.UNREAD if new.identities[j] in explained else Side.FOREIGN
+        rows.append(_row(new, j, side, old_offset=None if i is None else old.offsets[i], new_offset=new.offsets[j]))
+    return tuple(rows)
+
+
+def fingerprint(identity: Hashable) -> str:
+    """Give a short printable form of an identity, the same for equal identities."""
+    return identity.hex() if isinstance(identity, bytes) else str(identity)
+
+
+def _old_rows(old: LogWindow, new: LogWindow, copies: dict[int, int], split: int) -> Iterator[Neighbour]:
+    for i in range(max(0, split - NEIGHBOURS), min(len(old.offsets), split + NEIGHBOURS)):
+        j = copies.get(i)
+        yield _row(
+            old,
+            i,
+            Side.READ if i < split else Side.UNREAD,
+            old_offset=old.offsets[i],
+            new_offset=None if j is None else new.offsets[j],
+        )
+
+
+def _unpaired(old: LogWindow, new: LogWindow, chain: Pairs, split: int, cut: int) -> Iterator[Neighbour]:
+    shown = {j for i, j in chain if abs(i - split) <= NEIGHBOURS}
+    explained: Set[Hashable] = set(old.identities)
+    for j in range(max(0, cut - NEIGHBOURS), min(len(new.offsets), cut + NEIGHBOURS)):
+        if j not in shown:
+            mine = Side.READ if j < cut else Side.UNREAD
+            side = mine if new.identities[j] in explained else Side.FOREIGN
+            yield _row(new, j, side, old_offset=None, new_offset=new.offsets[j])
+
+
+def _row(window: LogWindow, index: int, side: Side, *, old_offset: int | None, new_offset: int | None) -> Neighbour:
+    return Neighbour(
+        old_offset=old_offset,
+        new_offset=new_offset,
+        timestamp_ms=window.timestamps[index] if window.timestamps else None,
+        identity=fingerprint(window.identities[index]),
+        side=side,
+    )

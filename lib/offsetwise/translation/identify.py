@@ -1,0 +1,166 @@
+"""What makes two records the same: identities for the windows of one partition.
+
+Spark hashes the parts of every record (`pipeline/records.py`); here the parts are put together,
+by the rules of the translation spec, "Record identity". Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
+
+from offsetwise.translation.content import anchors
+
+PROVENANCE_HEADERS = frozenset({"redpanda-migrator-offset", "x-original-offset"})
+"""Headers that a migration tool adds; never part of what a record is."""
+
+Header = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Records of one log in columns of equal length, ascending by offset. Hashes are 16 bytes, salted."""
+
+    offsets: Sequence[int] = ()
+    timestamps: Sequence[int | None] = ()
+    """Milliseconds; None where the record has none."""
+    log_append: Sequence[bool] = ()
+    """Whether the broker set the timestamp: then it says nothing about the record."""
+    content: Sequence[bytes] = ()
+    """Hash of key and value."""
+    masked: Sequence[bytes | None] = ()
+    """Hash of key and value without what looks like schema ids; None where nothing looks like one."""
+    key_schema: Sequence[int | None] = ()
+    value_schema: Sequence[int | None] = ()
+    headers: Sequence[tuple[Header, ...]] = ()
+    """(name, hash of the value), in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identified:
+    """Identities in the order of the records, and what they are made of."""
+
+    old: tuple[bytes, ...]
+    new: tuple[bytes, ...]
+    aborted: tuple[bytes, ...] = ()
+    timed: bool = True
+    """Whether timestamps are part of the identity."""
+    ignored_headers: tuple[str, ...] = ()
+    schema_ids: tuple[tuple[int, int], ...] = field(default=())
+    """(old id, new id) where schema registry ids had to be masked."""
+
+    @property
+    def made_of(self) -> str:
+        """Name the parts, for the evidence."""
+        parts = ["timestamp"] if self.timed else []
+        return ", ".join([*parts, "key", "value", "headers"])
+
+
+def identify(old: Records, new: Records, aborted: Records | None = None) -> Identified:
+    """Give every record its identity.
+
+    - Timestamps count only where producers set them on both sides of the partition.
+    - Provenance headers, and names found on the new cluster only (tracing agents), are left out.
+    - Schema registry ids are masked only where records stay unmatched otherwise, and only if one
+      consistent one-to-one mapping of old to new ids explains all pairs.
+    """
+    aborted = aborted or Records()
+    timed = all(
+        time is not None and not appended
+        for records in (old, new)
+        for time, appended in zip(records.timestamps, records.log_append, strict=True)
+    )
+    names_old = {name for headers in chain(old.headers, aborted.headers) for name, _ in headers}
+    names_new = {name for headers in new.headers for name, _ in headers}
+    ignored = (names_new - names_old) | (PROVENANCE_HEADERS & (names_old | names_new))
+    plain = [_identities(records, records.content, timed, ignored) for records in (old, new, aborted)]
+    mapping = _schema_ids(old, new, plain[0], plain[1], timed, ignored)
+    if mapping:
+        plain = [
+            _masked(old, plain[0], timed, ignored, mapping),
+            _masked(new, plain[1], timed, ignored, {to: to for to in mapping.values()}),
+            _masked(aborted, plain[2], timed, ignored, mapping),
+        ]
+    return Identified(
+        old=plain[0],
+        new=plain[1],
+        aborted=plain[2],
+        timed=timed,
+        ignored_headers=tuple(sorted(ignored)),
+        schema_ids=tuple(sorted(mapping.items())),
+    )
+
+
+def _identities(
+    records: Records, contents: Sequence[bytes], timed: bool, ignored: frozenset[str] | set[str]
+) -> tuple[bytes, ...]:
+    return tuple(
+        _combine(content, time if timed else None, headers, ignored)
+        for content, time, headers in zip(contents, records.timestamps, records.headers, strict=True)
+    )
+
+
+def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignored: set[str] | frozenset[str]) -> bytes:
+    """Hash the parts into 16 bytes. `content` is salted, so the result is."""
+    made = blake2b(content, digest_size=16)
+    made.update(b"-" if time is None else b"t%d" % time)
+    for name, value in headers:
+        if name not in ignored:
+            made.update(b"h%d:" % len(name.encode()) + name.encode() + value)
+    return made.digest()
+
+
+def _schema_ids(
+    old: Records,
+    new: Records,
+    plain_old: Sequence[Hashable],
+    plain_new: Sequence[Hashable],
+    timed: bool,
+    ignored: set[str] | frozenset[str],
+) -> dict[int, int]:
+    """Give the one mapping old id -> new id that explains the pairs; empty where none is needed or none exists."""
+    if not any(value is not None for value in old.masked) or not any(value is not None for value in new.masked):
+        return {}
+    if not (Counter(plain_old) - Counter(plain_new)) or not (Counter(plain_new) - Counter(plain_old)):
+        return {}
+    blank_old = _identities(old, _blank(old), timed, ignored)
+    blank_new = _identities(new, _blank(new), timed, ignored)
+    forward: dict[int, int] = {}
+    backward: dict[int, int] = {}
+    for i, j in anchors(blank_old, blank_new):
+        for ours, theirs in ((old.key_schema[i], new.key_schema[j]), (old.value_schema[i], new.value_schema[j])):
+            if (ours is None) != (theirs is None):
+                return {}
+            if ours is None or theirs is None:
+                continue
+            if forward.setdefault(ours, theirs) != theirs or backward.setdefault(theirs, ours) != ours:
+                return {}
+    return forward if any(ours != theirs for ours, theirs in forward.items()) else {}
+
+
+def _blank(records: Records) -> list[bytes]:
+    return [
+        content if masked is None else masked for content, masked in zip(records.content, records.masked, strict=True)
+    ]
+
+
+def _masked(
+    records: Records,
+    plain: tuple[bytes, ...],
+    timed: bool,
+    ignored: set[str] | frozenset[str],
+    to_new: dict[int, int],
+) -> tuple[bytes, ...]:
+    """Replace ids by their new ones; a record with an id outside the mapping keeps its plain identity."""
+    made = list(plain)
+    for index, masked in enumerate(records.masked):
+        ids = [ours for ours in (records.key_schema[index], records.value_schema[index]) if ours is not None]
+        if masked is None or any(ours not in to_new for ours in ids):
+            continue
+        content = masked + b"".join(b"s%d" % to_new[ours] for ours in ids)
+        time = records.timestamps[index] if timed else None
+        made[index] = _combine(content, time, records.headers[index], ignored)
+    return tuple(made)

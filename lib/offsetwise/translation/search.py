@@ -1,0 +1,205 @@
+"""Which records to read next, until a position is decided: pure steps between the reads.
+
+One `Target` is one position of one partition. `first_windows` says what to read of both logs,
+`next_windows` looks at the cut made from it and says what to read next, or None. Who reads
+(Spark for many partitions at once, a list in the tests) does not matter here.
+
+The cost is bounded by windows: they start narrow, grow fourfold only where the cut asks for it,
+and follow the shift of the records already paired. Log sizes do not enter, but for the last
+step that reads everything ahead, and only where that fits the budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from offsetwise.model import Exactness
+from offsetwise.translation.windows import Cut, Reason
+
+ROUNDS = 4
+"""Reads that may be spent on locating a position."""
+
+GROWTH = 4
+
+SMALL_LOGS = 32
+"""Both logs together of at most this many windows are read whole, at once."""
+
+
+class Phase(StrEnum):
+    """What a read is for."""
+
+    LOCATE = "locate"
+    CONFIRM = "confirm"
+    """The place is known: examine what lies ahead, and what the raw number would do."""
+    RAW_ONLY = "raw only"
+    """No place exists: compare the two records at the raw number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Offsets `[start, end)` of one log."""
+
+    start: int
+    end: int
+
+    def clip(self, low: int, high: int) -> Span:
+        """Keep to a part of this log.
+
+        >>> Span(start=100, end=1200).clip(50, 164)
+        Span(start=100, end=164)
+        """
+        start = min(max(low, self.start), self.end)
+        return Span(start=start, end=max(start, min(high, self.end)))
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One position to find on the new log."""
+
+    position: int
+    old: Span
+    """From log start to what the job may read."""
+    new: Span
+    brackets: tuple[Span, ...] = ()
+    """Where others say the place is (`end` inclusive), narrowest first: places to look."""
+    window: int = 64
+    """Offsets read on each side at first."""
+    budget: int = 200_000
+    """Offsets of one log that may be read at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """What to read of both logs."""
+
+    old: Span
+    new: Span
+    phase: Phase = Phase.LOCATE
+    last: bool = False
+    """Nothing larger will be read: the cut has to answer."""
+    round: int = 1
+
+
+def first_windows(target: Target) -> Windows:
+    """Read around the position, and where the best bracket says it is; small logs whole."""
+    if len(target.old) + len(target.new) <= SMALL_LOGS * target.window:
+        return Windows(old=target.old, new=target.new, last=True)
+    old = target.old.clip(target.position - target.window, target.position + target.window)
+    bracket = _narrow_bracket(target)
+    if bracket is None:
+        # A mirror that keeps up ends where the old log ends.
+        guess = target.new.end - (target.old.end - target.position)
+        bracket = Span(start=guess, end=guess)
+    return Windows(old=old, new=_around(target, bracket, target.window))
+
+
+def next_windows(target: Target, windows: Windows, cut: Cut, *, at_time: int | None = None) -> Windows | None:
+    """Say what to read after `cut`, or None when nothing more would be learnt.
+
+    Args:
+        target: The position looked for.
+        windows: What `cut` was made from.
+        cut: The answer of `decide`.
+        at_time: The new log's first offset not older than the record before the position, where
+            that was asked for: a place to look when no record could be paired.
+    """
+    if windows.phase is not Phase.LOCATE:
+        return None
+    if cut.exactness is None:
+        return _grow(target, windows, cut, at_time)
+    if cut.exactness is Exactness.UNKNOWN:
+        return _raw_only(target, windows)
+    return _confirm(target, windows, cut)
+
+
+def better(located: Cut, confirmed: Cut) -> Cut:
+    """Choose between the cut that located a place and the one made from larger windows.
+
+    The larger one knows more, unless it lost its anchors: records that are unique in a narrow
+    window may have twins further out.
+    """
+    if confirmed.reason in (Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD):
+        return replace(located, raw_differs=located.raw_differs or confirmed.raw_differs)
+    return confirmed
+
+
+def wants_time(target: Target, windows: Windows, cut: Cut) -> bool:
+    """Whether a look-up by timestamp would help: nothing was paired, and nobody says where to look."""
+    return cut.exactness is None and cut.shift is None and windows.round == 1 and _narrow_bracket(target) is None
+
+
+def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Windows:
+    reach = target.window * GROWTH**windows.round
+    old = target.old.clip(target.position - reach, target.position + reach)
+    is_last = windows.round + 1 >= ROUNDS or reach >= target.budget
+    if cut.shift is not None:
+        centre = target.position + cut.shift
+        new = _around(target, Span(start=centre, end=centre), reach)
+    elif at_time is not None:
+        new = _around(target, Span(start=at_time, end=at_time), reach)
+    else:
+        middle = Span(start=windows.new.start, end=windows.new.end)
+        new = target.new.clip(middle.start - reach, middle.end + reach)
+    if is_last or (cut.shift is None and windows.round >= 2):
+        # The widest look: everything, where that is allowed.
+        new = target.new if len(target.new) <= target.budget else new
+        old = target.old if len(target.old) <= target.budget else old
+        is_last = True
+    return Windows(old=old, new=new, last=is_last, round=windows.round + 1)
+
+
+def _confirm(target: Target, windows: Windows, cut: Cut) -> Windows | None:
+    if cut.offset is None:
+        return None
+    window = target.window
+    shift = cut.offset - target.position
+    old_from, old_to = windows.old.start, windows.old.end
+    new_from, new_to = windows.new.start, windows.new.end
+    ahead = max(target.old.end - target.position, target.new.end - cut.offset)
+    if ahead <= target.budget:
+        old_to, new_to = target.old.end, target.new.end
+        if max(len(target.old), len(target.new)) <= target.budget:
+            old_from, new_from = target.old.start, target.new.start
+    if abs(shift) <= target.budget and target.new.start <= target.position <= target.new.end:
+        # Between the place and the raw number every record must be seen on both logs.
+        new_from, old_from = min(new_from, target.position - window), min(old_from, target.position - shift - window)
+        new_to, old_to = max(new_to, target.position + window), max(old_to, target.position - shift + window)
+    wanted = Windows(
+        old=target.old.clip(old_from, old_to),
+        new=target.new.clip(new_from, new_to),
+        phase=Phase.CONFIRM,
+        last=True,
+        round=windows.round + 1,
+    )
+    return None if (wanted.old, wanted.new) == (windows.old, windows.new) else wanted
+
+
+def _raw_only(target: Target, windows: Windows) -> Windows | None:
+    if windows.new.start <= target.position < windows.new.end or not (
+        target.new.start <= target.position < target.new.end
+    ):
+        return None
+    window = target.window
+    return Windows(
+        old=windows.old,
+        new=target.new.clip(target.position - window, target.position + window),
+        phase=Phase.RAW_ONLY,
+        last=True,
+        round=windows.round + 1,
+    )
+
+
+def _narrow_bracket(target: Target) -> Span | None:
+    fitting = [bracket for bracket in target.brackets if len(bracket) <= target.budget // 2]
+    return min(fitting, key=len) if fitting else None
+
+
+def _around(target: Target, place: Span, reach: int) -> Span:
+    """Give the offsets within reach of a place, moved inside the log where the place lies outside."""
+    start = min(max(place.start, target.new.start), target.new.end)
+    end = min(max(place.end, target.new.start), target.new.end)
+    return target.new.clip(start - reach, end + reach)

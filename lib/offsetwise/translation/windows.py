@@ -1,0 +1,72 @@
+"""What the counted cut reads and what it answers. Standard library only: shipped to Spark's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from offsetwise.model import Ahead, Exactness, Neighbour
+
+
+class Reason(StrEnum):
+    """Why the cut is what it is."""
+
+    PROVEN = "PROVEN"
+    IDENTICAL_RECORDS = "IDENTICAL_RECORDS"
+    REPLAY_UNAVOIDABLE = "REPLAY_UNAVOIDABLE"
+    NATIVE_BELOW = "NATIVE_BELOW"
+    OLD_LOG_TRIMMED = "OLD_LOG_TRIMMED"
+    NOT_YET_MIRRORED = "NOT_YET_MIRRORED"
+    NO_COMMON_RECORD = "NO_COMMON_RECORD"
+    FEW_ANCHORS = "FEW_ANCHORS"
+    EMPTY_LOGS = "EMPTY_LOGS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogWindow:
+    """A stretch of one log, read completely: every data record of `[start, end)`, ascending by offset."""
+
+    start: int
+    end: int
+    at_start: bool
+    """Whether `start` is the log start."""
+    at_end: bool
+    """Whether `end` is the end of what the job may read (HW, or LSO for read_committed)."""
+    offsets: Sequence[int]
+    identities: Sequence[Hashable]
+    timestamps: Sequence[int | None] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """The answer of `decide`. `exactness` None asks for larger windows."""
+
+    exactness: Exactness | None
+    reason: Reason
+    offset: int | None = None
+    lo: int | None = None
+    hi: int | None = None
+    skip: int | None = None
+    replay: int | None = None
+    foreign_below: int | None = None
+    missing: int = 0
+    """Unread records inside the examined stretch that the new log does not hold."""
+    aborted_visible: int = 0
+    """Records of aborted transactions that are ordinary records on the new log."""
+    ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
+    caught_up: bool = False
+    raw_skip: int | None = None
+    raw_replay: int | None = None
+    raw_differs: bool = False
+    """Whether the records at the raw number were seen on both logs and are not the same."""
+    pending_equal: bool | None = None
+    """Whether the pending batch holds the same records on both clusters; None where it was not compared."""
+    anchors_before: int = 0
+    anchors_after: int = 0
+    shift: int | None = None
+    """New offset minus old offset at the pair nearest to the position: where to look next."""
+    old_records: int = 0
+    new_records: int = 0
+    neighbours: tuple[Neighbour, ...] = ()
+    at_raw: tuple[Neighbour, ...] = ()

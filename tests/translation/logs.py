@@ -1,0 +1,206 @@
+"""Generated pairs of logs with their ground truth, for the promises of the content match.
+
+A mirrored log is generated the way mirrors make it: records are copied in order, some filtered
+for good, a restarted mirror copies a stretch again, other producers write in between, aborted
+records become ordinary ones, and retention and compaction work on either side afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from offsetwise.translation.content import decide
+from offsetwise.translation.search import Phase, Span, Target, better, first_windows, next_windows
+from offsetwise.translation.windows import Cut, LogWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record. `origin` is the old offset it is a copy of, None for a record of another writer."""
+
+    offset: int
+    identity: Hashable
+    key: int
+    origin: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both logs of one partition, and the position of a job on the old one."""
+
+    old: tuple[Entry, ...]
+    new: tuple[Entry, ...]
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What resuming somewhere would do."""
+
+    skip: int
+    replay: int
+    foreign_below: int
+
+    @property
+    def right(self) -> bool:
+        return (self.skip, self.replay, self.foreign_below) == (0, 0, 0)
+
+
+def generate(random: Random) -> Pair:
+    """Make a pair of logs of 3 to 200 records with up to all of the troubles at once."""
+    old, aborted, old_end = _old_log(random)
+    new, new_end = _copies(random, old, aborted)
+    old_start = old[0].offset if old else 0
+    new_start = 0
+    if random.random() < 0.2:
+        old, old_start = _retained(random, old, old_end)
+    if random.random() < 0.2:
+        new, new_start = _retained(random, new, new_end)
+    if random.random() < 0.15:
+        old = _compacted(old)
+    if random.random() < 0.15:
+        new = _compacted(new)
+    target = Target(
+        position=random.randint(max(0, old_start - 3), old_end),
+        old=Span(start=old_start, end=old_end),
+        new=Span(start=new_start, end=new_end),
+        window=random.choice([2, 4, 8, 16]),
+        budget=random.choice([40, 100, 100_000, 100_000]),
+    )
+    return Pair(old=tuple(old), new=tuple(new), target=target)
+
+
+def locate(pair: Pair, *, natives_excluded: bool = False) -> Cut:
+    """Drive the search over logs in memory, as the pipeline drives it over Kafka."""
+    target = pair.target
+    windows = first_windows(target)
+    best: Cut | None = None
+    while True:
+        cut = decide(
+            target.position,
+            window_of(pair.old, target.old, windows.old),
+            window_of(pair.new, target.new, windows.new),
+            natives_excluded=natives_excluded,
+            last=windows.last,
+        )
+        best = cut if windows.phase is Phase.LOCATE or best is None else better(best, cut)
+        following = next_windows(target, windows, cut)
+        if following is None:
+            return best
+        windows = following
+
+
+def window_of(log: Sequence[Entry], whole: Span, span: Span) -> LogWindow:
+    """Read a part of a log."""
+    inside = [entry for entry in log if span.start <= entry.offset < span.end]
+    return LogWindow(
+        start=span.start,
+        end=span.end,
+        at_start=span.start <= whole.start,
+        at_end=span.end >= whole.end,
+        offsets=[entry.offset for entry in inside],
+        identities=[entry.identity for entry in inside],
+    )
+
+
+def cost_by_content(pair: Pair, place: int) -> Cost:
+    """Count by identity, as the definition of a right place does."""
+    position = pair.target.position
+    read = Counter(entry.identity for entry in pair.old if entry.offset < position)
+    unread = Counter(entry.identity for entry in pair.old if entry.offset >= position)
+    held = Counter(entry.identity for entry in pair.new)
+    above = Counter(entry.identity for entry in pair.new if entry.offset >= place)
+    return Cost(
+        sum(max(0, min(count, held[h]) - above[h]) for h, count in unread.items()),
+        sum(max(0, count - unread[h]) for h, count in above.items() if h in read or h in unread),
+        sum(1 for e in pair.new if e.offset < place and e.identity not in read and e.identity not in unread),
+    )
+
+
+def cost_by_origin(pair: Pair, place: int) -> Cost:
+    """Count by where each copy came from, which only the generator knows.
+
+    Between identical records the two counts may differ, and a place that is right by either is right:
+    identical records are interchangeable for a job.
+    """
+    position = pair.target.position
+    copies = {entry.origin for entry in pair.new}
+    above = Counter(entry.origin for entry in pair.new if entry.offset >= place and entry.origin is not None)
+    return Cost(
+        sum(1 for e in pair.old if e.offset >= position and e.offset in copies and not above[e.offset]),
+        sum(count if origin < position else count - 1 for origin, count in above.items()),
+        sum(1 for entry in pair.new if entry.offset < place and entry.origin is None),
+    )
+
+
+def is_right(pair: Pair, place: int) -> bool:
+    """Whether a place skips nothing, repeats nothing and leaves nothing foreign below."""
+    return cost_by_content(pair, place).right or cost_by_origin(pair, place).right
+
+
+def answerable(pair: Pair) -> bool:
+    """Whether any place of the new log is right."""
+    places = {pair.target.new.start, *(e.offset for e in pair.new), *(e.offset + 1 for e in pair.new)}
+    return any(is_right(pair, place) for place in places)
+
+
+def _old_log(random: Random) -> tuple[list[Entry], set[int], int]:
+    identical = random.choice([0.0, 0.0, 0.0, 0.3, 0.7])
+    kinds = random.choice([1, 3])
+    aborts = random.random() < 0.15
+    offset = random.choice([0, 0, 100])
+    log: list[Entry] = []
+    aborted: set[int] = set()
+    for serial in range(random.choice([3, 20, 60, 150])):
+        if random.random() < 0.1:
+            offset += random.randint(1, 3)
+        same = random.random() < identical
+        identity: Hashable = ("same", random.randrange(kinds)) if same else ("unique", serial)
+        if aborts and random.random() < 0.2:
+            aborted.add(offset)
+        log.append(Entry(offset, identity, random.randrange(12), offset))
+        offset += 1
+    return log, aborted, offset + random.choice([0, 0, 1])
+
+
+def _copies(random: Random, old: list[Entry], aborted: set[int]) -> tuple[list[Entry], int]:
+    filtered = random.choice([0.0, 0.0, 0.1, 0.3])
+    natives = random.choice([0.0, 0.0, 0.0, 0.05, 0.2])
+    copied = [entry for entry in old if random.random() >= filtered]
+    if random.random() < 0.2:
+        copied = copied[: random.randint(0, len(copied))]
+    for _ in range(random.choice([0, 0, 0, 1, 2])):
+        again = random.randint(0, len(copied))
+        copied = copied[: random.randint(again, len(copied))] + copied[again:]
+    log: list[Entry] = []
+    offset = 0
+
+    def add(make: Callable[[int], Entry]) -> None:
+        nonlocal offset
+        offset += random.randint(1, 2) if random.random() < 0.08 else 0
+        log.append(make(offset))
+        offset += 1
+
+    for entry in (*copied, None):
+        while random.random() < natives:
+            add(lambda at: Entry(at, ("native", at), 100 + at, None))
+        if entry is not None:
+            add(lambda at, e=entry: Entry(at, e.identity, e.key, None if e.offset in aborted else e.offset))  # type: ignore[misc]
+    # What an aborted transaction wrote is no record of a job that reads committed ones.
+    old[:] = [entry for entry in old if entry.offset not in aborted]
+    return log, offset + random.choice([0, 0, 1])
+
+
+def _retained(random: Random, log: list[Entry], end: int) -> tuple[list[Entry], int]:
+    first = random.randint(0, len(log))
+    return log[first:], log[first].offset if first < len(log) else end
+
+
+def _compacted(log: list[Entry]) -> list[Entry]:
+    """Keep the last record of every key, and the active segment, as the log cleaner does."""
+    dirty = len(log) * 2 // 3
+    newest = {entry.key: index for index, entry in enumerate(log)}
+    return [entry for index, entry in enumerate(log) if index >= dirty or newest[entry.key] == index]
