@@ -63,6 +63,8 @@ def configuration(
         "heartbeats.topic.replication.factor": "1",
         "offset-syncs.topic.replication.factor": "1",
         "offset-syncs.topic.location": "source",
+        "new.plugin.discovery": "service_load",
+        "old.plugin.discovery": "service_load",
         "new.group.id": f"mm2-{name}",
         "offset.storage.topic": internal.format("offsets"),
         "config.storage.topic": internal.format("configs"),

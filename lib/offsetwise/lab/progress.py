@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Final
 
@@ -38,25 +38,30 @@ def _copied(offsets_topic: str, *, bootstrap: str) -> dict[TopicAndPartition, in
     Keys are `["MirrorSourceConnector",{"cluster","partition","topic"}]`, values `{"offset":n}`.
     """
     found: dict[TopicAndPartition, int] = {}
+    for key, value in read_to_end(offsets_topic, bootstrap=bootstrap):
+        connector, place = json.loads(key or b"[null, null]")
+        if connector == "MirrorSourceConnector" and value:
+            found[place["topic"], place["partition"]] = json.loads(value)["offset"]
+    return found
+
+
+def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Give key and value of every record of a small topic; nothing if there is no such topic."""
     with _consumer(bootstrap) as consumer:
-        try:
-            partitions = consumer.list_topics(offsets_topic, timeout=TIMEOUT_S).topics[offsets_topic].partitions
-        except KafkaException:
-            return found
-        consumer.assign([TopicPartition(offsets_topic, each, OFFSET_BEGINNING) for each in partitions])
+        partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
         left = set(partitions)
+        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
         while left:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
-                break
+                return
             error = message.error()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition())
-                continue
-            connector, place = json.loads(message.key() or b"[null, null]")
-            if connector == "MirrorSourceConnector" and message.value():
-                found[place["topic"], place["partition"]] = json.loads(message.value() or b"")["offset"]
-    return found
+            if error is None:
+                yield message.key(), message.value()
+            elif error.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition() or 0)
+            else:
+                raise KafkaException(error)
 
 
 def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str) -> set[TopicAndPartition]:

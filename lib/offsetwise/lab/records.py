@@ -1,0 +1,97 @@
+"""The records of the reference migration, the same in every lab.
+
+One order per partition and tick; everything else is laid over the same ticks. Every value except those of `beats`
+carries a serial that no other record has, so that tests know which record is which on both clusters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+START_MS: Final = 1_740_988_800_000
+"""2025-03-03 08:00 UTC. Fixed, and in the past for any clock."""
+TICK_MS: Final = 1_500
+ORDERS_PARTITIONS: Final = 2
+SECOND_PARTITION_LESS: Final = 20
+"""By how many records `orders-1` is shorter than `orders-0`, at every step."""
+PAYMENTS_PARTITIONS: Final = 2
+PAYMENTS_PER_TRANSACTION: Final = 10
+ABORTED_EVERY: Final = 4
+PROFILES: Final = 40
+BEATS_PER_RUN: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRecord:
+    """One record to produce."""
+
+    topic: str
+    partition: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """Records of `payments` that are committed or aborted together."""
+
+    records: tuple[SampleRecord, ...]
+    aborted: bool
+
+
+def plain(first: int, end: int) -> Iterator[SampleRecord]:
+    """Give the records without transaction for the ticks from `first` up to `end`, which is exclusive."""
+    for tick in range(first, end):
+        for partition in range(ORDERS_PARTITIONS):
+            number = tick - partition * SECOND_PARTITION_LESS
+            if number >= 0:
+                yield _record("orders", partition, tick, number, key=f"customer-{number % 37}", amount=number % 90 + 10)
+        yield _record(
+            "profiles", 0, tick, tick, key=f"customer-{tick % PROFILES}", city=("Ulm", "Lyon", "Oslo")[tick % 3]
+        )
+        if tick % 2 == 0:
+            yield _record("clicks", 0, tick, tick // 2, key=None, page=f"/item/{tick % 11}")
+        if tick % 3 == 0:
+            yield _record("audit", 0, tick, tick // 3, key=None, action="login" if tick % 2 else "logout")
+        if tick % BEATS_PER_RUN == 0:
+            yield _record("beats", 0, tick, tick // BEATS_PER_RUN, key="sensor", state="checked")
+            beat = SampleRecord(
+                topic="beats", partition=0, timestamp_ms=_time(tick) + 1, key=b"sensor", value=b'{"state":"alive"}'
+            )
+            yield from [beat] * BEATS_PER_RUN
+
+
+def transactions(first: int, end: int) -> Iterator[Transaction]:
+    """Give the transactions of `payments` for the ticks from `first` up to `end`, which is exclusive."""
+    for tick in range(first, end):
+        if tick % PAYMENTS_PER_TRANSACTION == 0:
+            numbers = range(tick, tick + PAYMENTS_PER_TRANSACTION)
+            number = tick // PAYMENTS_PER_TRANSACTION
+            yield Transaction(
+                records=tuple(
+                    _record(
+                        "payments", each % PAYMENTS_PARTITIONS, tick, each, key=f"order-{each}", cents=each * 7 % 5000
+                    )
+                    for each in numbers
+                ),
+                aborted=number % ABORTED_EVERY == ABORTED_EVERY - 1,
+            )
+
+
+def _record(topic: str, partition: int, tick: int, number: int, *, key: str | None, **body: str | int) -> SampleRecord:
+    value = {"serial": f"{topic}-{partition}-{number:05}", **body}
+    return SampleRecord(
+        topic=topic,
+        partition=partition,
+        timestamp_ms=_time(tick) + partition,
+        key=None if key is None else key.encode(),
+        value=json.dumps(value).encode(),
+    )
+
+
+def _time(tick: int) -> int:
+    return START_MS + tick * TICK_MS

@@ -1,0 +1,275 @@
+"""The reference migration: six topics, a stateful job stopped inside a batch, a group, and two mirrors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Final
+
+import yaml
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from offsetwise.errors import LabError
+from offsetwise.lab import progress, records
+from offsetwise.lab.cluster import Lab
+from offsetwise.lab.mirrors import Policy
+
+TIMEOUT_S: Final = 30
+STEPS: Final = (400, 500, 600, 700, 800, 900, 1050)
+"""Where `orders-0` ended when each committed batch was planned."""
+PLANNED: Final = 1100
+"""Where it ended for the batch that was planned and never committed."""
+LOG_END: Final = 1200
+LOG_START: Final = 100
+"""By how much offsets differ: the mirrors start after older records were deleted."""
+TICKS_PER_FLUSH: Final = 40
+"""One minute of record time: batches stay small, so that `profiles` gets segments that can be compacted."""
+GROUP: Final = "orders-etl"
+GROUP_POSITIONS: Final = (1000, 975)
+
+TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {
+    "orders": (records.ORDERS_PARTITIONS, {}),
+    "payments": (records.PAYMENTS_PARTITIONS, {}),
+    "profiles": (
+        1,
+        {"cleanup.policy": "compact", "segment.ms": "30000", "min.cleanable.dirty.ratio": "0.01"},
+    ),
+    "clicks": (1, {}),
+    "audit": (1, {}),
+    "beats": (1, {}),
+}
+RENAMED: Final = ("clicks",)
+MIRRORED: Final = {
+    Policy.IDENTITY: tuple(topic for topic in TOPICS if topic not in RENAMED),
+    Policy.DEFAULT: RENAMED,
+}
+
+
+def make_sample(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Path:
+    """Make the reference migration, or find it made already, and give its `migration.yaml`.
+
+    Args:
+        lab: A running lab.
+        said: Told what was done, with its duration, after each step.
+
+    Raises:
+        LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
+    """
+    path = lab.directory / "migration.yaml"
+    if path.is_file():
+        _start_mirrors(lab, only_ended=True)
+        return path
+    step = _Stopwatch(said)
+    _create_topics(lab)
+    with _job(lab) as run:
+        _produce(lab, 0, STEPS[0])
+        _move_log_start(lab)
+        _wait_until_compacted(lab)
+        step("produced the first records")
+        run("count")
+        for before, end in pairwise(STEPS):
+            _produce(lab, before, end)
+            run("count")
+        step(f"ran {len(STEPS)} batches of the job")
+        _produce(lab, STEPS[-1], PLANNED)
+        run("fail")
+        step("stopped it inside the next one")
+        _produce(lab, PLANNED, LOG_END)
+        _commit_group(lab)
+        _start_mirrors(lab, only_ended=False)
+        run("copy")
+        step("ran the second job")
+    for policy, topics in MIRRORED.items():
+        lab.wait_until_mirrored(topics, mirror=policy)
+    _wait_for_group(lab)
+    step("mirrored everything")
+    _write(path, lab)
+    return path
+
+
+class _Stopwatch:
+    def __init__(self, said: Callable[[str], None]) -> None:
+        self._said, self._last = said, time.monotonic()
+
+    def __call__(self, what: str) -> None:
+        now = time.monotonic()
+        self._said(f"{what} ({now - self._last:.1f} s)")
+        self._last = now
+
+
+def _create_topics(lab: Lab) -> None:
+    topics = [NewTopic(name, count, 1, config=config) for name, (count, config) in TOPICS.items()]
+    stamped = NewTopic("audit", 1, 1, config={"message.timestamp.type": "LogAppendTime"})
+    for bootstrap, wanted in ((lab.old_bootstrap, topics), (lab.new_bootstrap, [stamped])):
+        admin = _admin(bootstrap)
+        for name, created in admin.create_topics(wanted).items():
+            try:
+                created.result(TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                raise LabError(
+                    f"The lab in {lab.directory}: expected no topic {name!r} before the sample is made, found one, "
+                    "probably since an earlier run was interrupted. Nothing was added.",
+                    fix=f"Run `offsetwise lab down --dir {lab.directory}`, remove the folder, and start again.",
+                ) from error
+
+
+def _produce(lab: Lab, first: int, end: int) -> None:
+    shared = {"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2}
+    producer = Producer(shared | {"enable.idempotence": True})
+    for start in range(first, end, TICKS_PER_FLUSH):
+        _send(producer, records.plain(start, min(end, start + TICKS_PER_FLUSH)))
+    paying = Producer(shared | {"transactional.id": "payments"})
+    paying.init_transactions(TIMEOUT_S)
+    for transaction in records.transactions(first, end):
+        paying.begin_transaction()
+        _send(paying, transaction.records)
+        if transaction.aborted:
+            paying.abort_transaction(TIMEOUT_S)
+        else:
+            paying.commit_transaction(TIMEOUT_S)
+
+
+def _send(producer: Producer, wanted: Iterable[records.SampleRecord]) -> None:
+    for record in wanted:
+        producer.produce(
+            record.topic,
+            key=record.key,
+            value=record.value,
+            partition=record.partition,
+            timestamp=record.timestamp_ms,
+            on_delivery=_delivered,
+        )
+        producer.poll(0)
+    producer.flush(TIMEOUT_S)
+
+
+def _delivered(error: KafkaError | None, _message: object) -> None:
+    if error is not None:
+        raise KafkaException(error)
+
+
+def _move_log_start(lab: Lab) -> None:
+    moved = [TopicPartition("orders", partition, LOG_START) for partition in range(records.ORDERS_PARTITIONS)]
+    admin = _admin(lab.old_bootstrap)
+    for deleted in admin.delete_records(moved).values():
+        deleted.result(TIMEOUT_S)
+
+
+def _wait_until_compacted(lab: Lab) -> None:
+    _wait(lab, "the old cluster to compact 'profiles'", lambda: _records_of(lab, "profiles") < STEPS[0])
+
+
+def _records_of(lab: Lab, topic: str) -> int:
+    return sum(1 for _ in progress.read_to_end(topic, bootstrap=lab.old_bootstrap))
+
+
+def _commit_group(lab: Lab) -> None:
+    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": GROUP, "enable.auto.commit": False})
+    positions = [TopicPartition("orders", each, offset) for each, offset in enumerate(GROUP_POSITIONS)]
+    consumer.commit(offsets=positions, asynchronous=False)
+    consumer.close()
+
+
+def _wait_for_group(lab: Lab) -> None:
+    def arrived() -> bool:
+        written = progress.read_to_end("old.checkpoints.internal", bootstrap=lab.new_bootstrap)
+        return len({key for key, _ in written if GROUP.encode() in (key or b"")}) == len(GROUP_POSITIONS)
+
+    _wait(lab, f"MirrorMaker's checkpoints of the group {GROUP!r}", arrived)
+
+
+def _wait(lab: Lab, what: str, done: Callable[[], bool]) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while not done():
+        if time.monotonic() > end:
+            raise LabError(
+                f"The lab in {lab.directory}: waited {TIMEOUT_S} s for {what}, in vain. The sample is not complete.",
+                fix=f"Read the logs in {lab.directory / 'logs'}, remove the folder, and start again.",
+            )
+        time.sleep(0.2)
+
+
+def _start_mirrors(lab: Lab, *, only_ended: bool) -> None:
+    running = {service.name for service in lab.status() if service.running}
+    for policy, topics in MIRRORED.items():
+        if not (only_ended and f"mirror-{policy}" in running):
+            lab.start_mirror(policy, topics=topics)
+
+
+@contextmanager
+def _job(lab: Lab) -> Iterator[Callable[[str], None]]:
+    """Run the sample job's process; what is given sends it a command and waits until it is done."""
+    command = [sys.executable, "-m", "offsetwise.lab.job", "--bootstrap", lab.old_bootstrap]
+    command += ["--topics", ",".join(TOPICS), "--copied-topic", "payments", "--folder", str(lab.directory)]
+    with (
+        lab.log("job").open("w", encoding="utf-8") as log,
+        subprocess.Popen(  # noqa: S603 - our own module
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+        ) as process,
+    ):
+
+        def run(name: str) -> None:
+            _tell(process.stdin, name)
+            if not (process.stdout and process.stdout.readline()):
+                said = lab.log("job").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                raise LabError(
+                    f"The lab in {lab.directory}: the sample job ended in {name!r}. The sample is not complete. "
+                    f"{lab.log('job')} ends with: {' | '.join(said[-3:])}",
+                    fix="Read the log for the reason, remove the folder, and start again.",
+                )
+
+        try:
+            yield run
+        finally:
+            if process.stdin:
+                process.stdin.close()
+
+
+def _tell(stdin: IO[str] | None, line: str) -> None:
+    try:
+        if stdin:
+            stdin.write(f"{line}\n")
+            stdin.flush()
+    except BrokenPipeError:
+        return  # it has ended; the missing answer says so
+
+
+def _write(path: Path, lab: Lab) -> None:
+    body = {
+        "name": "orders-to-new",
+        "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
+        "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
+        "link": "mirrormaker",
+        "isolation_level": "read_uncommitted",
+        "topics": {"policy": "identity", "map": {topic: f"old.{topic}" for topic in RENAMED}},
+        "checkpoint_roots": ["./checkpoints"],
+        "checkpoints": [
+            {
+                "name": "orders",
+                "uri": "./checkpoints/orders",
+                "job": {"stateful": True, "watermark_ms": 600_000, "sink": "file", "tolerates_replay": False},
+            },
+            {"name": "payments", "uri": "./checkpoints/payments", "job": {"stateful": False, "sink": "file"}},
+        ],
+        "writers": "mirror-only",
+        "write_roots": ["./applied"],
+        "groups": [GROUP],
+        "spark": {"master": "local[2]"},
+    }
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    beside.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
+    beside.replace(path)
+
+
+def _admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
