@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsetwise import files
+from offsetwise.errors import FileError, VersionError
+from offsetwise.model import (
+    Batch,
+    BatchSource,
+    BelongsTo,
+    Checkpoint,
+    CheckpointSource,
+    Cluster,
+    ClusterRef,
+    Comparison,
+    Finding,
+    GroupOffset,
+    GroupState,
+    Heartbeat,
+    MirrorCheckpoint,
+    MirrorState,
+    MirrorTopic,
+    Neighbour,
+    OffsetSync,
+    PartitionState,
+    Problem,
+    Severity,
+    Side,
+    Snapshot,
+    SourcePosition,
+    StateStore,
+    Summary,
+    TopicState,
+)
+from tests.findings.cases import ROW
+
+BEYOND_FLOAT = 9_007_199_254_740_993
+"""2^53 + 1: the first integer a JSON reader with floats gets wrong."""
+
+POSITION = SourcePosition(topic="orders", partition=0, offset=1050, planned_offset=BEYOND_FLOAT)
+CHECKPOINT = Checkpoint(
+    uri="checkpoints/orders",
+    engine="spark",
+    job_id="0d1c",
+    last_planned_batch=7,
+    last_committed_batch=6,
+    reruns_batch=7,
+    restart="Batch 7 runs again.",
+    sources=(
+        CheckpointSource(index=0, id="0", kind="kafka", positions=(POSITION,)),
+        CheckpointSource(index=1, id="1", kind="other", raw="7"),
+    ),
+    problems=(Problem(code="GAP", message="Batch 3 is missing.", fix="Nothing."),),
+    batches=(Batch(id=6, committed=True, sources=(BatchSource(id="0", positions=(POSITION,)),), timestamp_ms=1),),
+    state=(StateStore(operator=0, partitions=2, files=4, size_bytes=4096),),
+    configuration=(("spark.sql.shuffle.partitions", "2"),),
+    offset_log_version=1,
+    commit_log_version=1,
+    offset_files=(("offsets/6", "ab" * 32),),
+)
+SNAPSHOT = Snapshot(
+    cluster=Cluster.OLD,
+    name="old",
+    alias="old",
+    cluster_id="abc",
+    taken_at="2026-01-01T00:00:00Z",
+    topics=(
+        TopicState(
+            name="orders",
+            id="bG9yZGVycw",
+            partitions=(
+                PartitionState(partition=0, leader=1, leader_epoch=3, log_start=100, hw=1200, lso=1200),
+                PartitionState(partition=1, error="the leader did not answer"),
+            ),
+            config=(("cleanup.policy", "delete"),),
+        ),
+    ),
+    groups=(GroupState(name="etl", state="Empty", offsets=(GroupOffset(topic="orders", partition=0, offset=1050),)),),
+    mirror=MirrorState(
+        topics=(MirrorTopic(name="mm2-offset-syncs.new.internal", kind="offset-syncs", alias="new", records=1),),
+        syncs=(
+            (
+                "mm2-offset-syncs.new.internal",
+                (OffsetSync(topic="orders", partition=0, upstream=1000, downstream=900),),
+            ),
+        ),
+        checkpoints=(
+            (
+                "old.checkpoints.internal",
+                (MirrorCheckpoint(group="etl", topic="orders", partition=0, upstream=1000, downstream=901),),
+            ),
+        ),
+        heartbeats=(Heartbeat(source="old", target="new", timestamp_ms=1),),
+    ),
+    problems=(Problem(code="PARTITION_UNREADABLE", message="orders-1 was not read."),),
+)
+SEEN = Neighbour(old_offset=1049, new_offset=949, timestamp_ms=1, identity="a4", side=Side.READ)
+COMPARISON = Comparison(
+    migration="orders-to-new",
+    checkpoint=CHECKPOINT,
+    group=None,
+    taken_at="2026-01-01T00:00:00Z",
+    belongs_to=BelongsTo(cluster=Cluster.OLD, reason="ranges"),
+    old=ClusterRef(name="old", cluster_id="abc", taken_at="2026-01-01T00:00:00Z"),
+    new=ClusterRef(name="new", cluster_id=None, taken_at="2026-01-01T00:00:01Z"),
+    partitions=(replace(ROW, evidence=replace(ROW.evidence, neighbours=(SEEN,), schema_ids=((7, 9),))),),
+    findings=(
+        Finding(code="GAP", severity=Severity.INFORMS, topic=None, partition=None, message="Gap.", remedy="None."),
+    ),
+    summary=Summary(
+        partitions=1,
+        exact=1,
+        position_exact=0,
+        preserved=0,
+        bounded=0,
+        claimed=0,
+        unknown=0,
+        blocked=0,
+        raw_wrong=0,
+        raw_out_of_range=0,
+        raw_skip=0,
+        raw_replay=0,
+    ),
+)
+VALUES: dict[str, Any] = {"checkpoint": CHECKPOINT, "snapshot": SNAPSHOT, "comparison": COMPARISON}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_what_is_written_is_read_back_the_same(kind: str) -> None:
+    assert files.load(files.dump(VALUES[kind]), kind, subject="file") == VALUES[kind]
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_what_is_written_keeps_to_its_schema(kind: str) -> None:
+    schema = files.schema(kind)
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(files.dump(VALUES[kind])), schema)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_file_is_stable_sorted_and_ends_in_one_newline(kind: str) -> None:
+    text = files.dump(VALUES[kind])
+    body = json.loads(text)
+
+    assert text == files.dump(files.load(text, kind, subject="file"))
+    assert list(body) == sorted(body)
+    assert text.endswith("}\n")
+    assert files.dump(VALUES[kind], indent=None).count("\n") == 1
+    assert (body["format"], body["format_version"]) == (f"offsetwise/{kind}", "1.0")
+
+
+def test_the_golden_checkpoint_has_the_names_other_tools_rely_on() -> None:
+    plain = replace(CHECKPOINT, batches=(), state=(), configuration=(), offset_files=())
+
+    assert files.dump(plain, indent=None) == (
+        '{"batches": [], "commit_log_version": 1, "configuration": [], "engine": "spark", '
+        '"format": "offsetwise/checkpoint", "format_version": "1.0", "job_id": "0d1c", "last_committed_batch": 6, '
+        '"last_planned_batch": 7, "offset_files": [], "offset_log_version": 1, '
+        '"problems": [{"code": "GAP", "fix": "Nothing.", "message": "Batch 3 is missing."}], "reruns_batch": 7, '
+        '"restart": "Batch 7 runs again.", "sources": [{"id": "0", "index": 0, "kind": "kafka", "positions": '
+        '[{"offset": "1050", "partition": 0, "planned_offset": "9007199254740993", "topic": "orders"}], "raw": null}, '
+        '{"id": "1", "index": 1, "kind": "other", "positions": [], "raw": "7"}], "state": [], '
+        '"uri": "checkpoints/orders"}\n'
+    )
+
+
+def test_a_comparison_names_what_automation_reads() -> None:
+    (row,) = json.loads(files.dump(COMPARISON))["partitions"]
+
+    assert {name: row[name] for name in ("old_offset", "new_offset", "bounds", "replay", "skip", "foreign_below")} == {
+        "old_offset": "1050",
+        "new_offset": "950",
+        "bounds": ["950", "950"],
+        "replay": "0",
+        "skip": "0",
+        "foreign_below": "0",
+    }
+    assert row["restart"] == [{"batch": 6, "old": "1050", "new": "950"}]
+    assert row["ahead"] == {"examined": True, "missing": "0", "duplicated": "0", "foreign": "0"}
+    assert row["old"] == {"log_start": "100", "lso": "1200", "hw": "1200"}
+    assert (row["lag_old"], row["lag_new"], row["mirror_maker"]) == ("150", "150", "910")
+    assert row["raw"] == {"verdict": "SAME", "skip": "0", "replay": "0"}
+
+
+def test_the_checkpoint_inside_a_comparison_is_a_checkpoint_file() -> None:
+    inside = json.loads(files.dump(COMPARISON))["checkpoint"]
+
+    assert files.load(json.dumps(inside), "checkpoint", subject="inside") == CHECKPOINT
+
+
+def test_unknown_stays_null_and_is_never_zero() -> None:
+    unknown = replace(ROW, new_offset=None, replay=None, skip=None, foreign_below=None, lag_new=None, bounds=(None, 7))
+
+    (row,) = json.loads(files.dump(replace(COMPARISON, partitions=(unknown,))))["partitions"]
+
+    assert [row[name] for name in ("new_offset", "replay", "skip", "foreign_below", "lag_new")] == [None] * 5
+    assert row["bounds"] == [None, "7"]
+
+
+@given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
+def test_every_int64_offset_survives(offset: int) -> None:
+    made = replace(SNAPSHOT, topics=(TopicState(name="t", partitions=(PartitionState(partition=0, hw=offset),)),))
+
+    assert files.load(files.dump(made), "snapshot", subject="file") == made
+
+
+def _changed(**changes: Any) -> str:
+    return json.dumps(json.loads(files.dump(CHECKPOINT)) | changes)
+
+
+REFUSED = {
+    "not JSON": ("v1\n{}", "Expecting value"),
+    "empty": ("", "Expecting value"),
+    "two objects": ("{}{}", "Extra data"),
+    "a list": ("[]", "its top level is a list"),
+    "a key twice": ('{"format": "offsetwise/checkpoint", "format": "x"}', "the key 'format' stands twice"),
+    "a float": ('{"a": 1.0}', "found the number 1.0"),
+    "an exponent": ('{"a": 1e3}', "found the number 1e3"),
+    "NaN": ('{"a": NaN}', "found the number NaN"),
+    "infinity": ('{"a": -Infinity}', "found the number -Infinity"),
+    "an integer outside int64": ('{"a": 9223372036854775808}', "does not fit 64 bits"),
+    "a very long integer": ('{"a": ' + "9" * 5000 + "}", "does not fit 64 bits"),
+    "nested too deeply": ('{"a":' * 33 + "1" + "}" * 33, "nested more than 32 levels"),
+    "nested without end": ("[" * 100_000, "recursion depth"),
+    "bytes that are not UTF-8": (b'{"a": "\xff"}', "utf-8"),
+    "an offset that is no number": (_changed(last_planned_batch="seven"), "last_planned_batch"),
+    "an offset outside int64": (
+        _changed(
+            sources=[
+                {
+                    "index": 0,
+                    "id": "0",
+                    "kind": "kafka",
+                    "positions": [{"topic": "t", "partition": 0, "offset": "9223372036854775808"}],
+                }
+            ]
+        ),
+        "sources.0.positions.0.offset",
+    ),
+    "an offset in other digits": (
+        _changed(
+            sources=[
+                {
+                    "index": 0,
+                    "id": "0",
+                    "kind": "kafka",
+                    "positions": [{"topic": "t", "partition": 0, "offset": "١٠٥٠"}],
+                }
+            ]
+        ),
+        "expected an integer as a decimal string",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_file_of_another_shape_is_refused_with_the_reason(text: str | bytes, why: str) -> None:
+    with pytest.raises(FileError, match="Nothing was used") as caught:
+        files.load(text, "checkpoint", subject="orders.json")
+
+    assert "orders.json" in caught.value.problem
+    assert why in caught.value.problem
+    assert caught.value.fix
+
+
+def test_a_file_above_the_limit_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 10)
+
+    with pytest.raises(FileError, match="the limit is 10"):
+        files.load("[" * 11, "checkpoint", subject="orders.json")
+
+
+def test_another_kind_of_file_is_refused_naming_both() -> None:
+    with pytest.raises(VersionError, match="expected format 'offsetwise/snapshot', found 'offsetwise/checkpoint'"):
+        files.load(files.dump(CHECKPOINT), "snapshot", subject="old.json")
+
+
+def test_an_unknown_major_version_is_refused_naming_both() -> None:
+    with pytest.raises(VersionError, match=r"version 1\.0, found version 2\.0"):
+        files.load(_changed(format_version="2.0"), "checkpoint", subject="orders.json")
+
+
+def test_keys_of_a_later_minor_version_are_read_over() -> None:
+    text = _changed(format_version="1.9", of_a_later_release=True)
+
+    assert files.load(text, "checkpoint", subject="orders.json") == CHECKPOINT

@@ -1,0 +1,138 @@
+"""The import direction, read from the sources: a stage imports only what stands before it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LIB = ROOT / "lib"
+
+STAGES = (
+    {"model", "errors"},
+    {"files", "config", "client_properties"},
+    {"sources"},
+    {"snapshot"},
+    {"translation"},
+    {"findings"},
+    {"pipeline"},
+    {"workflow", "lab"},
+    {"console"},
+    {"cli", "__main__"},
+)
+RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
+
+SHIPPED = ("model", "errors", "translation.content", "sources.storage", "sources.spark_checkpoint")
+"""Sent to Spark's workers, with all they import from Offsetwise."""
+WORKER_LIBRARIES = {"fsspec"}
+
+HOMES = {
+    "confluent_kafka": ("sources.", "lab."),
+    "pyspark": ("pipeline.", "lab."),
+    "streamlit": ("console.", "app", "pages."),
+    "plotly": ("console.", "app", "pages."),
+}
+"""Where a driver or a framework may be imported."""
+
+WRITING = ("apply", "operate")
+"""What writes to the world. The console must not reach it."""
+
+
+def _name(path: Path, root: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {_name(path, LIB): path for path in sorted((LIB / "offsetwise").rglob("*.py"))}
+PAGES = {_name(path, ROOT): path for path in (*ROOT.glob("app.py"), *sorted(ROOT.glob("pages/**/*.py")))}
+
+
+def _imported(path: Path, *, top_level_only: bool = False) -> Iterator[str]:
+    """Give the full names a file imports; `from a import b` gives `a.b`, a module or not."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if top_level_only else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import by the full name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _own(path: Path, *, top_level_only: bool = False) -> set[str]:
+    """Give the modules of Offsetwise a file imports."""
+    found = set()
+    for name in _imported(path, top_level_only=top_level_only):
+        if name.split(".")[0] == "offsetwise":
+            found.add(name if name in SOURCES else name.rpartition(".")[0])
+    return found
+
+
+def _stage(module: str) -> str:
+    return module.split(".")[1]
+
+
+def _closure(start: set[str], *, top_level_only: bool = False) -> set[str]:
+    seen: set[str] = set()
+    left = set(start)
+    while left:
+        module = left.pop()
+        seen.add(module)
+        packages = {module.rsplit(".", n)[0] for n in range(1, module.count(".") + 1)}
+        left |= (_own(SOURCES[module], top_level_only=top_level_only) | packages) & SOURCES.keys() - seen
+    return seen
+
+
+MODULES = [module for module in SOURCES if module != "offsetwise"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_stage_imports_only_what_stands_before_it(module: str) -> None:
+    assert _stage(module) in RANK, f"{module}: give it a place in STAGES"
+    for other in _own(SOURCES[module]) - {"offsetwise"}:
+        assert RANK[_stage(other)] <= RANK[_stage(module)], f"{module} imports {other}"
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    assert list(_imported(SOURCES["offsetwise"])) == []
+
+
+def test_workers_need_only_the_standard_library_and_fsspec() -> None:
+    shipped = _closure({f"offsetwise.{name}" for name in SHIPPED}, top_level_only=True)
+
+    for module in shipped:
+        for name in _imported(SOURCES[module], top_level_only=True):
+            library = name.split(".")[0]
+            known = library in sys.stdlib_module_names or library in WORKER_LIBRARIES or library == "offsetwise"
+            assert known, f"{module}, which workers import, needs {name}"
+
+
+def test_nothing_under_the_console_reaches_what_writes() -> None:
+    start = {module for module in SOURCES if module.startswith("offsetwise.console")}
+    for path in PAGES.values():
+        start |= _own(path)
+
+    reached = {_stage(module) for module in _closure(start & SOURCES.keys()) - {"offsetwise"}}
+
+    assert reached.isdisjoint(WRITING)
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_library_is_imported_only_at_home(library: str) -> None:
+    places = {name.removeprefix("offsetwise."): path for name, path in SOURCES.items()} | PAGES
+    users = {name for name, path in places.items() if library in {n.split(".")[0] for n in _imported(path)}}
+
+    assert {name for name in users if not f"{name}.".startswith(HOMES[library])} == set()
+
+
+@pytest.mark.parametrize("module", [name for name, path in SOURCES.items() if "__all__" in path.read_text("utf-8")])
+def test_the_public_names_are_sorted_and_exist(module: str) -> None:
+    public = importlib.import_module(module).__all__
+
+    assert list(public) == sorted(set(public))
+    assert [name for name in public if not hasattr(sys.modules[module], name)] == []
