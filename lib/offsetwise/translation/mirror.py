@@ -1,0 +1,196 @@
+"""What MirrorMaker 2 says about a position: candidates, never answers.
+
+A sync or a checkpoint is a claim. It says where to look; records decide. MirrorMaker's own answer is shown beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, OffsetSync
+from offsetwise.translation.mirror_store import Mm2Store, NoAnswer
+from offsetwise.translation.sync_index import Bracket, Brackets, SyncIndex
+
+__all__ = [
+    "Bracket",
+    "Brackets",
+    "Flow",
+    "Mm2Store",
+    "NoAnswer",
+    "SyncIndex",
+    "find_flow",
+    "mirror_candidates",
+    "mm2_answer",
+]
+
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What MirrorMaker wrote about one flow, from the old to the new cluster."""
+
+    syncs: tuple[OffsetSync, ...]
+    checkpoints: tuple[MirrorCheckpoint, ...]
+    statements: tuple[str, ...]
+    """Which topics were taken, and why, in sentences."""
+
+
+def find_flow(old: MirrorState, new: MirrorState, *, source_alias: str, target_alias: str) -> Flow:
+    """Choose the topics of the flow between two clusters by their aliases.
+
+    Offset syncs stand on the source under the target's alias, or on the target under the source's
+    (`offset-syncs.topic.location`); checkpoints on the target under the source's. A topic under another alias is taken
+    only if it is the single one of its kind, and that is said.
+    """
+    syncs, said_syncs = _choose(
+        "offset-syncs",
+        [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))],
+    )
+    checkpoints, said_checkpoints = _choose("checkpoints", [("new", source_alias, new, dict(new.checkpoints))])
+    return Flow(syncs=syncs, checkpoints=checkpoints, statements=(said_syncs, said_checkpoints))
+
+
+def mm2_answer(position: int, topic: str, partition: int, syncs: Sequence[OffsetSync] | SyncIndex) -> int | None:
+    """Give the offset MirrorMaker itself would commit, None where it has none.
+
+    Args:
+        position: The next record to read on the source.
+        topic: The topic's name on the source.
+        partition: The partition.
+        syncs: Syncs of any partitions in log order, or their index.
+    """
+    if isinstance(syncs, SyncIndex):
+        of_partition: Sequence[OffsetSync] = syncs.syncs(topic, partition)
+    else:
+        of_partition = [sync for sync in syncs if sync.topic == topic and sync.partition == partition]
+    store = Mm2Store()
+    store.load(of_partition)
+    answer = store.translate(position)
+    return None if isinstance(answer, NoAnswer) else answer
+
+
+def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims about it
+    position: int,
+    topic: str,
+    partition: int,
+    index: SyncIndex,
+    checkpoints: Sequence[MirrorCheckpoint],
+    new_topic: str,
+    new_range: LogRange,
+) -> tuple[Candidate, ...]:
+    """Say where MirrorMaker's syncs and checkpoints place a position, the narrowest first.
+
+    Args:
+        position: The next record to read on the source.
+        topic: The topic's name on the source.
+        partition: The partition, the same number on both.
+        index: All retained syncs.
+        checkpoints: MirrorMaker's checkpoints, of any group.
+        new_topic: The topic's name on the target.
+        new_range: What the new log holds; open ends of a bracket are its ends.
+    """
+    brackets = index.brackets_by_run(topic, partition, position, new_range)
+    made: list[Candidate] = []
+    for age, bracket in enumerate(brackets):
+        if age == 0 or bracket.floor is not None:
+            made.extend(_of_bracket(position, bracket, age))
+    made.extend(_of_checkpoints(position, partition, checkpoints, new_topic, new_range))
+    return tuple(sorted(made, key=_width))
+
+
+def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
+    run = "" if age == 0 else " of an earlier run, before MirrorMaker went back,"
+    kept = f"{bracket.survived} syncs of the partition are kept"
+    floor, ceiling = bracket.floor, bracket.ceiling
+    if floor is not None and floor.upstream == position:
+        said = f"MirrorMaker's sync{run} {_pair(floor)} stands at the position itself ({kept})."
+        if bracket.lo != floor.downstream:
+            said += f" That is below the new log start {bracket.lo}."
+        return [Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said)]
+    if floor is not None and ceiling is not None:
+        said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position} ({kept})."
+    elif floor is not None:
+        said = f"MirrorMaker's last sync{run} {_pair(floor)} stands before {position}, none after it ({kept})."
+    elif ceiling is not None:
+        said = f"MirrorMaker's first usable sync{run} {_pair(ceiling)} stands after {position} ({kept})."
+    else:
+        said = f"No sync of MirrorMaker's bounds {position}: its record would lie beyond the new log end ({kept})."
+    wide = Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said)
+    if bracket.linear is None or floor is None or bracket.width == 0:
+        return [wide]
+    counted = (
+        f"Counting on from MirrorMaker's sync{run} {_pair(floor)}, whose distance the next sync confirms: "
+        "where to look first."
+    )
+    return [
+        Candidate(method=Method.MIRROR_SYNC, lo=bracket.linear, hi=bracket.linear, said_by=counted),
+        wide,
+    ]
+
+
+def _of_checkpoints(
+    position: int, partition: int, checkpoints: Sequence[MirrorCheckpoint], new_topic: str, new_range: LogRange
+) -> list[Candidate]:
+    # A checkpoint is never past its own upstream position, so one at or before the job's bounds it from below. One
+    # after the job's position says nothing about it.
+    usable = [
+        checkpoint
+        for checkpoint in checkpoints
+        if checkpoint.topic == new_topic
+        and checkpoint.partition == partition
+        and checkpoint.upstream <= position
+        and (new_range.hw is None or checkpoint.downstream <= new_range.hw)
+    ]
+    if not usable:
+        return []
+    best = max(usable, key=lambda checkpoint: (checkpoint.upstream, checkpoint.downstream))
+    lo = best.downstream if new_range.log_start is None else max(best.downstream, new_range.log_start)
+    relation = (
+        "the job's own position" if best.upstream == position else f"{position - best.upstream} offsets before the job"
+    )
+    said = (
+        f"MirrorMaker's checkpoint of group {best.group!r} translates {best.upstream}, {relation}, "
+        f"to {best.downstream}, which is never past it."
+    )
+    return [Candidate(method=Method.MIRROR_CHECKPOINT, lo=lo, hi=new_range.hw, said_by=said)]
+
+
+def _width(candidate: Candidate) -> float:
+    if candidate.lo is None or candidate.hi is None:
+        return float("inf")
+    return candidate.hi - candidate.lo
+
+
+def _pair(sync: OffsetSync) -> str:
+    return f"{sync.upstream} → {sync.downstream}"
+
+
+def _choose(
+    kind: str, places: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]]
+) -> tuple[tuple[Record, ...], str]:
+    found = [
+        (cluster, topic, topic.alias == alias, records.get(topic.name, ()))
+        for cluster, alias, state, records in places
+        for topic in state.topics
+        if topic.kind == kind
+    ]
+    matching = [entry for entry in found if entry[2]]
+    aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in places)
+    if matching:
+        cluster, topic, _, taken = max(matching, key=lambda entry: len(entry[3]))
+        return (
+            taken,
+            f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken)} records.",
+        )
+    if len(found) == 1:
+        cluster, topic, _, taken = found[0]
+        return taken, (
+            f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, the only such topic, "
+            f"although its alias {topic.alias!r} is not the expected {aliases}."
+        )
+    names = ", ".join(repr(entry[1].name) for entry in found) or "none at all"
+    return (), f"MirrorMaker's {kind} were not found: expected a topic under the alias {aliases}, found {names}."

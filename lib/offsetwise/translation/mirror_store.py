@@ -1,0 +1,104 @@
+"""MirrorMaker 2's own offset translation, reproduced, to show what it would answer.
+
+Defined by Apache Kafka `connect/mirror`, `OffsetSyncStore`. Per partition MirrorMaker keeps 64 slots. Slot 0 holds the
+newest sync; the later the slot, the older its sync may be. For neighbouring slots i and j = i + 1 with different syncs:
+
+* B, recent enough: `slot[i].upstream <= slot[j].upstream + 2**j - 2**i`
+* C, far enough apart: `slot[i].upstream >= slot[j].upstream + 2**(i - 2)` (at least 1)
+
+so the syncs kept thin out with their distance from the newest one, and a job far behind gets a coarse answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.model import OffsetSync
+
+SLOTS: Final = 64
+
+
+class NoAnswer(StrEnum):
+    """Why MirrorMaker has no offset."""
+
+    NO_SYNC = "no-sync"
+    """It has no sync for the partition, or has not read the syncs topic to its end once."""
+    BEFORE_FIRST_SYNC = "before-first-sync"
+    """Every sync it kept lies behind the position. (-1 in MirrorMaker.)"""
+
+
+class Mm2Store:
+    """The syncs MirrorMaker keeps for one partition.
+
+    Args:
+        must_read_to_end: MirrorMaker's `initializationMustReadToEnd`: while loading, keep the last sync only. It is
+            true after a restart that found no checkpoints of its own.
+    """
+
+    def __init__(self, *, must_read_to_end: bool = False) -> None:
+        self._must_read_to_end = must_read_to_end
+        self._loaded = False
+        self._slots: list[OffsetSync] = []
+
+    def load(self, syncs: Iterable[OffsetSync]) -> None:
+        """Take what the syncs topic holds when MirrorMaker starts, in log order."""
+        for sync in syncs:
+            self.add(sync)
+        self._loaded = True
+
+    def add(self, sync: OffsetSync) -> None:
+        """Take one sync that follows in the log."""
+        only_last = self._must_read_to_end and not self._loaded
+        if not self._slots or only_last or sync.upstream < self._slots[0].upstream:
+            self._slots = [sync] * SLOTS
+        else:
+            self._slots = _with(self._slots, sync)
+
+    def translate(self, upstream: int) -> int | NoAnswer:
+        """Give the downstream offset MirrorMaker would commit for a group at `upstream`."""
+        if not self._loaded or not self._slots:
+            return NoAnswer.NO_SYNC
+        for sync in self._slots:
+            if sync.upstream <= upstream:
+                # MirrorMaker counts one record past the sync and no further, whatever the distance: later records may
+                # have been filtered or compacted away, so counting them could step over an unread one.
+                return sync.downstream + (1 if upstream > sync.upstream else 0)
+        return NoAnswer.BEFORE_FIRST_SYNC
+
+    def kept(self) -> tuple[OffsetSync, ...]:
+        """Give the distinct syncs kept, newest first."""
+        return tuple(sync for i, sync in enumerate(self._slots) if i == 0 or sync is not self._slots[i - 1])
+
+
+def _with(old: list[OffsetSync], newest: OffsetSync) -> list[OffsetSync]:
+    slots = [newest, *old[1:]]
+    candidate, source = newest, 0
+    for slot in range(1, SLOTS):
+        above = slots[slot - 1]
+        while True:
+            held = old[source]
+            apart = _apart(above, held, slot - 1)
+            room_below = slot + 1 == SLOTS or _apart(held, slots[slot + 1], slot)
+            usable = apart and room_below and _recent(above, held, slot - 1)
+            if usable:
+                candidate = held
+            repeated = source + 1 < SLOTS and held is old[source + 1]
+            pass_over = repeated or not apart
+            if usable or pass_over:
+                source += 1
+            if not pass_over or source >= slot:
+                break
+        if _recent(above, slots[slot], slot - 1):
+            break  # what stands here is recent enough, so everything below it is too
+        slots[slot] = candidate
+    return slots
+
+
+def _recent(above: OffsetSync, below: OffsetSync, slot: int) -> bool:
+    return above is below or above.upstream <= below.upstream + (1 << slot)
+
+
+def _apart(above: OffsetSync, below: OffsetSync, slot: int) -> bool:
+    return above is below or above.upstream >= below.upstream + (1 << max(slot - 2, 0))

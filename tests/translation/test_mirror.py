@@ -1,0 +1,241 @@
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
+from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, find_flow, mirror_candidates, mm2_answer
+
+ORDERS = [(100 + 101 * i, 101 * i) for i in range(11)]
+NEW = LogRange(log_start=0, lso=1100, hw=1100)
+
+
+def syncs(pairs: list[tuple[int, int]], *, topic: str = "orders", partition: int = 0) -> list[OffsetSync]:
+    return [OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down) for up, down in pairs]
+
+
+def bounds(pairs: list[tuple[int, int]], position: int, new: LogRange = NEW) -> tuple[int | None, int | None]:
+    bracket = SyncIndex.of(syncs(pairs)).bracket("orders", 0, position, new)
+    assert bracket is not None
+    return bracket.lo, bracket.hi
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        pytest.param(1050, (910, 1010), id="between-two-syncs"),
+        pytest.param(1009, (909, 909), id="at-a-sync"),
+        pytest.param(1150, (1011, 1100), id="after-the-last-sync-up-to-the-high-watermark"),
+        pytest.param(50, (0, 0), id="before-the-first-sync-from-the-log-start"),
+    ],
+)
+def test_a_position_is_bracketed_by_all_retained_syncs(position: int, expected: tuple[int, int]) -> None:
+    assert bounds(ORDERS, position) == expected
+
+
+def test_equal_distances_around_a_position_give_a_place_to_try_first() -> None:
+    bracket = SyncIndex.of(syncs(ORDERS)).bracket("orders", 0, 1050, NEW)
+    assert bracket is not None
+    assert (bracket.linear, bracket.width, bracket.survived) == (950, 100, 11)
+
+
+def test_unequal_distances_give_none() -> None:
+    bracket = SyncIndex.of(syncs([(0, 0), (100, 80)])).bracket("orders", 0, 50, NEW)
+    assert bracket is not None
+    assert bracket.linear is None
+
+
+def test_a_rewind_on_the_source_begins_a_new_run_and_the_last_run_counts() -> None:
+    assert bounds([(100, 0), (200, 100), (150, 160), (300, 310)], 200) == (161, 310)
+
+
+def test_a_rewind_on_the_target_begins_a_new_run_because_the_topic_was_recreated() -> None:
+    assert bounds([(0, 0), (4000, 4000), (4100, 0), (4200, 100)], 4050) == (0, 0)
+
+
+def test_an_earlier_run_is_a_candidate_after_the_last_one() -> None:
+    index = SyncIndex.of(syncs([(0, 0), (100, 100), (200, 200), (150, 220), (300, 370)]))
+    found = mirror_candidates(120, "orders", 0, index, (), "orders", NEW)
+    assert [(candidate.lo, candidate.hi) for candidate in found] == [(120, 120), (101, 200), (0, 220)]
+    assert "earlier run" in found[1].said_by
+
+
+def test_a_sync_beyond_the_new_log_bounds_nothing() -> None:
+    index = SyncIndex.of(syncs([(4000, 4000)]))
+    found = mirror_candidates(4000, "orders", 0, index, (), "orders", LogRange(log_start=0, lso=10, hw=10))
+    assert [(candidate.lo, candidate.hi) for candidate in found] == [(0, 10)]
+    assert "beyond the new log end" in found[0].said_by
+
+
+def test_a_sync_below_the_new_log_start_says_so() -> None:
+    index = SyncIndex.of(syncs(ORDERS))
+    (found,) = mirror_candidates(201, "orders", 0, index, (), "orders", LogRange(log_start=500, lso=1100, hw=1100))
+    assert (found.lo, found.hi) == (500, 500)
+    assert "below the new log start 500" in found.said_by
+
+
+def test_no_sync_and_no_checkpoint_give_no_candidate() -> None:
+    assert mirror_candidates(5, "orders", 0, SyncIndex.of([]), (), "orders", NEW) == ()
+
+
+def test_another_partition_and_topic_do_not_mix_in() -> None:
+    index = SyncIndex.of([*syncs([(7, 1)]), *syncs([(7, 2)], partition=1), *syncs([(7, 3)], topic="payments")])
+    assert [mm2_answer(7, *key, index) for key in index.partitions] == [1, 2, 3]
+
+
+def test_the_narrowest_candidate_comes_first_and_says_who() -> None:
+    found = mirror_candidates(1050, "orders", 0, SyncIndex.of(syncs(ORDERS)), (), "orders", NEW)
+    assert [(candidate.lo, candidate.hi) for candidate in found] == [(950, 950), (910, 1010)]
+    assert "1009 → 909 and 1110 → 1010" in found[1].said_by
+    assert "11 syncs" in found[1].said_by
+
+
+def checkpoint(upstream: int, downstream: int, *, topic: str = "orders", partition: int = 0) -> MirrorCheckpoint:
+    return MirrorCheckpoint(group="etl", topic=topic, partition=partition, upstream=upstream, downstream=downstream)
+
+
+@pytest.mark.parametrize(
+    ("given_checkpoint", "expected"),
+    [
+        pytest.param(checkpoint(1050, 910), [910], id="at-the-position"),
+        pytest.param(checkpoint(1000, 809), [809], id="before-it-is-a-lower-bound"),
+        pytest.param(checkpoint(1051, 910), [], id="after-it-says-nothing"),
+        pytest.param(checkpoint(1050, 910, topic="old.orders"), [], id="another-topic"),
+        pytest.param(checkpoint(1050, 910, partition=1), [], id="another-partition"),
+        pytest.param(checkpoint(1050, 4001), [], id="beyond-the-new-log"),
+    ],
+)
+def test_a_checkpoint_counts_only_where_its_own_position_is_not_past_the_jobs(
+    given_checkpoint: MirrorCheckpoint, expected: list[int]
+) -> None:
+    found = mirror_candidates(1050, "orders", 0, SyncIndex.of([]), (given_checkpoint,), "orders", NEW)
+    assert [candidate.lo for candidate in found] == expected
+    assert all(candidate.method is Method.MIRROR_CHECKPOINT for candidate in found)
+
+
+def state(name: str, alias: str, pairs: list[tuple[int, int]]) -> MirrorState:
+    topic = MirrorTopic(name=name, kind="offset-syncs", alias=alias, records=len(pairs))
+    return MirrorState(topics=(topic,), syncs=((name, tuple(syncs(pairs))),))
+
+
+def test_the_flow_is_found_by_the_targets_alias_on_the_source() -> None:
+    flow = find_flow(
+        state("mm2-offset-syncs.new.internal", "new", ORDERS), MirrorState(), source_alias="old", target_alias="new"
+    )
+    assert len(flow.syncs) == 11
+    assert "mm2-offset-syncs.new.internal" in flow.statements[0]
+
+
+def test_the_flow_is_found_on_the_target_too() -> None:
+    flow = find_flow(
+        MirrorState(), state("mm2-offset-syncs.old.internal", "old", ORDERS), source_alias="old", target_alias="new"
+    )
+    assert len(flow.syncs) == 11
+
+
+def test_a_single_topic_under_another_alias_is_taken_and_said() -> None:
+    flow = find_flow(
+        state("mm2-offset-syncs.dc2.internal", "dc2", ORDERS), MirrorState(), source_alias="old", target_alias="new"
+    )
+    assert len(flow.syncs) == 11
+    assert "not the expected" in flow.statements[0]
+
+
+def test_several_topics_under_other_aliases_are_not_guessed_between() -> None:
+    old = state("mm2-offset-syncs.dc2.internal", "dc2", ORDERS)
+    new = state("mm2-offset-syncs.dc1.internal", "dc1", ORDERS)
+    flow = find_flow(old, new, source_alias="old", target_alias="new")
+    assert flow.syncs == ()
+    assert "dc1" in flow.statements[0]
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A generated mirror: copies (upstream, downstream) in log order, and the syncs that survived compaction."""
+
+    copies: list[tuple[int, int]]
+    syncs: list[OffsetSync]
+    hw: int
+
+    def place(self, position: int) -> int:
+        """The highest place that skips nothing: the first copy at or after the position."""
+        at = bisect_left(self.copies, (position, 0))
+        return self.copies[at][1] if at < len(self.copies) else self.hw
+
+
+@st.composite
+def mirrors(draw: st.DrawFn) -> Mirror:
+    upstream, downstream = draw(st.integers(0, 500)), draw(st.integers(0, 500))
+    copies, made = [], []
+    for up_step, down_step, synced in draw(
+        st.lists(st.tuples(st.integers(1, 30), st.integers(1, 3), st.booleans()), min_size=1, max_size=120)
+    ):
+        upstream, downstream = upstream + up_step, downstream + down_step
+        copies.append((upstream, downstream))
+        if synced:
+            made.append((upstream, downstream))
+    hw = downstream + 1 + draw(st.integers(0, 3))
+    return Mirror(copies=copies, syncs=syncs(made), hw=hw)
+
+
+@given(mirrors(), st.integers(0, 5000))
+def test_a_bracket_holds_the_right_place_and_is_never_ahead_of_it(mirror: Mirror, position: int) -> None:
+    new = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw)
+    bracket = SyncIndex.of(mirror.syncs).bracket("orders", 0, position, new)
+    if bracket is None:
+        return
+    assert bracket.lo is not None
+    assert bracket.hi is not None
+    assert bracket.lo <= mirror.place(position) <= bracket.hi
+
+
+@given(mirrors(), st.integers(0, 5000))
+def test_a_bracket_is_at_least_as_precise_as_mirrormaker(mirror: Mirror, position: int) -> None:
+    store = Mm2Store()
+    store.load(mirror.syncs)
+    theirs = store.translate(position)
+    if isinstance(theirs, NoAnswer):
+        return
+    new = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw)
+    bracket = SyncIndex.of(mirror.syncs).bracket("orders", 0, position, new)
+    assert bracket is not None
+    assert bracket.lo is not None
+    assert theirs <= bracket.lo <= mirror.place(position)
+
+
+@given(mirrors(), st.lists(st.integers(0, 5000), min_size=2, max_size=20))
+def test_brackets_are_monotonic_in_the_position(mirror: Mirror, positions: list[int]) -> None:
+    if not mirror.syncs:
+        return
+    new, index = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw), SyncIndex.of(mirror.syncs)
+    found = [bracket for at in sorted(positions) if (bracket := index.bracket("orders", 0, at, new))]
+    lows, highs = [bracket.lo for bracket in found], [bracket.hi for bracket in found]
+    assert lows == sorted(lows, key=int)  # type: ignore[arg-type]
+    assert highs == sorted(highs, key=int)  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 60)), max_size=60),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 70)), min_size=1, max_size=40),
+    st.integers(0, 20),
+    st.integers(20, 70),
+)
+def test_many_brackets_at_once_equal_one_at_a_time(
+    rows: list[tuple[int, int, int]], asked: list[tuple[int, int]], log_start: int, hw: int
+) -> None:
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    partitions = [("orders", number) for number in range(4)]
+    index = SyncIndex(partitions, columns[:, 0], columns[:, 1], columns[:, 2])
+    ordinal, position = np.array(asked, dtype=np.int64).T
+    many = index.bracket_many(ordinal, position, np.full_like(position, log_start), np.full_like(position, hw))
+    for row, (number, at) in enumerate(asked):
+        one = index.bracket("orders", number, at, LogRange(log_start=log_start, lso=hw, hw=hw))
+        if one is None:
+            assert (many.lo[row], many.hi[row], many.has_floor[row]) == (log_start, hw, False)
+            continue
+        assert (many.lo[row], many.hi[row]) == (one.lo, one.hi)
+        assert (many.has_floor[row], many.has_ceiling[row]) == (one.floor is not None, one.ceiling is not None)
+        assert (many.linear[row] if many.has_linear[row] else None) == one.linear
