@@ -26,6 +26,7 @@ from pydantic import (
     StrictInt,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -56,7 +57,7 @@ Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 Location = Annotated[str, Field(min_length=1), AfterValidator(_absolute)]
 """A path or URI; absolute after loading."""
-Scalar = Annotated[str, BeforeValidator(_text_of_scalar)]
+Scalar = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema({"type": ["string", "integer", "boolean"]})]
 
 
 class _Section(BaseModel):

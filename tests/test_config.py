@@ -1,0 +1,246 @@
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from offsetwise.config import (
+    ClusterConfig,
+    Migration,
+    NamingPolicy,
+    SparkSettings,
+    TopicSettings,
+    client_properties,
+    load_migration,
+    schema,
+)
+from offsetwise.errors import ConfigError, ForbiddenPropertyError, SecretError
+from offsetwise.model import Cluster, IsolationLevel, Link, Writers
+
+SMALLEST = """
+name: orders-to-new
+source: {name: old, properties: {bootstrap.servers: "127.0.0.1:19092"}}
+target: {name: new, properties: {bootstrap.servers: "127.0.0.1:29092"}}
+"""
+WHOLE = """
+name: orders-to-new
+source: {name: old, alias: dc1, properties: {bootstrap.servers: "127.0.0.1:19092"}}
+target: {name: new, alias: dc2, properties: {bootstrap.servers: "127.0.0.1:29092"}}
+link: preserving
+isolation_level: read_committed
+topics: {policy: default, separator: "-", map: {clicks: web-clicks}}
+checkpoint_roots: [./checkpoints, "s3://bucket/checkpoints"]
+checkpoints:
+  - name: orders
+    uri: ./checkpoints/orders
+    job: {stateful: true, watermark_ms: 600000, sink: delta, tolerates_replay: false}
+  - {name: far, uri: "s3://bucket/checkpoints/far", belongs_to: new}
+writers: mirror-only
+write_roots: [./applied]
+groups: [orders-etl]
+spark: {remote: "sc://127.0.0.1:15002", conf: {spark.sql.shuffle.partitions: 4, spark.ui.enabled: false}}
+content: {window_records: 32, budget_records: 1000}
+"""
+Load = Callable[[str], Migration]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def from_text(text: str) -> Migration:
+        path = tmp_path / "migration.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load_migration(path)
+
+    return from_text
+
+
+def test_only_name_source_and_target_are_required(load: Load) -> None:
+    migration = load(SMALLEST)
+    assert migration.link is Link.MIRRORMAKER
+    assert migration.isolation_level is IsolationLevel.READ_UNCOMMITTED
+    assert migration.writers is Writers.UNKNOWN
+    assert migration.spark.master == "local[*]"
+    assert migration.topics.policy is NamingPolicy.IDENTITY
+    assert (migration.checkpoints, migration.groups, migration.write_roots) == ((), (), ())
+    assert (migration.source.alias, migration.target.alias) == ("old", "new")
+
+
+def test_clusters_are_called_old_and_new_where_no_name_is_given(load: Load) -> None:
+    migration = load(SMALLEST.replace("name: old, ", "").replace("name: new, ", ""))
+    assert (migration.source.name, migration.target.alias) == ("old", "new")
+
+
+def test_every_key_is_read(load: Load, tmp_path: Path) -> None:
+    migration = load(WHOLE)
+    assert migration.checkpoint("orders").job.watermark_ms == 600000
+    assert migration.checkpoint("far").belongs_to is Cluster.NEW
+    assert migration.spark == SparkSettings(
+        remote="sc://127.0.0.1:15002", conf={"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
+    )
+    assert migration.cluster(Cluster.OLD).alias == "dc1"
+    assert migration.checkpoint_roots == (str(tmp_path / "checkpoints"), "s3://bucket/checkpoints")
+
+
+def test_relative_paths_are_relative_to_the_file(load: Load, tmp_path: Path) -> None:
+    migration = load(
+        WHOLE.replace(
+            '{bootstrap.servers: "127.0.0.1:19092"}',
+            '{bootstrap.servers: "127.0.0.1:19092", security.protocol: ssl, ssl.ca.location: certs/ca.pem}',
+        )
+    )
+    assert migration.checkpoints[0].uri == str(tmp_path / "checkpoints" / "orders")
+    assert migration.checkpoints[1].uri == "s3://bucket/checkpoints/far"
+    assert migration.write_roots == (str(tmp_path / "applied"),)
+    assert migration.source.properties["ssl.ca.location"] == str(tmp_path / "certs" / "ca.pem")
+
+
+def test_without_roots_only_the_listed_checkpoints_may_be_read(load: Load, tmp_path: Path) -> None:
+    migration = load(SMALLEST + "checkpoints: [{name: orders, uri: ./orders}]\n")
+    assert migration.checkpoint_roots == (str(tmp_path / "orders"),)
+
+
+def test_traits_that_nobody_stated_are_none(load: Load) -> None:
+    job = load(SMALLEST + "checkpoints: [{name: orders, uri: ./orders}]\n").checkpoints[0].job
+    assert (job.stateful, job.watermark_ms, job.sink, job.tolerates_replay) == (None, None, None, None)
+
+
+def with_source(extra: str) -> Callable[[str], str]:
+    return lambda text: text.replace('"127.0.0.1:19092"', f'"127.0.0.1:19092", {extra}')
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(lambda t: t + "writer: mixed\n", "Did you mean 'writers'?", id="unknown-key"),
+        pytest.param(lambda t: t + "zzz: 1\n", "Use only: name, source", id="unknown-key-like-no-other"),
+        pytest.param(lambda t: t + "spark: {mastr: x}\n", "spark has the unknown key 'mastr'", id="unknown-key-inside"),
+        pytest.param(lambda t: t + "name: again\n", "line 4: expected YAML, but the key 'name'", id="repeated-key"),
+        pytest.param(lambda t: t.replace("name: orders-to-new", ""), "name is missing", id="name-missing"),
+        pytest.param(
+            lambda t: t.replace("29092", "19092"), "found 127.0.0.1:19092 in the bootstrap", id="same-cluster"
+        ),
+        pytest.param(lambda t: t.replace("name: new", "name: old"), "source.name and target.name", id="same-name"),
+        pytest.param(lambda t: t + 'spark: {master: x, remote: "sc://y"}\n', "master and remote", id="two-sparks"),
+        pytest.param(lambda t: t + "spark: {remote: 'http://y'}\n", "spark.remote", id="no-connect-address"),
+        pytest.param(lambda t: t + "link: teleport\n", "'mirrormaker', 'preserving' or 'other'", id="unknown-link"),
+        pytest.param(lambda t: t + "topics: {map: {a: x, b: x}}\n", "new name 'x'", id="merged-topics"),
+        pytest.param(lambda t: t + "topics: {map: {no: x}}\n", "put it in quotes", id="yaml-reads-no-as-false"),
+        pytest.param(lambda t: t + "groups: &g [a]\nwrite_roots: *g\n", "aliases are not used", id="alias"),
+        pytest.param(lambda t: t + "groups: [\n", "expected YAML", id="not-yaml"),
+        pytest.param(lambda _: "- a\n", "found a list", id="a-list"),
+        pytest.param(lambda _: "", "found nothing", id="empty"),
+        pytest.param(lambda _: "[" * 5000, "expected YAML", id="nested-without-end"),
+        pytest.param(lambda t: t + "x: !!python/object/apply:os.system [ls]\n", "expected YAML", id="python-tag"),
+        pytest.param(
+            lambda t: t + "checkpoints: [{name: a, uri: b}, {name: a, uri: c}]\n", "'a' twice", id="checkpoint-twice"
+        ),
+        pytest.param(
+            lambda t: t + "checkpoints: [{name: a, uri: b, job: {stateful: 1}}]\n",
+            "checkpoints.0.job.stateful",
+            id="int",
+        ),
+        pytest.param(with_source("sasl.password: x"), "sasl.password", id="plain-secret"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_key_and_what_to_do(
+    load: Load, tmp_path: Path, change: Callable[[str], str], said: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(change(SMALLEST.lstrip()))
+    assert said in str(raised.value)
+    assert str(raised.value).startswith(str(tmp_path / "migration.yaml"))
+    assert raised.value.fix
+
+
+def test_a_missing_file_and_other_bytes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load_migration(tmp_path / "nothing.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"name: \xff\xfe")
+    with pytest.raises(ConfigError, match="expected UTF-8"):
+        load_migration(tmp_path / "binary.yaml")
+
+
+def test_a_forbidden_property_names_itself_and_why(load: Load) -> None:
+    with pytest.raises(ForbiddenPropertyError, match=r"source.properties.plugin.library.paths: .* run or load code"):
+        load(with_source("plugin.library.paths: /tmp/x.so")(SMALLEST))
+
+
+def test_a_secret_stays_a_reference_until_a_client_is_made(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", "canary-7d1f")
+    sasl = "security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: '${KAFKA_PASSWORD}'"
+    migration = load(with_source(sasl)(SMALLEST))
+    assert "canary" not in repr(migration) + migration.model_dump_json()
+    properties = client_properties(migration.source)
+    assert properties["sasl.password"] == "canary-7d1f"
+    assert "canary" not in f"{properties} {properties!r}"
+
+
+def test_a_plain_secret_is_refused_and_not_repeated(load: Load) -> None:
+    secret = "-".join(["can", "ary"])
+    sasl = f"security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: {secret}"
+    with pytest.raises(ConfigError, match="expected a reference to a secret") as raised:
+        load(with_source(sasl)(SMALLEST))
+    assert secret not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_secret_file_is_relative_to_the_migration_file(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("canary\n", encoding="utf-8")
+    sasl = "security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: 'file:password'"
+    migration = load(with_source(sasl)(SMALLEST))
+    assert client_properties(migration.source)["sasl.password"] == "canary"
+    (tmp_path / "password").unlink()
+    with pytest.raises(SecretError, match="No such file"):
+        client_properties(migration.source)
+
+
+def test_an_unknown_checkpoint_lists_the_known_ones(load: Load) -> None:
+    with pytest.raises(ConfigError, match="the file has: orders, far"):
+        load(WHOLE).checkpoint("payments")
+
+
+@pytest.mark.parametrize(
+    ("topics", "old", "new"),
+    [
+        pytest.param(TopicSettings(), "orders", "orders", id="identity"),
+        pytest.param(TopicSettings(policy=NamingPolicy.DEFAULT), "orders", "dc1.orders", id="default"),
+        pytest.param(TopicSettings(policy=NamingPolicy.DEFAULT, separator="_"), "orders", "dc1_orders", id="separator"),
+        pytest.param(
+            TopicSettings(policy=NamingPolicy.DEFAULT, map={"orders": "sales"}), "orders", "sales", id="map-wins"
+        ),
+    ],
+)
+def test_topic_names_go_both_ways(topics: TopicSettings, old: str, new: str) -> None:
+    assert topics.rename(old, "dc1") == new
+    assert topics.origin(new, "dc1") == old
+
+
+def test_a_new_topic_that_no_old_one_maps_to_has_no_origin() -> None:
+    assert TopicSettings(policy=NamingPolicy.DEFAULT).origin("orders", "dc1") is None
+    assert TopicSettings(map={"orders": "sales"}).origin("orders", "dc1") is None
+
+
+def test_the_schema_accepts_what_the_reader_accepts() -> None:
+    validator = jsonschema.Draft202012Validator(schema())
+    for text in (SMALLEST, WHOLE):
+        validator.validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"writer": "mixed"},
+        {"source": {"properties": {}}},
+        {"source": {"properties": {"bootstrap.servers": "a:1", "plugin.library.paths": "x"}}},
+    ],
+)
+def test_the_schema_refuses_unknown_keys_and_properties(change: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema()).validate(yaml.safe_load(SMALLEST) | change)
+
+
+def test_a_cluster_made_in_code_is_checked_before_use() -> None:
+    with pytest.raises(ForbiddenPropertyError):
+        client_properties(ClusterConfig(name="old", properties={"bootstrap.servers": "a:1", "debug": "all"}))
