@@ -1,7 +1,7 @@
 """The records of the reference migration, the same in every lab.
 
-One order per partition and tick; everything else is laid over the same ticks. Every value except those of `beats`
-carries a serial that no other record has, so that tests know which record is which on both clusters.
+One order per partition and tick; everything else is laid over the same ticks. Every value except the identical
+ones of `beats` carries a serial that no other record has, so that tests know which record is which on both clusters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ PAYMENTS_PARTITIONS: Final = 2
 PAYMENTS_PER_TRANSACTION: Final = 10
 ABORTED_EVERY: Final = 4
 PROFILES: Final = 40
+ONCE_EVERY: Final = 5
+"""Every fifth profile is written once and so outlives compaction."""
 BEATS_PER_RUN: Final = 60
+"""How many records in a row are identical, timestamp included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +53,16 @@ def plain(first: int, end: int) -> Iterator[SampleRecord]:
             number = tick - partition * SECOND_PARTITION_LESS
             if number >= 0:
                 yield _record("orders", partition, tick, number, key=f"customer-{number % 37}", amount=number % 90 + 10)
-        yield _record(
-            "profiles", 0, tick, tick, key=f"customer-{tick % PROFILES}", city=("Ulm", "Lyon", "Oslo")[tick % 3]
-        )
+        profile = f"customer-{tick}" if tick % ONCE_EVERY == 0 else f"customer-{tick % PROFILES}"
+        yield _record("profiles", 0, tick, tick, key=profile, visits=tick)
         if tick % 2 == 0:
             yield _record("clicks", 0, tick, tick // 2, key=None, page=f"/item/{tick % 11}")
         if tick % 3 == 0:
             yield _record("audit", 0, tick, tick // 3, key=None, action="login" if tick % 2 else "logout")
         if tick % BEATS_PER_RUN == 0:
             yield _record("beats", 0, tick, tick // BEATS_PER_RUN, key="sensor", state="checked")
-            beat = SampleRecord(
-                topic="beats", partition=0, timestamp_ms=_time(tick) + 1, key=b"sensor", value=b'{"state":"alive"}'
-            )
-            yield from [beat] * BEATS_PER_RUN
+        run_ms = _time(tick - tick % BEATS_PER_RUN) + 1
+        yield SampleRecord(topic="beats", partition=0, timestamp_ms=run_ms, key=b"sensor", value=b'{"state": "alive"}')
 
 
 def transactions(first: int, end: int) -> Iterator[Transaction]:

@@ -1,0 +1,67 @@
+"""`offsetwise lab`: the lab on the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offsetwise.lab.cluster import Lab
+from offsetwise.lab.jars import kafka_jars
+from offsetwise.lab.sample import make_sample
+
+app = typer.Typer(help="Two real Kafka clusters and MirrorMaker 2, to try things on.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Option("--dir", help="The lab's folder.", file_okay=False)]
+DEFAULT_FOLDER = Path(".lab")
+
+
+@app.command()
+def up(directory: Folder = DEFAULT_FOLDER) -> None:
+    """Start both clusters, or leave them alone if they run."""
+    lab = Lab.up(directory)
+    typer.echo(f"old cluster  {lab.old_bootstrap}\nnew cluster  {lab.new_bootstrap}")
+
+
+@app.command()
+def sample(directory: Folder = DEFAULT_FOLDER) -> None:
+    """Make the reference migration, starting the clusters if needed: a job stopped at 1050, which is 950 there."""
+    path = make_sample(Lab.up(directory), said=lambda step: typer.echo(step, err=True))
+    typer.echo(str(path))
+
+
+@app.command()
+def status(
+    directory: Folder = DEFAULT_FOLDER,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Say what runs."""
+    services = Lab.at(directory).status()
+    if as_json:
+        typer.echo(json.dumps({"directory": str(directory.resolve()), "services": [asdict(each) for each in services]}))
+        return
+    for each in services:
+        detail = each.bootstrap or ", ".join(each.topics)
+        typer.echo(f"{each.name:16} {'running' if each.running else 'ended':8} pid {each.pid:<8} {detail}")
+    if not services:
+        typer.echo(f"There is no lab in {directory.resolve()}. Start one: offsetwise lab up --dir {directory}")
+
+
+@app.command()
+def down(directory: Folder = DEFAULT_FOLDER) -> None:
+    """Stop everything that runs in the folder; what was written stays for the next `up`."""
+    Lab.at(directory).down()
+
+
+@app.command()
+def jars() -> None:
+    """Fetch what the lab and Spark's Kafka source need, so that nothing is fetched later."""
+    from offsetwise.config import SparkSettings  # noqa: PLC0415 - Spark is not needed by the other commands
+    from offsetwise.pipeline.session import close_session, open_session  # noqa: PLC0415 - as above
+
+    typer.echo(str(kafka_jars()))
+    open_session(SparkSettings(master="local[1]"), kafka=True)
+    close_session()
