@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient
 from offsetwise.client_properties import ALLOWED, FORBIDDEN, Kind, check, jaas_quote, resolve, servers, to_java
 from offsetwise.errors import ConfigError, ForbiddenPropertyError, SecretError
 
+OPENSSL = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=me -days 2 -keyout key.pem -out cert.pem"
 PLAIN = {"bootstrap.servers": "broker:9092"}
 SASL = PLAIN | {
     "security.protocol": "sasl_ssl",
@@ -25,7 +26,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
-        "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=me -days 2 -keyout key.pem -out cert.pem".split(),
+        OPENSSL.split(),
         cwd=folder,
         check=True,
         capture_output=True,
