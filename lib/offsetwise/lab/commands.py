@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from offsetwise.lab.cluster import Lab
-from offsetwise.lab.jars import kafka_jars
 from offsetwise.lab.sample import make_sample
 
 app = typer.Typer(help="Two real Kafka clusters and MirrorMaker 2, to try things on.", no_args_is_help=True)
@@ -54,14 +53,3 @@ def status(
 def down(directory: Folder = DEFAULT_FOLDER) -> None:
     """Stop everything that runs in the folder; what was written stays for the next `up`."""
     Lab.at(directory).down()
-
-
-@app.command()
-def jars() -> None:
-    """Fetch what the lab and Spark's Kafka source need, so that nothing is fetched later."""
-    from offsetwise.config import SparkSettings  # noqa: PLC0415 - Spark is not needed by the other commands
-    from offsetwise.pipeline.session import close_session, open_session  # noqa: PLC0415 - as above
-
-    typer.echo(str(kafka_jars()))
-    open_session(SparkSettings(master="local[1]"), kafka=True)
-    close_session()

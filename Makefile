@@ -1,0 +1,44 @@
+# Everything is set up in .venv, once; each stamp file below stands for one finished step.
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+PACKAGE := $(VENV)/.package
+JARS    := $(VENV)/.jars
+BROWSER := $(VENV)/.browser
+PYTEST_ARGS ?=
+
+.PHONY: console test gates lint sample clean
+
+console: $(PACKAGE)
+	$(BIN)/offsetwise console
+
+test: $(PACKAGE) $(JARS) $(BROWSER)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+gates: $(PACKAGE) $(JARS) $(BROWSER)
+	OFFSETWISE_GATES=full $(BIN)/pytest $(PYTEST_ARGS)
+
+lint: $(PACKAGE)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+sample: $(PACKAGE) $(JARS)
+	$(BIN)/offsetwise lab sample
+
+clean:
+	rm -rf $(VENV)
+
+$(PACKAGE): pyproject.toml constraints.txt
+	python="$$(tools/find-python)" && "$$python" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[s3,dev]"
+	touch $@
+
+$(JARS): $(PACKAGE) lib/offsetwise/lab/jars.py
+	$(BIN)/python -m offsetwise.lab.prefetch
+	touch $@
+
+$(BROWSER): tools/find-browser
+	tools/find-browser
+	mkdir -p $(VENV)
+	touch $@
