@@ -45,7 +45,7 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, batches: in
     is left out.
 
     Args:
-        uri: The folder: a path, or a URI of any file system in `storage.SCHEMES`.
+        uri: The folder: a path, or a URI of any file system in `location.SCHEMES`.
         roots: The folders that may be read; None when a person named the path.
         batches: How many of the newest retained batches to read; 0 reads only the files that decide the restart.
 

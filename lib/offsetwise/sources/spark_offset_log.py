@@ -205,12 +205,24 @@ def _kafka(value: Any) -> _Positions | None:
                 partition = _partition(topic, name)
             if offset < 0:
                 negative.append((topic, partition, offset))
-            else:
-                made.append(SourcePosition(topic=topic, partition=partition, offset=offset))
+                continue
+            position = _new(SourcePosition)
+            _set_topic(position, topic)
+            _set_partition(position, partition)
+            _set_offset(position, offset)
+            _set_planned(position, None)
+            made.append(position)
     return tuple(made), tuple(negative)
 
 
 _PARTITIONS: Final = {str(number): number for number in range(4096)}
+
+# A checkpoint of 1,000 partitions and 100 batches has 100,000 positions, and the generated `__init__` of a frozen
+# dataclass takes most of the time to read it. Filling the slots directly gives an equal value in a quarter of that.
+_new: Final = object.__new__
+_set_topic, _set_partition, _set_offset, _set_planned = (
+    vars(SourcePosition)[slot].__set__ for slot in ("topic", "partition", "offset", "planned_offset")
+)
 
 
 def _partition(topic: str, name: str) -> int:

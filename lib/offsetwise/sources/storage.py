@@ -10,34 +10,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import fsspec
 
 from offsetwise.errors import LibraryMissingError, MissingError, OutsideRootsError, StorageError
+from offsetwise.sources.location import Location, locate, locate_local, refuse_spelling
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 MAX_WALK_DEPTH: Final = 6
-SCHEMES: Final[Mapping[str, str]] = {
-    "file": "file",
-    "s3": "s3",
-    "s3a": "s3",
-    "s3n": "s3",
-    "gs": "gs",
-    "gcs": "gs",
-    "abfs": "abfs",
-    "abfss": "abfs",
-    "hdfs": "hdfs",
-}
-"""What a URI may begin with, and the file system it means."""
-
 _INSTALL: Final = {"s3": "offsetwise[s3]", "gs": "offsetwise[gcs]", "abfs": "offsetwise[azure]", "hdfs": "pyarrow"}
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
-_ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +52,6 @@ class FolderReader(Protocol):
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
         """Give every file below a folder: its path relative to the folder, and its bytes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
-    """A URI taken apart: `path` as its file system spells it, and the parts that roots are compared by."""
-
-    scheme: str
-    path: str
-    parts: tuple[str, ...]
-
-    def inside(self, root: Location) -> bool:
-        """Whether this is `root` or stands below it, compared part by part."""
-        return self.scheme == root.scheme and self.parts[: len(root.parts)] == root.parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +199,7 @@ class Tree:
     def _path(self, relative: str) -> str:
         path = f"{self.base.rstrip('/')}/{relative}" if relative else self.base
         if self.roots is not None and self.location.scheme == "file":
-            real = _local(path)
+            real = locate_local(path)
             if not any(real.inside(root) for root in self.roots):
                 raise OutsideRootsError(
                     f"{self._shown(relative)}: expected something inside the configured roots, found a link that leads "
@@ -278,7 +250,7 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
     """Give a folder to read from. Nothing is contacted yet.
 
     Args:
-        uri: A path, or a URI with one of `SCHEMES`.
+        uri: A path, or a URI with one of `location.SCHEMES`.
         roots: The folders that may be read. None when a person named the path: then any may.
 
     Raises:
@@ -295,87 +267,6 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
         )
     fs, base = _filesystem(location)
     return Tree(uri=uri, location=location, roots=allowed, base=base, fs=fs)
-
-
-def locate(uri: str, *, bound: bool = False) -> Location:
-    """Take a URI apart.
-
-    Args:
-        uri: A path, or a URI with one of `SCHEMES`. Local paths are resolved, links included.
-        bound: Roots will be enforced: refuse every spelling that another layer could read differently.
-
-    Raises:
-        OutsideRootsError: `bound`, and it is spelled in a way that could leave the roots.
-        StorageError: It cannot name a folder at all.
-    """
-    _refuse_spelling(uri, bound=bound)
-    matched = _SCHEME.match(uri)
-    if matched is None:
-        return _local(uri)
-    scheme, rest = SCHEMES.get(matched[1].lower()), uri[matched.end() :]
-    if scheme is None:
-        raise _unusable(uri, f"one of the schemes {', '.join(sorted(SCHEMES))}, found {matched[1]!r}", bound=bound)
-    if scheme == "file":
-        return _local(_local_rest(uri, rest, bound=bound))
-    if not rest.startswith("//"):
-        raise _unusable(uri, f"{scheme}:// and a place, found no place", bound=bound)
-    place, _, key = rest[2:].partition("/")
-    if not place or (scheme != "abfs" and "@" in place) or ":" in place.partition("@")[0]:
-        raise _unusable(uri, "a bucket or host without credentials, found another form", bound=bound)
-    parts = key.split("/")
-    if bound and any(part in ("", ".", "..") for part in parts[:-1] + [part for part in parts[-1:] if part]):
-        raise _unusable(uri, "a path without empty, '.' and '..' parts", bound=bound)
-    kept = tuple(part for part in parts if part)
-    return Location(scheme=scheme, path=f"{scheme}://{'/'.join((place, *kept))}", parts=(place, *kept))
-
-
-def _refuse_spelling(uri: str, *, bound: bool) -> None:
-    if not uri.strip():
-        raise _unusable(uri, "a path, found none", bound=bound)
-    if "\0" in uri:
-        raise _unusable(uri, "a path, found a NUL in it", bound=bound)
-    if "::" in uri:
-        raise _unusable(uri, "one file system, found a chain ('::')", bound=bound)
-    if not bound:
-        return
-    checks: tuple[tuple[str, Callable[[], object]], ...] = (
-        ("no control characters", lambda: any(ord(char) < 32 or ord(char) == 127 for char in uri)),
-        ("no surrounding space", lambda: uri != uri.strip()),
-        ("no '..'", lambda: ".." in re.split(r"[/\\:]", uri)),
-        ("no percent escapes", lambda: _ESCAPE.search(uri)),
-        ("no backslashes", lambda: "\\" in uri),
-        ("no query or fragment", lambda: "?" in uri or "#" in uri),
-        ("no glob characters", lambda: any(char in uri for char in "*[]{}")),
-    )
-    for expected, found in checks:
-        if found():
-            raise _unusable(uri, f"{expected} in a path bound to roots", bound=True)
-
-
-def _local_rest(uri: str, rest: str, *, bound: bool) -> str:
-    if rest.startswith("//"):
-        host, slash, path = rest[2:].partition("/")
-        if host or not slash:
-            raise _unusable(uri, f"file:///path, found the host {host!r}", bound=bound)
-        return "/" + path
-    if not rest:
-        raise _unusable(uri, "file:///path, found no path", bound=bound)
-    return rest
-
-
-def _local(path: str) -> Location:
-    try:
-        real = os.path.realpath(path)
-    except (OSError, ValueError) as error:
-        raise _unusable(path, f"a path, found {error}", bound=False) from error
-    return Location(scheme="file", path=real, parts=Path(real).parts)
-
-
-def _unusable(uri: str, expected: str, *, bound: bool) -> StorageError:
-    problem = f"{uri[:300]!r}: expected {expected}. Nothing was read."
-    if bound:
-        return OutsideRootsError(problem, fix="Give the plain path of a folder inside checkpoint_roots.")
-    return StorageError(problem, fix="Give a local path, or a URI such as s3://bucket/folder.")
 
 
 def _filesystem(location: Location) -> tuple[Any, str]:
@@ -416,4 +307,36 @@ def _entry(listed: Any) -> Entry:
         is_dir=listed.get("type") == "directory",
         size_bytes=int(size) if isinstance(size, int) else None,
         modified_s=float(modified) if isinstance(modified, int | float) else None,
+    )
+
+
+def glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Give the folders that a pattern matches, sorted. Hidden ones need a pattern that names their dot.
+
+    Raises:
+        OutsideRootsError: The part before the first glob character leaves the roots.
+        StorageError: The file system cannot be reached.
+    """
+    plain = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    base, slash, _ = plain.rpartition("/")
+    tree = open_tree(base + slash if slash else ".", roots=roots)
+    rest = pattern[len(base) + len(slash) :]
+    if roots is not None:
+        refuse_spelling(re.sub(r"[*?\[\]]", "", rest) or "x", bound=True)
+    try:
+        found = tree.fs.glob(f"{tree.base.rstrip('/')}/{rest}", detail=True)
+    except Exception as error:
+        raise StorageError(
+            f"{pattern!r}: expected to match folders, found {type(error).__name__}: {str(error)[:200]}. "
+            "Nothing was read.",
+            fix="Check the pattern, the network and the credentials in the environment.",
+        ) from error
+    prefix = "" if tree.location.scheme == "file" else f"{tree.location.scheme}://"
+    return tuple(
+        sorted(
+            prefix + str(name).rstrip("/")
+            for name, info in found.items()
+            if info.get("type") == "directory"
+            and (not str(name).rstrip("/").rpartition("/")[2].startswith(".") or "/." in pattern)
+        )
     )

@@ -1,0 +1,82 @@
+"""Many checkpoints at once, on Spark's workers: one checkpoint per row, read by the parser that reads a single one.
+
+Spark does not see the files. A glob over them costs a task per file; a checkpoint per row costs a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import ceil
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from offsetwise.errors import StorageError
+from offsetwise.model import Checkpoint
+from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
+from offsetwise.sources.storage import glob_folders
+
+WAVE: Final = 1_000
+"""How many checkpoints one job reads: what the driver holds at a time is bounded by it."""
+ROWS_PER_TASK: Final = 16
+COLUMNS: Final = "id long, row string"
+
+_MAGIC: Final = re.compile(r"[*?\[]")
+
+
+def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Give the folders that paths and globs of folders name, each once, in the order given.
+
+    Args:
+        uris: Paths and URIs; `*`, `?` and `[…]` are matched where they occur.
+        roots: The folders that may be read; None when a person named the paths.
+
+    Raises:
+        StorageError: A glob matches no folder, or its file system cannot be reached.
+        OutsideRootsError: A glob begins outside the roots.
+    """
+    made: dict[str, None] = {}
+    for uri in uris:
+        if not _MAGIC.search(uri):
+            made[uri] = None
+            continue
+        found = glob_folders(uri, roots=roots)
+        if not found:
+            raise StorageError(
+                f"{uri!r}: expected a pattern that matches folders, found none. Nothing was read.",
+                fix="Check the pattern, and quote it so that the shell leaves it alone.",
+            )
+        made |= dict.fromkeys(found)
+    return tuple(made)
+
+
+def inspect_many(
+    spark: SparkSession, uris: Sequence[str], *, roots: Sequence[str] | None = None, batches: int = 0
+) -> Iterator[Checkpoint | FailedCheckpoint]:
+    """Read checkpoints on Spark's workers, and give them in the order of `uris`.
+
+    One that cannot be read is a `FailedCheckpoint`, never an exception. Workers need the modules of
+    `sources.spark_checkpoint_rows`, and the paths and credentials that reach the checkpoints.
+
+    Args:
+        spark: A session, classic or Connect.
+        uris: What to read, one checkpoint each; see `expand` for globs.
+        roots: The folders that may be read; None when a person named the paths.
+        batches: How many of the newest retained batches to read of each; 0 reads what decides the restart.
+
+    Raises:
+        WorkerError: The workers cannot run the parser.
+        SparkError: The job failed.
+    """
+    for first in range(0, len(uris), WAVE):
+        wave = tuple(uris[first : first + WAVE])
+        tasks = min(len(wave), max(8, ceil(len(wave) / ROWS_PER_TASK)))
+        read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
+        with spark_errors():
+            table = spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow()
+        rows = dict(zip(table["id"].to_pylist(), table["row"], strict=True))
+        for place in range(len(wave)):
+            yield decode(rows[place].as_py())

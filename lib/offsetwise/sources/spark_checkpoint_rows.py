@@ -1,0 +1,166 @@
+"""One checkpoint as one row: what a Spark worker reads, and how its answer travels to the driver.
+
+The text is compact (a thousand checkpoints with a hundred batches each are millions of positions), private to one
+run, and never stored: `files.py` is the format for that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem, SourcePosition, StateStore
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCheckpoint:
+    """A URI that gave no checkpoint, and why."""
+
+    uri: str
+    error: str
+    """The name of the error's class."""
+    problem: str
+    fix: str
+
+
+def read_row(uri: str, *, roots: Sequence[str] | None, batches: int) -> str:
+    """Read one checkpoint and give its row; whatever goes wrong becomes a row as well."""
+    try:
+        return encode(read_checkpoint(uri, roots=roots, batches=batches))
+    except OffsetwiseError as error:
+        return encode(FailedCheckpoint(uri=uri, error=type(error).__name__, problem=error.problem, fix=error.fix))
+    except Exception as error:  # noqa: BLE001 - one checkpoint must not end the job that reads a thousand
+        return encode(
+            FailedCheckpoint(
+                uri=uri,
+                error=type(error).__name__,
+                problem=f"{uri}: expected a checkpoint, found {type(error).__name__}: {str(error)[:300]}.",
+                fix="Inspect it alone, and report it if the message stays.",
+            )
+        )
+
+
+def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] | None, batches: int) -> Iterator[Any]:
+    """Read checkpoints on a worker, for `mapInArrow`.
+
+    Args:
+        rows: Record batches with a column `id`: places in `uris`.
+        uris: What to read.
+        roots: As for `read_checkpoint`.
+        batches: As for `read_checkpoint`.
+
+    Yields:
+        Per checkpoint one record batch: `id` long, `row` string.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - the driver reads rows without it
+
+    for batch in rows:
+        for place in batch.column("id").to_pylist():
+            row = read_row(uris[place], roots=roots, batches=batches)
+            yield pa.RecordBatch.from_pydict({"id": pa.array([place], pa.int64()), "row": pa.array([row])})
+
+
+def encode(value: Checkpoint | FailedCheckpoint) -> str:
+    """Write a row."""
+    if isinstance(value, FailedCheckpoint):
+        body: dict[str, Any] = {"failed": [value.uri, value.error, value.problem, value.fix]}
+        return json.dumps(body)
+    body = {
+        "head": [
+            value.uri,
+            value.engine,
+            value.job_id,
+            value.last_planned_batch,
+            value.last_committed_batch,
+            value.reruns_batch,
+            value.restart,
+            value.offset_log_version,
+            value.commit_log_version,
+        ],
+        "sources": [[one.index, one.id, one.kind, one.raw, _columns(one.positions)] for one in value.sources],
+        "problems": [[one.code, one.message, one.fix] for one in value.problems],
+        "batches": [
+            [
+                batch.id,
+                batch.committed,
+                batch.timestamp_ms,
+                batch.watermark_ms,
+                [[one.id, one.raw, _columns(one.positions)] for one in batch.sources],
+            ]
+            for batch in value.batches
+        ],
+        "state": [[one.operator, one.partitions, one.files, one.size_bytes, one.keys] for one in value.state],
+        "configuration": value.configuration,
+        "offset_files": value.offset_files,
+    }
+    return json.dumps(body, separators=(",", ":"))
+
+
+def decode(row: str) -> Checkpoint | FailedCheckpoint:
+    """Read a row that `encode` wrote."""
+    body = json.loads(row)
+    if "failed" in body:
+        uri, error, problem, fix = body["failed"]
+        return FailedCheckpoint(uri=uri, error=error, problem=problem, fix=fix)
+    uri, engine, job_id, planned, committed, reruns, restart, offset_version, commit_version = body["head"]
+    return Checkpoint(
+        uri=uri,
+        engine=engine,
+        job_id=job_id,
+        last_planned_batch=planned,
+        last_committed_batch=committed,
+        reruns_batch=reruns,
+        restart=restart,
+        sources=tuple(
+            CheckpointSource(index=index, id=id_, kind=kind, raw=raw, positions=_positions(columns))
+            for index, id_, kind, raw, columns in body["sources"]
+        ),
+        problems=tuple(Problem(code=code, message=message, fix=fix) for code, message, fix in body["problems"]),
+        batches=tuple(
+            Batch(
+                id=id_,
+                committed=done,
+                timestamp_ms=timestamp,
+                watermark_ms=watermark,
+                sources=tuple(BatchSource(id=i, raw=raw, positions=_positions(columns)) for i, raw, columns in sources),
+            )
+            for id_, done, timestamp, watermark, sources in body["batches"]
+        ),
+        state=tuple(
+            StateStore(operator=operator, partitions=partitions, files=files, size_bytes=size, keys=keys)
+            for operator, partitions, files, size, keys in body["state"]
+        ),
+        configuration=tuple((key, text) for key, text in body["configuration"]),
+        offset_log_version=offset_version,
+        commit_log_version=commit_version,
+        offset_files=tuple((path, digest) for path, digest in body["offset_files"]),
+    )
+
+
+def _columns(positions: Iterable[SourcePosition]) -> list[list[Any]]:
+    made = []
+    for topic, group in groupby(positions, key=lambda one: one.topic):
+        found = list(group)
+        planned = [one.planned_offset for one in found]
+        made.append(
+            [
+                topic,
+                [one.partition for one in found],
+                [one.offset for one in found],
+                planned if any(end is not None for end in planned) else None,
+            ]
+        )
+    return made
+
+
+def _positions(columns: list[list[Any]]) -> tuple[SourcePosition, ...]:
+    return tuple(
+        SourcePosition(topic=topic, partition=partition, offset=offset, planned_offset=end)
+        for topic, partitions, offsets, planned in columns
+        for partition, offset, end in zip(partitions, offsets, planned or [None] * len(offsets), strict=True)
+    )
