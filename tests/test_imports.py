@@ -7,8 +7,11 @@ import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+
+from offsetwise.pipeline.shipping import write_archive
 
 ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
@@ -27,8 +30,6 @@ STAGES = (
 )
 RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
 
-SHIPPED = ("model", "errors", "translation.content", "sources.storage", "sources.spark_checkpoint")
-"""Sent to Spark's workers, with all they import from Offsetwise."""
 WORKER_LIBRARIES = {"fsspec"}
 
 HOMES = {
@@ -102,10 +103,20 @@ def test_the_package_itself_imports_nothing() -> None:
     assert list(_imported(SOURCES["offsetwise"])) == []
 
 
-def test_workers_need_only_the_standard_library_and_fsspec() -> None:
-    shipped = _closure({f"offsetwise.{name}" for name in SHIPPED}, top_level_only=True)
+def _shipped(folder: Path) -> set[str]:
+    write_archive(folder / "shipped.zip")
+    with ZipFile(folder / "shipped.zip") as archive:
+        return {_name(Path(name), Path()) for name in archive.namelist()}
 
-    for module in shipped:
+
+def test_what_is_shipped_to_workers_is_complete(tmp_path: Path) -> None:
+    shipped = _shipped(tmp_path)
+
+    assert _closure(shipped, top_level_only=True) - shipped == set()
+
+
+def test_what_is_shipped_to_workers_needs_only_the_standard_library_and_fsspec(tmp_path: Path) -> None:
+    for module in _shipped(tmp_path):
         for name in _imported(SOURCES[module], top_level_only=True):
             library = name.split(".")[0]
             known = library in sys.stdlib_module_names or library in WORKER_LIBRARIES or library == "offsetwise"

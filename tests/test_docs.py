@@ -1,0 +1,190 @@
+"""The documents keep what they promise: codes, links, names, examples."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from offsetwise.client_properties import ALLOWED
+from offsetwise.config import load_migration
+from offsetwise.findings import Code, Stage, describe
+from offsetwise.findings.checks import CHECKS, MIGRATION_CHECKS
+from offsetwise.model import Checkpoint, Exactness, PartitionComparison, RawVerdict, Severity
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "findings"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+SECTIONS = ["What it means", "Why it matters", "What to do", "How Offsetwise decides it"]
+
+DESIGN = {
+    Severity.BLOCKS: """LOSS_BEYOND_END LOSS_INSIDE_LOG CONFUSION BELOW_LOG_START PARTITION_MISSING TOPIC_MISSING
+        TOPIC_RECREATED OPEN_TRANSACTION NOT_YET_MIRRORED CHECKPOINT_POLLUTED CHECKPOINT_DAMAGED CLUSTER_UNCLEAR
+        PARTITIONS_FEWER PENDING_BATCH_DIFFERS NATIVE_BELOW ABORTED_VISIBLE MIRROR_SKEW_EXCEEDS_WATERMARK
+        REPLAY_NOT_TOLERATED UNTRANSLATED""",
+    Severity.WARNS: """REPLAY NEW_PARTITION TARGET_AHEAD MIRROR_STALLED MISSING_AHEAD FOREIGN_AHEAD SCHEMA_IDS_MASKED
+        GROUP_OFFSETS_EXPIRE METADATA_NOT_CARRIED PENDING_BATCH RETENTION_BEFORE_CUTOVER DUPLICATES_AHEAD
+        READER_SUSPECTED LEADER_EPOCH_CARRIED GROUP_DRIFT SINK_BATCH_IDS ISOLATION_DIFFERS TOPIC_UNREADABLE
+        PARTITION_UNREADABLE CONFIG_UNREADABLE GROUP_UNREADABLE MIRROR_UNREADABLE""",
+    Severity.INFORMS: "TIMESTAMPS_UNUSABLE COMPACTED GAP RECORDS_FILTERED PARTITIONS_MORE CHECKPOINT_OLD",
+}
+"""The published codes. A code may be added; it is never removed, renamed or given another severity."""
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", _text(path), flags=re.DOTALL)
+
+
+def _anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", _text(path), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def test_the_codes_are_those_of_the_design() -> None:
+    found = {severity: {code.value for code in Code if describe(code).severity is severity} for severity in Severity}
+
+    assert found == {severity: set(names.split()) for severity, names in DESIGN.items()}
+
+
+def test_every_code_is_decided_where_it_says() -> None:
+    checks = {function.__module__ for function in (*CHECKS, *MIGRATION_CHECKS)}
+    used = {
+        node.attr
+        for module in checks
+        for node in ast.walk(ast.parse(_text(ROOT / "lib" / (module.replace(".", "/") + ".py"))))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Code"
+    }
+
+    assert {code.name for code in Code if describe(code).stage is Stage.COMPARISON} == used
+
+
+def test_the_readers_use_only_published_codes() -> None:
+    sources = "".join(_text(path) for path in sorted((ROOT / "lib/offsetwise/sources").glob("*.py")))
+    literal = set(re.findall(r'code="([A-Z_]+)"', sources))
+    constants = {
+        value
+        for name in re.findall(r"code=([A-Z_]+)", sources)
+        for value in re.findall(rf'^{name}(?:: Final)? = "([A-Z_]+)"', sources, flags=re.MULTILINE)
+    }
+
+    assert literal
+    assert constants
+    assert literal | constants <= {code.value for code in Code}
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_a_code_has_a_page_that_agrees(code: Code) -> None:
+    kind = describe(code)
+    text = _text(ROOT / kind.page)
+
+    assert text.startswith(f"# {code.value}\n\n*{kind.severity.value}* · {kind.title}.\n")
+    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == SECTIONS
+    assert f"| [{code.value}]({code.value}.md) | {kind.severity.value} | {kind.title} |\n" in _text(PAGES / "README.md")
+
+
+def test_no_page_is_without_a_code() -> None:
+    assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == {code.value for code in Code}
+
+
+def test_codes_without_a_check_are_said_to_have_none() -> None:
+    for code in Code:
+        if describe(code).stage is Stage.PLAN:
+            assert "No check of this release decides it" in _text(ROOT / describe(code).page)
+            assert code.value in _text(PAGES / "README.md").rsplit("\n\n", 1)[-1]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", _text(path)):
+        target, _, anchor = link.partition("#")
+        if re.match(r"https?:", target):
+            continue
+        file = (path.parent / target) if target else path
+        assert file.exists(), f"{link} leads nowhere"
+        assert not anchor or anchor in _anchors(file), f"{link} names no heading"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_names_in_the_text_exist(path: Path) -> None:
+    for name in re.findall(r"\[([A-Z]+(?:_[A-Z]+)+)\]", _text(path)):
+        assert name in Code.__members__
+
+
+def test_the_allowed_properties_are_listed() -> None:
+    listed = _text(ROOT / "docs/clusters.md").split("Only these are accepted:")[1].split("Everything else")[0]
+
+    assert set(re.findall(r"`([^`]+)`", listed)) == set(ALLOWED)
+
+
+def test_the_migration_in_the_documents_can_be_loaded(tmp_path: Path) -> None:
+    (example,) = [block for block in _blocks(ROOT / "docs/formats.md", "yaml") if "source:" in block]
+    (tmp_path / "migration.yaml").write_text(example, encoding="utf-8")
+
+    assert load_migration(tmp_path / "migration.yaml").name == "orders-to-new"
+
+
+def test_every_yaml_example_is_yaml() -> None:
+    for path in DOCUMENTS:
+        for block in _blocks(path, "yaml"):
+            assert isinstance(yaml.safe_load(block), dict)
+
+
+def test_the_format_tables_name_every_key() -> None:
+    text = _text(ROOT / "docs/formats.md")
+    row = {field.name for field in dataclasses.fields(PartitionComparison)}
+    checkpoint = {field.name for field in dataclasses.fields(Checkpoint)}
+
+    assert _keys(text, "key of a partition") == row - {"source", "topic", "partition", "new_topic"}
+    assert {key.split("[")[0] for key in _keys(text, "key")} == checkpoint - {"uri", "engine"}
+
+
+def _keys(text: str, heading: str) -> set[str]:
+    """Give the keys in the first column of the last table with this heading."""
+    table = text.rsplit(f"| {heading} | meaning |", 1)[1].split("\n\n", maxsplit=1)[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", table, flags=re.MULTILINE)
+    return {key for cell in cells for key in cell.split("`")[1::2]}
+
+
+def test_every_class_and_verdict_is_explained() -> None:
+    text = _text(ROOT / "docs/how-it-proves.md")
+
+    for name in (*Exactness, *RawVerdict):
+        assert f"| {name.value} |" in text
+
+
+def test_no_document_names_a_machine() -> None:
+    for path in DOCUMENTS:
+        assert re.findall(r"(?:/home/|/root/|/work/|/tmp/)\S*", _text(path)) == [], path
+
+
+def test_the_session_in_the_readme_runs_as_shown(sample: Path, tmp_path: Path) -> None:
+    """Every line shown appears, in order, in what the command really prints; `lab` is the session's lab."""
+    (tmp_path / "lab").symlink_to(sample.parent)
+    (session,) = _blocks(ROOT / "README.md", "console")
+    for step in session.split("$ ")[1:]:
+        command, *shown = step.strip().splitlines()
+        name, *arguments = shlex.split(command)
+        assert name == "offsetwise"
+        ran = subprocess.run(
+            [sys.executable, "-m", "offsetwise", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        printed = iter(" ".join(line.split()) for line in ran.stdout.splitlines())
+        for line in shown:
+            assert " ".join(line.split()) in printed, f"{command}: {line!r} is not printed\n{ran.stdout}"
