@@ -42,7 +42,10 @@ def main(count: int) -> None:
                 read = [one for one in inspect_many(spark, some, batches=batches) if isinstance(one, Checkpoint)]
                 taken = time.perf_counter() - begun
                 positions = sum(len(s.positions) for one in read for batch in one.batches for s in batch.sources)
-                print(f"B2 offsetwise, {len(read):,} checkpoints, batches={batches}: {taken:.1f} s; {positions:,} positions")
+                print(
+                    f"B2 offsetwise, {len(read):,} checkpoints, batches={batches}: {taken:.1f} s; "
+                    f"{positions:,} positions"
+                )
                 return taken
 
             half = ours(uris[: count // 2], 0)

@@ -109,12 +109,17 @@ def _list_logs(folder: FolderReader) -> _Listing:
     young: str | None = None
     # Commits first: a batch that commits in between is then seen as pending, never as committed without a plan.
     for log in ("commits", "offsets"):
-        entries = _entries(folder, log)
-        ids[log] = tuple(sorted(int(entry.name) for entry in entries if _is_batch(entry.name)))
-        sizes |= {f"{log}/{entry.name}": entry.size_bytes for entry in entries}
-        problems += [_odd_name(log, e.name) for e in entries if _NUMBER.fullmatch(e.name) and not _is_batch(e.name)]
-        if any(entry.name.endswith(".tmp") for entry in entries):
-            young = young or _young_tmp(folder, log)
+        batches: list[int] = []
+        for entry in _entries(folder, log):
+            name = entry.name
+            sizes[f"{log}/{name}"] = entry.size_bytes
+            if _is_batch(name):
+                batches.append(int(name))
+            elif name.endswith(".tmp"):
+                young = young or _young_tmp(folder, log)
+            elif _NUMBER.fullmatch(name):
+                problems.append(_odd_name(log, name))
+        ids[log] = tuple(sorted(batches))
     return _Listing(
         planned=ids["offsets"],
         committed=ids["commits"],

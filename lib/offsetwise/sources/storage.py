@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -88,12 +89,17 @@ class Tree:
             )
         self.fs.invalidate_cache()
         try:
-            listed = self.fs.ls(path, detail=details or not local)
+            if local and not details:
+                return tuple(Entry(name=name) for name in sorted(os.listdir(path)))
+            listed = self.fs.ls(path, detail=True)
         except Exception as error:
             raise self._refused(folder, error, "listed") from error
-        made = [_entry(one) for one in listed if _name(one) not in (path.rstrip("/"), path.rstrip("/") + "/")]
-        if not made and not local and any(_name(one).rstrip("/") == path.rstrip("/") for one in listed):
-            self._folder_marker(folder, listed)
+        own = path.rstrip("/")
+        made = [_entry(one) for one in listed if one["name"].rstrip("/") != own]
+        if not made and any(one["name"] == own and one.get("size") for one in listed):
+            raise MissingError(
+                f"{self._shown(folder)}: expected a folder, found a file. Nothing was read.", fix="Check the path."
+            )
         return tuple(sorted(made, key=lambda entry: entry.name))
 
     def read(self, file: str, *, size_bytes: int | None = None) -> bytes:
@@ -182,13 +188,22 @@ class Tree:
 
     def _read_local(self, file: str) -> bytes | StorageError:
         try:
-            with self.fs.open(self._path(file), "rb") as stream:
-                found: bytes = stream.read(self.max_file_bytes + 1)
+            path = self._path(file)
+            found = os.stat(path)
+            # A pipe would block and a device would never end, so neither is opened.
+            if not stat.S_ISREG(found.st_mode):
+                return StorageError(
+                    f"{self._shown(file)}: expected a file, found something else. It was not read.",
+                    fix="Check that the path names a checkpoint.",
+                )
+            if found.st_size > self.max_file_bytes:
+                return self._too_large(file, found.st_size)
+            with open(path, "rb", buffering=0) as stream:
+                return stream.readall()
         except StorageError as error:
             return error
         except OSError as error:
             return self._refused(file, error, "read")
-        return self._too_large(file, len(found)) if len(found) > self.max_file_bytes else found
 
     def _size(self, file: str) -> int | StorageError:
         try:
@@ -210,14 +225,6 @@ class Tree:
 
     def _shown(self, relative: str) -> str:
         return f"{self.uri.rstrip('/')}/{relative}" if relative else self.uri
-
-    def _folder_marker(self, folder: str, listed: Iterable[Any]) -> None:
-        if all(one.get("type") == "directory" or not one.get("size") for one in listed):
-            return
-        raise MissingError(
-            f"{self._shown(folder)}: expected a folder, found a file. Nothing was read.",
-            fix="Check the path.",
-        )
 
     def _too_large(self, file: str, size: int) -> StorageError:
         return StorageError(
@@ -290,20 +297,13 @@ def _filesystem(location: Location) -> tuple[Any, str]:
     return made, str(base)
 
 
-def _name(listed: Any) -> str:
-    return str(listed["name"]) if isinstance(listed, dict) else str(listed)
-
-
-def _entry(listed: Any) -> Entry:
-    name = _name(listed).rstrip("/").rpartition("/")[2]
-    if not isinstance(listed, dict):
-        return Entry(name=name)
+def _entry(listed: dict[str, Any]) -> Entry:
     modified = listed.get("mtime") or listed.get("LastModified") or listed.get("last_modified")
     if isinstance(modified, datetime):
         modified = modified.timestamp()
     size = listed.get("size")
     return Entry(
-        name=name,
+        name=listed["name"].rstrip("/").rpartition("/")[2],
         is_dir=listed.get("type") == "directory",
         size_bytes=int(size) if isinstance(size, int) else None,
         modified_s=float(modified) if isinstance(modified, int | float) else None,
