@@ -440,6 +440,8 @@ class Candidate:
     hi: Offset | None
     said_by: str
     """One sentence naming who says so, with its numbers."""
+    guess: bool = False
+    """Only where to look first: unread records may lie below `lo`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import IsolationLevel
+from offsetwise.translation.header import KAFKA_BACKUP, MAX_DIGITS, OFFSET_BYTES, PROVENANCE_HEADERS, REDPANDA
 from offsetwise.translation.identity import IDENTITY_BYTES, NULL_LENGTH, SCHEMA_PREFIX_BYTES
 
 RECORD_SCHEMA: Final = (
     "topic string, partition int, offset bigint, timestamp bigint, log_append boolean, content binary, masked binary, "
-    "key_schema int, value_schema int, headers array<struct<name: string, hash: binary>>"
+    "key_schema int, value_schema int, headers array<struct<name: string, hash: binary>>, origin bigint"
 )
 POLL_TIMEOUT_MS: Final = 30_000
 ANSWER_WITHIN: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
@@ -72,7 +73,7 @@ def read_records(
         One row per record, in no order: topic, partition, offset, timestamp (ms, null where the record has none),
         log_append (whether the broker set the timestamp), content (16 bytes, see `translation/identity.py`), masked
         (null where no schema-registry id can be inside), key_schema, value_schema (null likewise), headers
-        (name and hash, in order; null where there are none).
+        (name and hash, in order; null where there are none), origin (the old offset that a provenance header claims).
     """
     tasks = _tasks(spark, ranges, max_records_per_task)
     options = ANSWER_WITHIN | {f"kafka.{name}": value for name, value in properties.items()}
@@ -124,6 +125,21 @@ def identify(records: DataFrame, *, salt: bytes) -> DataFrame:
                 _hash(salt, header["key"].cast("binary"), header["value"]).alias("hash"),
             ),
         ).alias("headers"),
+        _origin(F.col("headers")).alias("origin"),
+    )
+
+
+def _origin(headers: Column) -> Column:
+    """Decode the first provenance header, as `translation/header.py` does."""
+    first = F.get(F.filter(headers, lambda header: header["key"].isin(sorted(PROVENANCE_HEADERS))), F.lit(0))
+    name, value = first["key"], first["value"]
+    digits = F.hex(value)
+    swapped = F.concat(*[F.substring(digits, at, 2) for at in range(2 * OFFSET_BYTES - 1, 0, -2)])
+    text = F.decode(value, "ISO-8859-1")
+    is_text = (name == KAFKA_BACKUP) & text.rlike(f"^[0-9]{{1,{MAX_DIGITS}}}$")
+    number = F.conv(F.when(name == REDPANDA, digits).otherwise(swapped), 16, 10)
+    return F.when(
+        is_text | (F.octet_length(value) == OFFSET_BYTES), F.when(is_text, text).otherwise(number).try_cast("bigint")
     )
 
 

@@ -6,7 +6,7 @@ time is named in the snapshot's `problems`; only a cluster that says nothing at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -132,18 +132,37 @@ def offsets_for_times(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    if not times:
+    return _offsets(config, {partition: OffsetSpec.for_timestamp(time) for partition, time in times.items()}, timeout_s)
+
+
+def log_starts(
+    config: ClusterConfig, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
+) -> dict[TopicPartition, int | None]:
+    """Give the log start of each partition now; None where the broker gave no answer.
+
+    Raises:
+        ClusterUnreachableError: No broker answered.
+        ClusterAuthError: TLS, SASL or ACLs said no.
+    """
+    earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call] # confluent-kafka has no types here
+    return _offsets(config, dict.fromkeys(partitions, earliest), timeout_s)
+
+
+def _offsets(
+    config: ClusterConfig, wanted: Mapping[TopicPartition, OffsetSpec], timeout_s: float
+) -> dict[TopicPartition, int | None]:
+    if not wanted:
         return {}
     client = Client(config, timeout_s=timeout_s)
     client.contact()
     metadata = _metadata(client)
     known = {
-        partition: OffsetSpec.for_timestamp(time_ms)
-        for partition, time_ms in times.items()
+        partition: spec
+        for partition, spec in wanted.items()
         if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
     }
-    answers = take_logs(client, {"time": list_offsets(client, known)})
-    return {partition: answers["time"].get(partition, LogAnswer()).offset for partition in times}
+    answers = take_logs(client, {"asked": list_offsets(client, known)})
+    return {partition: answers["asked"].get(partition, LogAnswer()).offset for partition in wanted}
 
 
 def _metadata(client: Client) -> dict[str, Any]:

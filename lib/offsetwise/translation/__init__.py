@@ -1,1 +1,1 @@
-
+"""Rules that translate one position: pure, one per file."""

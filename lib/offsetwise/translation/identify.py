@@ -7,15 +7,13 @@ by the rules of the translation spec, "Record identity". Needs the standard libr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
 
 from offsetwise.translation.content import anchors
-
-PROVENANCE_HEADERS = frozenset({"redpanda-migrator-offset", "x-original-offset"})
-"""Headers that a migration tool adds; never part of what a record is."""
+from offsetwise.translation.header import PROVENANCE_HEADERS
 
 Header = tuple[str, bytes]
 
@@ -63,7 +61,8 @@ def identify(old: Records, new: Records, aborted: Records | None = None) -> Iden
     """Give every record its identity.
 
     - Timestamps count only where producers set them on both sides of the partition.
-    - Provenance headers, and names found on the new cluster only (tracing agents), are left out.
+    - Provenance headers (a migration tool adds them), and names found on the new cluster only (tracing
+      agents), are left out.
     - Schema registry ids are masked only where records stay unmatched otherwise, and only if one
       consistent one-to-one mapping of old to new ids explains all pairs.
     """
@@ -77,7 +76,8 @@ def identify(old: Records, new: Records, aborted: Records | None = None) -> Iden
     names_new = {name for headers in new.headers for name, _ in headers}
     ignored = (names_new - names_old) | (PROVENANCE_HEADERS & (names_old | names_new))
     plain = [_identities(records, records.content, timed, ignored) for records in (old, new, aborted)]
-    mapping = _schema_ids(old, new, plain[0], plain[1], timed, ignored)
+    unmatched = Counter(plain[0]) - Counter(plain[1]) and Counter(plain[1]) - Counter(plain[0])
+    mapping = _schema_ids(old, new, timed, ignored) if unmatched else {}
     if mapping:
         plain = [
             _masked(old, plain[0], timed, ignored, mapping),
@@ -113,18 +113,9 @@ def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignore
     return made.digest()
 
 
-def _schema_ids(
-    old: Records,
-    new: Records,
-    plain_old: Sequence[Hashable],
-    plain_new: Sequence[Hashable],
-    timed: bool,
-    ignored: set[str] | frozenset[str],
-) -> dict[int, int]:
-    """Give the one mapping old id -> new id that explains the pairs; empty where none is needed or none exists."""
+def _schema_ids(old: Records, new: Records, timed: bool, ignored: set[str] | frozenset[str]) -> dict[int, int]:
+    """Give the one mapping old id -> new id that explains the pairs; empty where none exists, or none is needed."""
     if not any(value is not None for value in old.masked) or not any(value is not None for value in new.masked):
-        return {}
-    if not (Counter(plain_old) - Counter(plain_new)) or not (Counter(plain_new) - Counter(plain_old)):
         return {}
     blank_old = _identities(old, _blank(old), timed, ignored)
     blank_new = _identities(new, _blank(new), timed, ignored)

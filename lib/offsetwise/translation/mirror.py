@@ -127,7 +127,7 @@ def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
         "where to look first."
     )
     return [
-        Candidate(method=Method.MIRROR_SYNC, lo=bracket.linear, hi=bracket.linear, said_by=counted),
+        Candidate(method=Method.MIRROR_SYNC, lo=bracket.linear, hi=bracket.linear, said_by=counted, guess=True),
         wide,
     ]
 

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     NO_COMMON_RECORD = "NO_COMMON_RECORD"
     FEW_ANCHORS = "FEW_ANCHORS"
     EMPTY_LOGS = "EMPTY_LOGS"
+    LOG_MOVED = "LOG_MOVED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

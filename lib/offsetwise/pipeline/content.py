@@ -1,0 +1,334 @@
+"""The content match for many partitions at once: Spark reads and groups, the cut decides.
+
+Each round reads, in one batch per cluster, the windows that still undecided positions ask for. The records are
+hashed in the projection, grouped by position, and answered on the workers (`translation/worker.py`); only the
+answers reach the driver. The cost is windows x positions, whatever the size of the topics.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from pydantic import TypeAdapter
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from offsetwise.model import Cluster, IsolationLevel, TopicPartition
+from offsetwise.pipeline.records import OffsetRange, read_records
+from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.translation.identify import Records
+from offsetwise.translation.preserved import Probe, places, preserved
+from offsetwise.translation.search import Phase, Span, Target, Windows, better, first_windows, next_windows, wants_time
+from offsetwise.translation.windows import Cut
+from offsetwise.translation.worker import ANSWER_SCHEMA, Answer, Log, Question, Task, answer, answer_group, moved
+
+LARGE_OFFSETS = 20_000
+"""Windows above this are read by jobs of their own, split into tasks of about as many records."""
+
+ROUND_BUDGET_OFFSETS = 20_000_000
+"""Offsets that one confirming round may read in all; positions beyond it keep their place, unexamined ahead."""
+
+SALT_BYTES = 16
+
+Progress = Callable[[str, int, int], None]
+Times = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One position to find."""
+
+    partition: TopicPartition
+    new_topic: str
+    target: Target
+    natives_excluded: bool = False
+    preserving: bool = False
+    """Whether the link is stated to keep offsets: a few probes come first."""
+
+    @property
+    def new_partition(self) -> TopicPartition:
+        """The partition on the new cluster."""
+        return TopicPartition(topic=self.new_topic, partition=self.partition.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the records said about one position."""
+
+    answer: Answer
+    probes: Probe | None = None
+    """Sum of the probes, where a link is stated to keep offsets."""
+    preserved: bool = False
+    old_offsets_read: int = 0
+    new_offsets_read: int = 0
+    rounds: int = 0
+    at_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentMatch:
+    """Finds positions by content. One salt per run, so that identities of one run can be compared."""
+
+    spark: SparkSession
+    properties: Mapping[Cluster, Mapping[str, str]]
+    """The Java client's properties of both clusters."""
+    isolation: IsolationLevel
+    offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
+    """On the new cluster."""
+    log_starts: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int]]
+    progress: Progress
+    salt: bytes = field(default_factory=lambda: os.urandom(SALT_BYTES))
+
+    def find(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
+        """Find every position.
+
+        Raises:
+            ClusterError: A cluster cannot be read by Spark.
+            SparkError: A job failed.
+        """
+        found: dict[Ask, Found] = {}
+        found.update(self._probe([ask for ask in asks if ask.preserving]))
+        found.update(self._search([ask for ask in asks if ask not in found or not found[ask].preserved], found))
+        passed = self._passed_by_retention(asks)
+        if passed:
+            again = self._search(list(passed.values()), {})
+            still = self._passed_by_retention(list(passed.values()))
+            for ask, renewed in passed.items():
+                found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
+        return found
+
+    def same_records(self, ranges: Mapping[Ask, tuple[Span, Span]]) -> dict[Ask, bool]:
+        """Compare the records of an old and a new span as multisets, where both fit the budget."""
+        fitting = {
+            ask: spans for ask, spans in ranges.items() if max(len(spans[0]), len(spans[1])) <= ask.target.budget
+        }
+        tasks = {
+            ask: Task(
+                question=Question.SAME,
+                position=ask.target.position,
+                old=old,
+                new=new,
+                old_whole=ask.target.old,
+                new_whole=ask.target.new,
+            )
+            for ask, (old, new) in fitting.items()
+        }
+        return {ask: bool(given.same) for ask, given in self._ask(tasks, "compare the pending batch").items()}
+
+    def _probe(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
+        probes: dict[Ask, list[tuple[Span, Probe]]] = {ask: [] for ask in asks}
+        spans = {ask: places(ask.target.position, ask.target.old, ask.target.new) for ask in asks}
+        for depth in range(max((len(each) for each in spans.values()), default=0)):
+            tasks = {
+                ask: Task(
+                    question=Question.PROBE,
+                    position=ask.target.position,
+                    old=each[depth],
+                    new=each[depth],
+                    old_whole=ask.target.old,
+                    new_whole=ask.target.new,
+                )
+                for ask, each in spans.items()
+                if depth < len(each)
+            }
+            for ask, given in self._ask(tasks, "probe offsets that the link is said to keep").items():
+                probes[ask].append((spans[ask][depth], given.probe or Probe()))
+        made = {}
+        for ask, seen in probes.items():
+            near = [each for span, each in seen if span.start <= ask.target.position <= span.end]
+            every = [each for _, each in seen]
+            offsets = sum(len(span) for span, _ in seen)
+            made[ask] = Found(
+                answer=Answer(),
+                probes=sum(every, Probe()),
+                preserved=preserved(near, every),
+                old_offsets_read=offsets,
+                new_offsets_read=offsets,
+            )
+        return made
+
+    def _search(self, asks: Sequence[Ask], before: Mapping[Ask, Found]) -> dict[Ask, Found]:
+        windows = {ask: first_windows(ask.target) for ask in asks}
+        found = {ask: before.get(ask, Found(answer=Answer())) for ask in asks}
+        while windows:
+            locating = sum(each.phase is Phase.LOCATE for each in windows.values())
+            step = (
+                f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows)} positions"
+            )
+            answers = self._ask({ask: _task(ask, each) for ask, each in windows.items()}, step)
+            times = self._times(windows, answers)
+            following: dict[Ask, Windows] = {}
+            for ask, read in windows.items():
+                found[ask] = _updated(found[ask], read, answers[ask], times.get(ask))
+                nearby = _with_origin(answers[ask])
+                wanted = next_windows(ask.target, read, nearby, at_time=times.get(ask)) if nearby else None
+                if wanted is not None:
+                    following[ask] = wanted
+            windows = _within_budget(following)
+        return found
+
+    def _times(self, windows: Mapping[Ask, Windows], answers: Mapping[Ask, Answer]) -> dict[Ask, int]:
+        """Look up where the new log reached the time of the record before each lost position: one batched call."""
+        lost = {}
+        for ask, read in windows.items():
+            cut, time = answers[ask].cut, answers[ask].time_before
+            if cut is not None and time is not None and wants_time(ask.target, read, cut):
+                lost[ask] = time
+        if not lost:
+            return {}
+        offsets = self.offsets_for_times({ask.new_partition: time for ask, time in lost.items()})
+        return {ask: offset for ask in lost if (offset := offsets.get(ask.new_partition)) is not None}
+
+    def _passed_by_retention(self, asks: Sequence[Ask]) -> dict[Ask, Ask]:
+        """Give the positions whose log starts moved while they were read, with their logs as they are now."""
+        if not asks:
+            return {}
+        old = self.log_starts(Cluster.OLD, sorted({ask.partition for ask in asks}))
+        new = self.log_starts(Cluster.NEW, sorted({ask.new_partition for ask in asks}))
+        made = {}
+        for ask in asks:
+            target = ask.target
+            old_start = max(target.old.start, old.get(ask.partition, target.old.start))
+            new_start = max(target.new.start, new.get(ask.new_partition, target.new.start))
+            if (old_start, new_start) != (target.old.start, target.new.start):
+                renewed = replace(
+                    target,
+                    old=replace(target.old, start=min(old_start, target.old.end)),
+                    new=replace(target.new, start=min(new_start, target.new.end)),
+                )
+                made[ask] = replace(ask, target=renewed)
+        return made
+
+    def _ask(self, tasks: Mapping[Ask, Task], step: str) -> dict[Ask, Answer]:
+        """Answer tasks in one job for the narrow ones and one for the wide ones."""
+        done: dict[Ask, Answer] = {}
+        narrow = {ask: task for ask, task in tasks.items() if len(task.old) + len(task.new) <= LARGE_OFFSETS}
+        wide = {ask: task for ask, task in tasks.items() if ask not in narrow}
+        for part, per_task in ((narrow, None), (wide, LARGE_OFFSETS)):
+            if part:
+                self.progress(step, len(done), len(tasks))
+                done.update(self._job(part, per_task))
+        self.progress(step, len(done), len(tasks))
+        return done
+
+    def _job(self, tasks: Mapping[Ask, Task], max_records_per_task: int | None) -> dict[Ask, Answer]:
+        numbered = dict(enumerate(tasks.items()))
+        logs = [Log.OLD, Log.NEW]
+        if self.isolation is IsolationLevel.READ_COMMITTED:
+            logs.append(Log.ABORTED)
+        parts = [self._records(log, numbered, max_records_per_task) for log in logs]
+        records = parts[0]
+        for part in parts[1:]:
+            records = records.unionByName(part)
+        by_number = {number: task for number, (_, task) in numbered.items()}
+        grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
+        with spark_errors():
+            table = grouped.toArrow()
+        given = {
+            number: _ANSWER.validate_json(str(text))
+            for number, text in zip(table.column("task").to_pylist(), table.column("answer").to_pylist(), strict=True)
+        }
+        empty = Records()
+        return {
+            ask: given[number] if number in given else answer(task, empty, empty, empty)
+            for number, (ask, task) in numbered.items()
+        }
+
+    def _records(
+        self, log: Log, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None
+    ) -> DataFrame:
+        """Read the windows of one log and give each record the number of every task that wants it."""
+        is_new = log is Log.NEW
+        wanted = [
+            (
+                number,
+                ask.new_topic if is_new else ask.partition.topic,
+                ask.partition.partition,
+                (task.new if is_new else task.old).start,
+                (task.new if is_new else task.old).end,
+            )
+            for number, (ask, task) in numbered.items()
+        ]
+        ranges = [OffsetRange(topic=t, partition=p, start=start, end=end) for _, t, p, start, end in wanted]
+        records = read_records(
+            self.spark,
+            self.properties[Cluster.NEW if is_new else Cluster.OLD],
+            ranges,
+            isolation=IsolationLevel.READ_UNCOMMITTED if log is Log.ABORTED else self.isolation,
+            salt=self.salt,
+            max_records_per_task=max_records_per_task,
+        )
+        tasks = self.spark.createDataFrame(
+            wanted, "task long, wanted_topic string, wanted_partition int, from_offset long, to_offset long"
+        )
+        inside = (
+            (F.col("topic") == F.col("wanted_topic"))
+            & (F.col("partition") == F.col("wanted_partition"))
+            & (F.col("offset") >= F.col("from_offset"))
+            & (F.col("offset") < F.col("to_offset"))
+        )
+        return records.join(F.broadcast(tasks), on=inside, how="inner").select(
+            "task",
+            F.lit(log.value).alias("log"),
+            "offset",
+            "timestamp",
+            "log_append",
+            "content",
+            "masked",
+            "key_schema",
+            "value_schema",
+            "headers",
+            "origin",
+        )
+
+
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+def _task(ask: Ask, windows: Windows) -> Task:
+    return Task(
+        question=Question.CUT,
+        position=ask.target.position,
+        old=windows.old,
+        new=windows.new,
+        old_whole=ask.target.old,
+        new_whole=ask.target.new,
+        natives_excluded=ask.natives_excluded,
+        last=windows.last,
+    )
+
+
+def _updated(found: Found, read: Windows, given: Answer, at_time: int | None) -> Found:
+    located = found.answer.cut
+    if read.phase is not Phase.LOCATE and located is not None and given.cut is not None:
+        best = better(located, given.cut)
+        given = replace(given, cut=best) if best is given.cut else replace(found.answer, cut=best)
+    return replace(
+        found,
+        answer=given,
+        old_offsets_read=found.old_offsets_read + len(read.old),
+        new_offsets_read=found.new_offsets_read + len(read.new),
+        rounds=found.rounds + 1,
+        at_time=found.at_time if at_time is None else at_time,
+    )
+
+
+def _with_origin(given: Answer) -> Cut | None:
+    """Follow the provenance header where no record could be paired."""
+    cut = given.cut
+    if cut is None or cut.shift is not None or given.origin_shift is None:
+        return cut
+    return replace(cut, shift=given.origin_shift)
+
+
+def _within_budget(windows: Mapping[Ask, Windows]) -> dict[Ask, Windows]:
+    """Drop the widest confirming reads beyond what one round may read."""
+    kept, total = {}, 0
+    for ask, each in sorted(windows.items(), key=lambda item: len(item[1].old) + len(item[1].new)):
+        total += len(each.old) + len(each.new)
+        if each.phase is Phase.LOCATE or total <= ROUND_BUDGET_OFFSETS:
+            kept[ask] = each
+    return kept

@@ -1,0 +1,83 @@
+"""Which cluster a checkpoint's offsets belong to. A checkpoint does not say, so it is inferred, with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from offsetwise.model import BelongsTo, Cluster, LogRange, TopicPartition
+
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One position beside what both clusters hold under its topic's names. None: no such partition."""
+
+    partition: TopicPartition
+    offset: int
+    old: LogRange | None
+    new: LogRange | None
+    time_on_old: int | None = None
+    """Timestamp of the record before the position on the old cluster, where records were read."""
+    time_on_new: int | None = None
+    """Timestamp of the record before the same number on the new cluster, where records were read."""
+
+
+def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, names: Mapping[Cluster, str]) -> BelongsTo:
+    """Infer the cluster from log ranges and, where records were read, from their times.
+
+    A log's end never moves back, so a position past the end of a log was not read from it. A record that a
+    producer stamped after the batch was planned was not in that batch.
+
+    Args:
+        standings: The positions of the restart.
+        planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
+        names: What the clusters are called.
+    """
+    standings = tuple(standings)
+    if not standings:
+        return BelongsTo(cluster=None, reason="There is no Kafka position to tell it from.")
+    against: dict[Cluster, list[str]] = {Cluster.OLD: [], Cluster.NEW: []}
+    for standing in standings:
+        for cluster, log, time in (
+            (Cluster.OLD, standing.old, standing.time_on_old),
+            (Cluster.NEW, standing.new, standing.time_on_new),
+        ):
+            reason = _against(standing, log, time, planned_at_ms)
+            if reason:
+                against[cluster].append(reason)
+    possible = [cluster for cluster, reasons in against.items() if not reasons]
+    if len(possible) == 1:
+        other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
+        return BelongsTo(
+            cluster=possible[0],
+            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {_some(against[other])}.",
+        )
+    if possible:
+        return BelongsTo(
+            cluster=None,
+            reason=f"Every position lies inside the logs of {names[Cluster.OLD]!r} and of {names[Cluster.NEW]!r}.",
+        )
+    return BelongsTo(
+        cluster=None,
+        reason=(
+            f"The positions fit neither {names[Cluster.OLD]!r} ({_some(against[Cluster.OLD])}) nor "
+            f"{names[Cluster.NEW]!r} ({_some(against[Cluster.NEW])})."
+        ),
+    )
+
+
+def _against(standing: Standing, log: LogRange | None, time: int | None, planned_at_ms: int | None) -> str | None:
+    if log is None:
+        return f"it has no {standing.partition}"
+    if log.hw is not None and standing.offset > log.hw:
+        return f"{standing.partition} stands at {standing.offset:,}, its log ends at {log.hw:,}"
+    if time is not None and planned_at_ms is not None and time > planned_at_ms:
+        return f"the record before {standing.offset:,} of {standing.partition} is younger than the batch that read it"
+    return None
+
+
+def _some(reasons: list[str]) -> str:
+    more = len(reasons) - SHOWN
+    return "; ".join(reasons[:SHOWN]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,135 @@
+"""The proof in sentences."""
+
+from __future__ import annotations
+
+from offsetwise.model import Candidate, Exactness, PartitionComparison, RawVerdict
+from offsetwise.translation.windows import Cut, Reason
+
+
+def explain(
+    row: PartitionComparison, offset: int, cut: Cut, *, made_of: str, candidates: tuple[Candidate, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """Give the reason in one sentence, and the statements that lead to it."""
+    statements = [
+        _alignment(cut, made_of),
+        *_ahead(row),
+        *_claims(row, candidates),
+        *_mirror_maker(row),
+        *_raw(row, offset),
+    ]
+    return _reason(row, offset, cut), tuple(each for each in statements if each)
+
+
+def _reason(row: PartitionComparison, offset: int, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
+    where = f"{row.new_topic}-{row.partition}"
+    if row.exactness is Exactness.CLAIMED:
+        return f"Too few records could be paired to prove a place; the offset is a claim of {row.method}."
+    match cut.reason:
+        case Reason.PROVEN if cut.caught_up:
+            return f"The job has read everything; {cut.offset:,} is right behind the copy of the last record it read."
+        case Reason.PROVEN:
+            return f"At {cut.offset:,} no unread record is skipped and no read one repeated, counted on the records."
+        case Reason.IDENTICAL_RECORDS:
+            return (
+                f"Identical records lie on both sides of {offset:,} and their copies on {where} do not add up, so the "
+                f"place is only known to lie in [{cut.lo:,}, {cut.hi:,}]."
+            )
+        case Reason.REPLAY_UNAVOIDABLE:
+            return (
+                f"{where} holds second copies: every place that skips nothing repeats at least {cut.replay:,} records."
+            )
+        case Reason.NATIVE_BELOW:
+            return (
+                f"{cut.foreign_below:,} records below the place on {where} match no record of the old log: others may "
+                "have written them, and the job would never read them."
+            )
+        case Reason.OLD_LOG_TRIMMED:
+            return (
+                f"The job has read nothing that the old log still holds, and {where} holds older records, which it may "
+                "or may not have read."
+            )
+        case Reason.NOT_YET_MIRRORED:
+            return f"The copy of the last record the job read is not on {where} yet."
+        case Reason.NO_COMMON_RECORD:
+            return f"No record read on {where} is a copy of one read on the old log."
+        case Reason.EMPTY_LOGS:
+            return "Neither log holds a record to tell a place from."
+        case Reason.LOG_MOVED:
+            return "Retention moved a log start past the records while they were read, twice."
+        case _:
+            return (
+                f"Only {cut.anchors_before} records before and {cut.anchors_after} after the position could be paired "
+                "within the budget, too few to prove a place."
+            )
+
+
+def _alignment(cut: Cut, made_of: str) -> str:
+    if not cut.anchors_before and not cut.anchors_after:
+        return ""
+    return (
+        f"{cut.anchors_before:,} unique records before and {cut.anchors_after:,} after the position align in order; "
+        f"{made_of} are equal."
+    )
+
+
+def _ahead(row: PartitionComparison) -> list[str]:
+    if row.exactness not in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED):
+        return []
+    ahead = row.ahead
+    if not ahead.examined:
+        return ["What lies further ahead was not examined."]
+    differences = [
+        f"{count:,} {word}"
+        for count, word in (
+            (ahead.missing, "missing on the new cluster"),
+            (ahead.duplicated, "there more than once"),
+            (ahead.foreign, "of unknown origin"),
+        )
+        if count
+    ]
+    if not differences:
+        return ["Everything ahead was read on both clusters and is the same."]
+    return [f"Ahead, read on both clusters to the end: {', '.join(differences)}."]
+
+
+def _claims(row: PartitionComparison, candidates: tuple[Candidate, ...]) -> list[str]:
+    brackets = [each for each in candidates if each.lo is not None and each.hi is not None and each.lo < each.hi]
+    if not brackets or row.new_offset is None or not row.exactness.proven:
+        return []
+    narrowest = min(brackets, key=lambda each: (each.hi or 0) - (each.lo or 0))
+    lo, hi = narrowest.lo or 0, narrowest.hi or 0
+    word = "contains it" if lo <= row.new_offset <= hi else "does not contain it: the records decide"
+    return [f"The narrowest bracket anybody claims, [{lo:,}, {hi:,}] by {narrowest.method}, {word}."]
+
+
+def _mirror_maker(row: PartitionComparison) -> list[str]:
+    if row.mirror_maker is None:
+        return ["MirrorMaker 2 itself has no answer for this position."] if row.exactness.proven else []
+    if row.mirror_maker < 0:
+        return ["MirrorMaker 2 itself would answer -1: all its syncs lie after the position."]
+    if row.new_offset is None or not row.exactness.proven:
+        return [f"MirrorMaker 2 itself would answer {row.mirror_maker:,}."]
+    away = row.new_offset - row.mirror_maker
+    if not away:
+        return [f"MirrorMaker 2 itself would answer {row.mirror_maker:,}, the same."]
+    effect = f"{away:,} offsets earlier" if away > 0 else f"{-away:,} offsets too late"
+    return [f"MirrorMaker 2 itself would answer {row.mirror_maker:,}, {effect}."]
+
+
+def _raw(row: PartitionComparison, offset: int) -> list[str]:
+    raw = row.raw
+    match raw.verdict:
+        case RawVerdict.LOSS:
+            skipped = "unread records" if raw.skip is None else f"{raw.skip:,} unread records"
+            return [f"Using {offset:,} unchanged would never read {skipped}."]
+        case RawVerdict.REPLAY:
+            repeated = "records" if raw.replay is None else f"{raw.replay:,} records"
+            return [f"Using {offset:,} unchanged would read {repeated} twice."]
+        case RawVerdict.OUT_OF_RANGE:
+            return [f"{offset:,} lies outside the new log [{row.new.log_start:,}, {row.new.hw:,}]."]
+        case RawVerdict.CONFUSION:
+            return [f"The record at {offset:,} on the new cluster is another one."]
+        case RawVerdict.SAME:
+            return [f"{offset:,} happens to be right unchanged."]
+        case _:
+            return []

@@ -1,0 +1,283 @@
+"""One row of the comparison: what the records said, else what others claim, else a reason why nobody knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from offsetwise.model import (
+    Ahead,
+    Candidate,
+    Evidence,
+    Exactness,
+    IsolationLevel,
+    LogRange,
+    Method,
+    PartitionComparison,
+    RawReuse,
+    RawVerdict,
+    RestartPoint,
+)
+from offsetwise.translation.explain import explain
+from offsetwise.translation.windows import Cut, Reason
+from offsetwise.translation.worker import Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where one partition stands, and what both clusters hold. A log range of None: there is no such partition."""
+
+    source: str
+    topic: str
+    partition: int
+    new_topic: str
+    offset: int | None
+    """None for a partition that the job has no position for."""
+    old: LogRange | None
+    new: LogRange | None
+    isolation: IsolationLevel
+    batch: int | None = None
+    """The batch that ended at `offset`, where a checkpoint says so."""
+    planned: int | None = None
+    planned_batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was learnt about a position."""
+
+    answer: Answer | None = None
+    """From the records; None where none were read."""
+    preserved: bool = False
+    """The link keeps offsets: stated, and the probes agree (or no record was read)."""
+    probed: str = ""
+    """What the probes said, as a sentence."""
+    candidates: tuple[Candidate, ...] = ()
+    mirror_maker: int | None = None
+    old_read: int = 0
+    new_read: int = 0
+    salt: str = ""
+
+
+def resolve(position: Position, told: Told, *, planned: Told | None = None) -> PartitionComparison:
+    """Build the row of one partition, without its findings.
+
+    Args:
+        position: Where it stands.
+        told: What was learnt about its offset.
+        planned: What was learnt about the end of a pending batch; None without one.
+    """
+    old = position.old or _NOTHING
+    new = position.new or _NOTHING
+    offset = position.offset
+    row = _start(position, old, new)
+    if offset is None:
+        row = _without_position(row, position)
+    elif told.preserved:
+        row = _preserved(row, offset, told)
+    elif told.answer is not None and told.answer.cut is not None:
+        row = _by_content(row, offset, told, told.answer.cut)
+    else:
+        row = _claimed(row, offset, told)
+    end_new = new.lso if position.isolation is IsolationLevel.READ_COMMITTED else new.hw
+    row = replace(row, lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset)
+    return replace(row, restart=_restart(position, row, planned))
+
+
+_NOTHING = LogRange(log_start=None, lso=None, hw=None)
+
+
+def _start(position: Position, old: LogRange, new: LogRange) -> PartitionComparison:
+    end_old = old.lso if position.isolation is IsolationLevel.READ_COMMITTED else old.hw
+    offset = position.offset
+    return PartitionComparison(
+        source=position.source,
+        topic=position.topic,
+        partition=position.partition,
+        old_offset=offset,
+        new_topic=position.new_topic,
+        new_offset=None,
+        exactness=Exactness.UNKNOWN,
+        method=Method.NONE,
+        restart=(),
+        bounds=(None, None),
+        replay=None,
+        skip=None,
+        foreign_below=None,
+        counted=False,
+        ahead=Ahead(examined=False),
+        old=old,
+        new=new,
+        lag_old=None if end_old is None or offset is None else end_old - offset,
+        lag_new=None,
+        mirror_maker=None,
+        raw=RawReuse(verdict=RawVerdict.UNKNOWN),
+        findings=(),
+        evidence=Evidence(reason=""),
+    )
+
+
+def _without_position(row: PartitionComparison, position: Position) -> PartitionComparison:
+    start = row.new.log_start
+    return replace(
+        row,
+        new_offset=start,
+        exactness=Exactness.UNKNOWN if start is None else Exactness.CLAIMED,
+        method=Method.NONE if start is None else Method.EARLIEST,
+        bounds=(start, start),
+        evidence=Evidence(
+            reason=(
+                f"The job has no position for {position.topic}-{position.partition}. It would start at the earliest "
+                "record unless decided otherwise."
+            )
+        ),
+    )
+
+
+def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionComparison:
+    inside = _inside(offset, row.new)
+    exactness = Exactness.PRESERVED if told.probed else Exactness.CLAIMED
+    reason = f"The link is stated to keep offsets. {told.probed}".strip()
+    return replace(
+        row,
+        new_offset=offset,
+        exactness=exactness,
+        method=Method.PRESERVED,
+        bounds=(offset, offset),
+        replay=0 if told.probed else None,
+        skip=0 if told.probed else None,
+        mirror_maker=told.mirror_maker,
+        raw=RawReuse(
+            verdict=RawVerdict.OUT_OF_RANGE if inside is False else RawVerdict.SAME,
+            skip=0 if told.probed and inside else None,
+            replay=0 if told.probed and inside else None,
+        ),
+        evidence=Evidence(
+            reason=reason,
+            candidates=told.candidates,
+            old_records_read=told.old_read,
+            new_records_read=told.new_read,
+            salt=told.salt,
+        ),
+    )
+
+
+def _by_content(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> PartitionComparison:
+    exactness = cut.exactness or Exactness.UNKNOWN
+    claim = _best_claim(told.candidates) if exactness is Exactness.UNKNOWN and _may_claim(cut) else None
+    counted = exactness in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED) and cut.replay is not None
+    row = replace(
+        row,
+        new_offset=cut.offset,
+        exactness=exactness,
+        method=Method.NONE if exactness is Exactness.UNKNOWN else Method.CONTENT,
+        bounds=(cut.lo, row.new.hw if cut.hi is None and exactness is Exactness.BOUNDED else cut.hi),
+        replay=cut.replay,
+        skip=cut.skip,
+        foreign_below=cut.foreign_below,
+        counted=counted,
+        ahead=cut.ahead,
+        mirror_maker=told.mirror_maker,
+        raw=_raw(row, offset, cut),
+    )
+    if claim is not None:
+        row = replace(
+            row,
+            new_offset=claim.lo,
+            exactness=Exactness.CLAIMED,
+            method=claim.method,
+            bounds=(claim.lo, claim.hi),
+        )
+    return replace(row, evidence=_evidence(row, offset, told, cut))
+
+
+def _claimed(row: PartitionComparison, offset: int, told: Told) -> PartitionComparison:
+    row = replace(row, mirror_maker=told.mirror_maker, raw=_raw(row, offset, None))
+    claim = _best_claim(told.candidates)
+    missing = _why_not(row)
+    if claim is None or missing:
+        reason = missing or "Nobody says where the position lies, and no record was read."
+        return replace(row, evidence=Evidence(reason=reason, candidates=told.candidates))
+    return replace(
+        row,
+        new_offset=claim.lo,
+        exactness=Exactness.CLAIMED,
+        method=claim.method,
+        bounds=(claim.lo, claim.hi),
+        evidence=Evidence(reason=f"{claim.said_by} No record confirmed it.", candidates=told.candidates),
+    )
+
+
+def _why_not(row: PartitionComparison) -> str:
+    if row.new.hw is None or row.new.log_start is None:
+        return f"The new cluster did not give the log of {row.new_topic}-{row.partition}."
+    return ""
+
+
+def _may_claim(cut: Cut) -> bool:
+    """Where records contradict a claim, or show that the copy is not there, no claim stands."""
+    return cut.reason is Reason.FEW_ANCHORS
+
+
+def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:
+    """Give the claim with the highest lower end: each of them says that no unread record lies below its own."""
+    usable = [each for each in candidates if each.lo is not None and not each.guess]
+    return max(usable, key=lambda each: each.lo or 0, default=None)
+
+
+def _raw(row: PartitionComparison, offset: int, cut: Cut | None) -> RawReuse:
+    inside = _inside(offset, row.new)
+    if inside is None:
+        return RawReuse(verdict=RawVerdict.UNKNOWN)
+    if not inside:
+        return RawReuse(verdict=RawVerdict.OUT_OF_RANGE)
+    if cut is None:
+        return RawReuse(verdict=RawVerdict.UNKNOWN)
+    if cut.raw_skip is not None and cut.raw_replay is not None:
+        verdict = RawVerdict.LOSS if cut.raw_skip else RawVerdict.REPLAY if cut.raw_replay else RawVerdict.SAME
+        return RawReuse(verdict=verdict, skip=cut.raw_skip, replay=cut.raw_replay)
+    if cut.exactness is Exactness.UNKNOWN:
+        return RawReuse(verdict=RawVerdict.CONFUSION if cut.raw_differs else RawVerdict.UNKNOWN)
+    # Every record of the old log between the anchors is ordered as on the new one: past the place
+    # lie unread records, below it read ones. How many was not counted.
+    if cut.hi is not None and offset > cut.hi:
+        return RawReuse(verdict=RawVerdict.LOSS)
+    if cut.lo is not None and offset < cut.lo:
+        return RawReuse(verdict=RawVerdict.REPLAY)
+    return RawReuse(verdict=RawVerdict.UNKNOWN)
+
+
+def _inside(offset: int, log: LogRange) -> bool | None:
+    if log.log_start is None or log.hw is None:
+        return None
+    return log.log_start <= offset <= log.hw
+
+
+def _evidence(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> Evidence:
+    answer = told.answer or Answer()
+    reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=told.candidates)
+    return Evidence(
+        reason=reason,
+        statements=(*statements, told.probed) if told.probed else statements,
+        neighbours=cut.neighbours,
+        at_raw=cut.at_raw,
+        candidates=told.candidates,
+        anchors_before=cut.anchors_before,
+        anchors_after=cut.anchors_after,
+        old_records_read=cut.old_records,
+        new_records_read=cut.new_records,
+        identity=answer.made_of,
+        ignored_headers=answer.ignored_headers,
+        schema_ids=answer.schema_ids,
+        salt=told.salt,
+    )
+
+
+def _restart(position: Position, row: PartitionComparison, planned: Told | None) -> tuple[RestartPoint, ...]:
+    if position.offset is None:
+        return ()
+    points = [RestartPoint(batch=position.batch, old=position.offset, new=row.new_offset)]
+    if position.planned is not None:
+        ending = replace(position, offset=position.planned, planned=None)
+        new = resolve(ending, planned).new_offset if planned is not None else None
+        points.append(RestartPoint(batch=position.planned_batch, old=position.planned, new=new))
+    return tuple(points)

@@ -1,0 +1,196 @@
+"""What runs on Spark's workers for one group of records: shipped to them, so no import beyond what they have.
+
+Each group is one task: the records of both logs that one question needs. The answer is one row, a task number and a
+JSON object, whatever the number of records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from offsetwise.model import Exactness
+from offsetwise.translation.content import decide
+from offsetwise.translation.identify import Identified, Records, identify
+from offsetwise.translation.preserved import Probe, probe
+from offsetwise.translation.search import Span
+from offsetwise.translation.windows import Cut, LogWindow, Reason
+
+RECORD_COLUMNS = (
+    "offset",
+    "timestamp",
+    "log_append",
+    "content",
+    "masked",
+    "key_schema",
+    "value_schema",
+    "headers",
+)
+ANSWER_SCHEMA = "task long, answer string"
+
+
+class Question(StrEnum):
+    """What is asked about a group of records."""
+
+    CUT = "cut"
+    PROBE = "probe"
+    SAME = "same"
+
+
+class Log(StrEnum):
+    """Which log a record was read from."""
+
+    OLD = "old"
+    NEW = "new"
+    ABORTED = "aborted"
+    """The old log with the records of aborted transactions, for a job that does not read them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One question about the records of two spans."""
+
+    question: Question
+    position: int
+    old: Span
+    new: Span
+    old_whole: Span
+    new_whole: Span
+    natives_excluded: bool = False
+    last: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the records said, and what their identities were made of."""
+
+    cut: Cut | None = None
+    probe: Probe | None = None
+    same: bool | None = None
+    made_of: str = ""
+    timed: bool = True
+    ignored_headers: tuple[str, ...] = ()
+    schema_ids: tuple[tuple[int, int], ...] = ()
+    time_before: int | None = None
+    """Timestamp of the last record before the position: where to look next."""
+    origin_shift: int | None = None
+    """New minus old offset, as the provenance header nearest to the position claims."""
+
+
+def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
+    """Answer one task; the function that Spark applies to each group.
+
+    Args:
+        tasks: Every task of this round, by number.
+        group: `pyarrow.Table` with columns task, log, origin and `RECORD_COLUMNS`.
+
+    Returns:
+        A `pyarrow.Table` of one row: task, answer (JSON).
+    """
+    import pyarrow as pa  # noqa: PLC0415 - the workers have it, this module must load without it
+
+    number = group.column("task")[0].as_py()
+    ordered = group.sort_by("offset")
+    of = ordered.column("log").to_pylist()
+    old, new, aborted = (ordered.filter(pa.array([each == log.value for each in of], pa.bool_())) for log in Log)
+    given = answer(tasks[number], records_of(old), records_of(new), records_of(aborted), origins=_origins(new))
+    text = json.dumps(asdict(given))
+    return pa.table({"task": pa.array([number], pa.int64()), "answer": pa.array([text], pa.string())})
+
+
+def answer(
+    task: Task, old: Records, new: Records, aborted: Records, origins: Mapping[int, int] | None = None
+) -> Answer:
+    """Answer one task from its records. Without any record this is what a driver calls itself."""
+    identified = identify(old, new, _only_aborted(aborted, old))
+    windows = (
+        _window(task.old, task.old_whole, old, identified.old),
+        _window(task.new, task.new_whole, new, identified.new),
+    )
+    made = Answer(
+        made_of=identified.made_of,
+        timed=identified.timed,
+        ignored_headers=identified.ignored_headers,
+        schema_ids=identified.schema_ids,
+        time_before=_time_before(task.position, old),
+        origin_shift=_origin_shift(task.position, origins or {}),
+    )
+    if task.question is Question.PROBE:
+        return replace(made, probe=probe(*windows))
+    if task.question is Question.SAME:
+        return replace(made, same=Counter(identified.old) == Counter(identified.new))
+    cut = decide(
+        task.position,
+        *windows,
+        natives_excluded=task.natives_excluded,
+        aborted=identified.aborted,
+        last=task.last,
+    )
+    return replace(made, cut=_no_better_than_masked(cut, identified))
+
+
+def records_of(table: Any) -> Records:
+    """Take the records of one log out of an Arrow table."""
+    columns = {name: table.column(name).to_pylist() for name in RECORD_COLUMNS}
+    return Records(
+        offsets=columns["offset"],
+        timestamps=columns["timestamp"],
+        log_append=columns["log_append"],
+        content=columns["content"],
+        masked=columns["masked"],
+        key_schema=columns["key_schema"],
+        value_schema=columns["value_schema"],
+        headers=[tuple((h["name"], h["hash"]) for h in headers or ()) for headers in columns["headers"]],
+    )
+
+
+def _origins(table: Any) -> dict[int, int]:
+    pairs = zip(table.column("offset").to_pylist(), table.column("origin").to_pylist(), strict=True)
+    return {offset: origin for offset, origin in pairs if origin is not None}
+
+
+def _origin_shift(position: int, origins: Mapping[int, int]) -> int | None:
+    if not origins:
+        return None
+    nearest = min(origins, key=lambda offset: abs(origins[offset] - position))
+    return nearest - origins[nearest]
+
+
+def _only_aborted(everything: Records, committed: Records) -> Records:
+    """Keep the records that a job reading committed ones does not see."""
+    seen = set(committed.offsets)
+    keep = [index for index, offset in enumerate(everything.offsets) if offset not in seen]
+    return Records(**{name: [getattr(everything, name)[index] for index in keep] for name in Records.__slots__})
+
+
+def _window(span: Span, whole: Span, records: Records, identities: tuple[bytes, ...]) -> LogWindow:
+    return LogWindow(
+        start=span.start,
+        end=span.end,
+        at_start=span.start <= whole.start,
+        at_end=span.end >= whole.end,
+        offsets=records.offsets,
+        identities=identities,
+        timestamps=records.timestamps,
+    )
+
+
+def _time_before(position: int, old: Records) -> int | None:
+    before = [time for offset, time in zip(old.offsets, old.timestamps, strict=True) if offset < position]
+    return before[-1] if before else None
+
+
+def _no_better_than_masked(cut: Cut, identified: Identified) -> Cut:
+    """Records that match only with their schema ids masked prove a place, not that nothing differs."""
+    if identified.schema_ids and cut.exactness is Exactness.EXACT:
+        return replace(cut, exactness=Exactness.POSITION_EXACT)
+    return cut
+
+
+def moved() -> Answer:
+    """Answer for a log whose start passed the records while they were read."""
+    return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOG_MOVED))
