@@ -26,6 +26,11 @@
 One unreadable partition is a finding, not an exception.
 """
 
+from __future__ import annotations
+
+from functools import partial
+from typing import Self
+
 
 class OffsetwiseError(Exception):
     """Something the person can act on.
@@ -42,6 +47,10 @@ class OffsetwiseError(Exception):
 
     def __str__(self) -> str:
         return f"{self.problem} {self.fix}"
+
+    def __reduce__(self) -> tuple[partial[Self], tuple[str]]:
+        # An error crosses processes (Spark's workers), and pickle forgets keyword arguments.
+        return partial(type(self), fix=self.fix), (self.problem,)
 
 
 class ConfigError(OffsetwiseError):

@@ -11,14 +11,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from offsetwise.config import SparkSettings
 from offsetwise.model import IsolationLevel
-from offsetwise.pipeline.records import RECORD_SCHEMA, OffsetRange, identify, read_records
+from offsetwise.pipeline.records import OffsetRange, identify, read_records
 from offsetwise.pipeline.records import _assignment as assignment
 from offsetwise.pipeline.records import _layers as layers
 from offsetwise.pipeline.session import open_session
+from offsetwise.translation.header import KAFKA_BACKUP, REDPANDA, origin
 from offsetwise.translation.identity import content_hash, header_hash, masked_hash, schema_id
 
 SALT = b"\0 a salt, with a leading zero"
@@ -41,8 +42,13 @@ PARTS = st.one_of(
     st.binary(max_size=12).map(lambda rest: b"\0" + rest),
     st.binary(min_size=4, max_size=12).map(lambda rest: b"\0" + rest),
 )
-NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
-HEADERS = st.none() | st.lists(st.tuples(NAMES | st.just("trace"), PARTS), min_size=1, max_size=4)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+ORIGINS = st.binary(min_size=8, max_size=8) | st.integers(0, 10**20).map(lambda offset: b"%d" % offset)
+HEADERS = st.none() | st.lists(
+    st.tuples(NAMES | st.just("trace"), PARTS) | st.tuples(st.sampled_from([KAFKA_BACKUP, REDPANDA]), PARTS | ORIGINS),
+    min_size=1,
+    max_size=4,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ def spark() -> SparkSession:
     return open_session(SparkSettings(), kafka=False)
 
 
-def identities(spark: SparkSession, records: Sequence[Raw]) -> list[dict[str, object]]:
+def frame_of(spark: SparkSession, records: Sequence[Raw]) -> DataFrame:
     rows = [
         {
             "topic": "orders",
@@ -88,8 +94,12 @@ def identities(spark: SparkSession, records: Sequence[Raw]) -> list[dict[str, ob
         }
         for offset, raw in enumerate(records)
     ]
-    frame = identify(spark.createDataFrame(pa.Table.from_pylist(rows, schema=ARROW)), salt=SALT)
-    return sorted(frame.toArrow().to_pylist(), key=lambda row: row["offset"])
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=ARROW))
+
+
+def identities(spark: SparkSession, records: Sequence[Raw]) -> list[dict[str, object]]:
+    rows = identify(frame_of(spark, records), salt=SALT).toArrow().to_pylist()
+    return sorted(rows, key=lambda row: int(row["offset"]))
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -123,6 +133,7 @@ def test_spark_and_plain_python_compute_the_same_identity(spark: SparkSession, r
             "headers": None
             if raw.headers is None
             else [{"name": name, "hash": header_hash(SALT, name, value)} for name, value in raw.headers],
+            "origin": origin(raw.headers or ()),
         }
         for offset, raw in enumerate(records)
     ]
@@ -136,7 +147,7 @@ def test_no_ranges_or_empty_ones_give_no_rows_and_ask_no_broker(spark: SparkSess
         frame = read_records(spark, nobody, ranges, isolation=IsolationLevel.READ_UNCOMMITTED, salt=SALT)
 
         assert frame.isEmpty()
-        assert frame.schema.names == [column.split()[0] for column in RECORD_SCHEMA.split(", ", maxsplit=9)]
+        assert frame.schema.names == identify(frame_of(spark, []), salt=SALT).schema.names
 
 
 def test_windows_of_one_partition_that_meet_are_read_once_and_others_in_reads_of_their_own() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -141,10 +142,12 @@ def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSessio
 
 def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
     try:
-        with DefaultChannelBuilder(remote).toChannel() as channel:
+        builder = DefaultChannelBuilder(remote)
+        _knock(builder.endpoint)
+        with builder.toChannel() as channel:
             grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
         session = SparkSession.builder.remote(remote).getOrCreate()
-    except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError) as error:
+    except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError, ConnectionRefusedError) as error:
         found = str(error) or f"no answer within {SERVER_TIMEOUT_S} s"
         raise SparkError(
             f"{_without_token(remote)}: expected a Spark Connect server, found: {first_line(found)}. "
@@ -162,6 +165,17 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
                 fix=f"Set {name} where the server is started, and take it out of spark.conf in the migration file.",
             ) from error
     return session
+
+
+def _knock(endpoint: str) -> None:
+    """Fail at once where nothing listens; gRPC would try again until the time is up."""
+    host, port = endpoint.rsplit(":", maxsplit=1)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=SERVER_TIMEOUT_S).close()
+    except ConnectionRefusedError:
+        raise
+    except OSError:
+        return  # behind a proxy only gRPC finds the way
 
 
 def _adopt() -> SparkSession:

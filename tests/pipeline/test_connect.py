@@ -1,0 +1,231 @@
+"""Spark Connect: a server in a process of its own, whose Python workers have no Offsetwise.
+
+The client runs in a process of its own too, because PySpark is either classic or Connect in one process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import subprocess
+import time
+import venv
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from offsetwise.config import SparkSettings
+from offsetwise.errors import ClusterError, ConnectorError, SparkError, WorkerError
+from offsetwise.lab import Lab
+from offsetwise.model import IsolationLevel
+from offsetwise.pipeline.records import OffsetRange, read_records
+from offsetwise.pipeline.session import CONNECTOR, open_session
+from offsetwise.pipeline.shipping import ship
+from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.translation.identity import content_hash
+
+SALT = b"salt"
+TOPIC = "connect-records"
+START_LIMIT_S = 90
+WORKER_PACKAGES = ("pyarrow", "fsspec", "numpy", "numpy.libs", "pandas")
+
+
+@pytest.fixture(scope="module")
+def worker_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with Arrow and fsspec, and without Offsetwise."""
+    folder = tmp_path_factory.mktemp("worker")
+    venv.create(folder, with_pip=False)
+    site = next(folder.glob("lib/python*/site-packages"))
+    installed = Path(pa.__file__).parent.parent
+    for name in WORKER_PACKAGES:
+        if (installed / name).exists():
+            (site / name).symlink_to(installed / name)
+    return folder / "bin" / "python"
+
+
+@contextmanager
+def connect_server(folder: Path, worker_python: Path, *options: str) -> Iterator[str]:
+    """Run a Connect server on a free loopback port; gives its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "ERROR",
+    }
+    command = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]"),
+        *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}")),
+        *options,
+        "spark-internal",
+    ]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(worker_python)}
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        limit = time.monotonic() + START_LIMIT_S
+        while not _listens(port):
+            assert server.poll() is None, (folder / "server.log").read_text()
+            assert time.monotonic() < limit, (folder / "server.log").read_text()
+            time.sleep(0.2)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, worker_python: Path) -> Iterator[str]:
+    package = f"{CONNECTOR}:{pyspark.__version__}"
+    with connect_server(tmp_path_factory.mktemp("server"), worker_python, "--packages", package) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Executor]:
+    with ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn")) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def bootstrap(lab: Lab) -> str:
+    """A cluster with 50 records in two partitions."""
+    admin = AdminClient({"bootstrap.servers": lab.old_bootstrap})
+    for created in admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)]).values():
+        created.result()
+    producer = Producer({"bootstrap.servers": lab.old_bootstrap})
+    for number in range(50):
+        producer.produce(TOPIC, key=b"\0%d" % number, value=None if number % 7 == 0 else b"v", partition=number % 2)
+    assert producer.flush(30) == 0
+    return lab.old_bootstrap
+
+
+def read(address: str, bootstrap: str) -> list[dict[str, Any]]:
+    spark = open_session(SparkSettings(remote=address), kafka=True)
+    ranges = [OffsetRange(topic=TOPIC, partition=partition, start=5, end=20) for partition in (0, 1)]
+    uncommitted = IsolationLevel.READ_UNCOMMITTED
+    with spark_errors():
+        frame = read_records(spark, {"bootstrap.servers": bootstrap}, ranges, isolation=uncommitted, salt=SALT)
+        return frame.orderBy("partition", "offset").toArrow().to_pylist()
+
+
+def read_nothing_there(address: str, bootstrap: str) -> None:
+    spark = open_session(SparkSettings(remote=address), kafka=True)
+    ranges = [OffsetRange(topic="never-created", partition=0, start=0, end=5)]
+    uncommitted = IsolationLevel.READ_UNCOMMITTED
+    with spark_errors():
+        read_records(spark, {"bootstrap.servers": bootstrap}, ranges, isolation=uncommitted, salt=SALT).toArrow()
+
+
+def imported_on_a_worker(address: str, *, shipped: bool) -> tuple[str, bytes]:
+    """Where a worker imports Offsetwise from, and what it computes with it."""
+    spark = open_session(SparkSettings(remote=address), kafka=False)
+    if shipped:
+        ship(spark, uris=["file:///checkpoints"])
+        ship(spark, uris=["file:///checkpoints"])
+    with spark_errors():
+        found = spark.range(1).mapInArrow(_worker(), "place string, hash binary").toArrow().to_pylist()[0]
+    return found["place"], found["hash"]
+
+
+def _worker() -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        from offsetwise.translation import identity  # noqa: PLC0415 - imported where it runs, on the worker
+
+        for _ in batches:
+            made = {"place": identity.__file__, "hash": identity.content_hash(b"salt", b"k", None)}
+            yield pa.RecordBatch.from_pylist([made])
+
+    return run
+
+
+def ship_for(settings: SparkSettings, uri: str) -> None:
+    ship(open_session(settings, kafka=False), uris=[uri])
+
+
+def open_for_records(address: str) -> None:
+    open_session(SparkSettings(remote=address), kafka=True)
+
+
+def test_records_are_read_through_a_connect_server(client: Executor, server: str, bootstrap: str) -> None:
+    rows = client.submit(read, server, bootstrap).result()
+
+    def sent(row: dict[str, Any]) -> tuple[bytes, bytes | None]:
+        number = 2 * row["offset"] + row["partition"]
+        return b"\0%d" % number, None if number % 7 == 0 else b"v"
+
+    assert [(row["partition"], row["offset"]) for row in rows] == [(p, o) for p in (0, 1) for o in range(5, 20)]
+    assert [row["content"] for row in rows] == [content_hash(SALT, *sent(row)) for row in rows]
+
+
+def test_workers_without_offsetwise_run_the_code_that_was_shipped(client: Executor, server: str) -> None:
+    with pytest.raises(WorkerError, match="No module named 'offsetwise'"):
+        client.submit(imported_on_a_worker, server, shipped=False).result()
+
+    place, computed = client.submit(imported_on_a_worker, server, shipped=True).result()
+
+    assert ".zip/offsetwise/translation/identity.py" in place
+    assert computed == content_hash(SALT, b"k", None)
+
+
+def test_a_file_system_library_that_the_servers_workers_lack_is_named(client: Executor, server: str) -> None:
+    with pytest.raises(WorkerError, match=r"lack adlfs.*pip install adlfs"):
+        client.submit(ship_for, SparkSettings(remote=server), "abfs://container/checkpoints").result()
+
+
+def test_workers_without_arrow_are_named_before_anything_is_read(client: Executor, tmp_path: Path) -> None:
+    venv.create(tmp_path, with_pip=False)
+    bare = str(tmp_path / "bin" / "python")
+
+    with pytest.raises(WorkerError) as caught:
+        client.submit(
+            ship_for, SparkSettings(master="local[1]", conf={"spark.pyspark.python": bare}), "s3://bucket/checkpoints"
+        ).result()
+
+    assert caught.value.fix == f"Run there: {bare} -m pip install pyarrow fsspec s3fs"
+
+
+def test_a_missing_topic_is_our_error_through_connect_too(client: Executor, server: str, bootstrap: str) -> None:
+    with pytest.raises(ClusterError, match="does not have") as caught:
+        client.submit(read_nothing_there, server, bootstrap).result()
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_without_the_connector_is_told_apart(client: Executor, worker_python: Path, tmp_path: Path) -> None:
+    with connect_server(tmp_path, worker_python) as address, pytest.raises(ConnectorError) as caught:
+        client.submit(open_for_records, address).result()
+
+    assert "Start the server with --packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in caught.value.fix
+
+
+def test_an_address_where_nothing_listens_is_said_within_seconds(client: Executor) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"sc://127.0.0.1:{taken.getsockname()[1]}/;token=canary"
+
+        with pytest.raises(SparkError, match="expected a Spark Connect server") as caught:
+            client.submit(open_for_records, address).result()
+
+    assert "canary" not in str(caught.value)
