@@ -24,6 +24,7 @@ STAGES = (
     {"translation"},
     {"findings"},
     {"pipeline"},
+    {"comparing"},
     {"workflow", "lab"},
     {"console"},
     {"cli", "__main__"},

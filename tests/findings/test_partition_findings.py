@@ -270,6 +270,10 @@ SILENT: dict[str, tuple[Case, Code]] = {
         case(row(old=LogRange(log_start=1050, lso=1200, hw=1200))),
         Code.BELOW_LOG_START,
     ),
+    "old topic gone after the switch": (
+        case(old_topic=None, belongs_to=BelongsTo(cluster=Cluster.NEW, reason="stated")),
+        Code.TOPIC_MISSING,
+    ),
     "topic that could not be read": (
         case(new_topic=TopicState(name="orders", error="not authorised")),
         Code.TOPIC_MISSING,

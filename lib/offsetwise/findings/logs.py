@@ -7,7 +7,7 @@ from itertools import pairwise
 from offsetwise.findings.case import Case
 from offsetwise.findings.codes import Code
 from offsetwise.findings.sentence import about, offsets, records, utc
-from offsetwise.model import Exactness, Finding, IsolationLevel, Link, LogRange, OffsetSync, Side, TopicState
+from offsetwise.model import Cluster, Exactness, Finding, IsolationLevel, Link, LogRange, OffsetSync, Side, TopicState
 
 EXPIRY_HORIZON_MS = 24 * 3_600_000
 """Warn when retention may take the next record within a day."""
@@ -19,7 +19,7 @@ def topic_missing(case: Case) -> Finding | None:
     told = []
     if case.new_topic is None:
         told.append(f"the new cluster has no topic {row.new_topic}")
-    if case.old_topic is None and row.old_offset is not None:
+    if case.old_topic is None and _on_old(case):
         told.append(f"the old cluster has no topic {row.topic}, which the checkpoint names")
     if not told:
         return None
@@ -31,11 +31,11 @@ def partition_missing(case: Case) -> Finding | None:
     """A topic exists, and lacks the partition."""
     row = case.row
     told = []
-    if _lacks(case.new_topic, row.partition):
+    if _lists(case.new_topic) and case.new_partition is None:
         told.append(
             f"Topic {row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}"
         )
-    if row.old_offset is not None and _lacks(case.old_topic, row.partition):
+    if _on_old(case) and _lists(case.old_topic) and case.old_partition is None:
         told.append(
             f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
         )
@@ -101,10 +101,11 @@ def missing_ahead(case: Case) -> Finding | None:
     if not row.ahead.missing:
         return None
     verb = "has" if row.ahead.missing == 1 else "have"
+    since = "" if row.old_offset is None else f" from {row.old_offset:,} on"
     return about(
         row,
         Code.MISSING_AHEAD,
-        f"{records(row.ahead.missing)} from {row.old_offset:,} on {verb} no copy on the new cluster so far.",
+        f"{records(row.ahead.missing)}{since} {verb} no copy on the new cluster so far.",
     )
 
 
@@ -215,10 +216,14 @@ def leader_epoch_carried(case: Case) -> Finding | None:
     )
 
 
-def _lacks(topic: TopicState | None, number: int) -> bool:
-    if topic is None or topic.error is not None or not topic.partitions:
-        return False
-    return all(partition.partition != number for partition in topic.partitions)
+def _on_old(case: Case) -> bool:
+    """Say whether the old cluster must have the partition: the position is one of its own."""
+    return case.row.old_offset is not None and case.belongs_to.cluster is not Cluster.NEW
+
+
+def _lists(topic: TopicState | None) -> bool:
+    """Say whether the cluster listed the topic's partitions, so that one not listed does not exist."""
+    return topic is not None and topic.error is None and bool(topic.partitions)
 
 
 def _size(topic: TopicState | None) -> str:
