@@ -124,7 +124,7 @@ def sink_batch_ids(case: MigrationCase) -> Iterator[Finding]:
         yield overall(
             Code.SINK_BATCH_IDS,
             f"The {case.job.sink} sink may have recorded batches up to {committed}: a fresh checkpoint begins at 0 "
-            "again, and what the sink has recorded it ignores.",
+            "again, and the sink may ignore ids it has recorded.",
         )
 
 
