@@ -80,7 +80,7 @@ class Stage(StrEnum):
 class FindingKind:
     """What one code stands for."""
 
-    code: Code
+    code: str
     severity: Severity
     title: str
     remedy: str
@@ -91,19 +91,22 @@ class FindingKind:
     @property
     def page(self) -> str:
         """Give the path of the docs page, from the root of the repository."""
-        return f"docs/findings/{self.code.value}.md"
+        return f"docs/findings/{self.code if self.code in KINDS else 'README'}.md"
 
 
 def describe(code: str) -> FindingKind:
-    """Give what a code stands for.
-
-    Raises:
-        ValueError: A code this release does not know.
+    """Give what a code stands for. One that only a later release knows blocks: it may be serious.
 
     >>> describe("LOSS_INSIDE_LOG").severity.value
     'blocks'
     """
-    return KINDS[Code(code)]
+    return KINDS.get(code) or FindingKind(
+        code=code,
+        severity=Severity.BLOCKS,
+        title="A finding that this release does not know",
+        remedy="Use the release of Offsetwise that wrote the file.",
+        stage=Stage.READER,
+    )
 
 
 def _kind(
@@ -115,7 +118,7 @@ def _kind(
     stage: Stage = Stage.COMPARISON,
     unedited: bool = False,
 ) -> FindingKind:
-    return FindingKind(code=code, severity=severity, title=title, remedy=remedy, stage=stage, unedited=unedited)
+    return FindingKind(code=code.value, severity=severity, title=title, remedy=remedy, stage=stage, unedited=unedited)
 
 
 _BLOCKS, _WARNS, _INFORMS = Severity.BLOCKS, Severity.WARNS, Severity.INFORMS
@@ -417,4 +420,4 @@ _ALL: Final = (
     ),
 )
 
-KINDS: Final[Mapping[Code, FindingKind]] = MappingProxyType({kind.code: kind for kind in _ALL})
+KINDS: Final[Mapping[str, FindingKind]] = MappingProxyType({kind.code: kind for kind in _ALL})

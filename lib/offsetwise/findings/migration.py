@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicPair
-from offsetwise.findings.codes import KINDS, Code
+from offsetwise.findings.codes import Code, describe
 from offsetwise.findings.sentence import duration, overall, utc
-from offsetwise.model import Finding, Link, LogRange, PartitionComparison, Problem, Severity, TopicState
+from offsetwise.model import Finding, Link, LogRange, PartitionComparison, Problem, TopicState
 
 HEARTBEAT_AGE_MS = 60_000
 """MirrorMaker writes a heartbeat every second; a minute without one is no jitter."""
@@ -193,15 +193,14 @@ def compacted(case: MigrationCase) -> Iterator[Finding]:
 
 
 def _carried(problem: Problem) -> Finding:
-    """Give a reader's problem as a finding. A code this release does not know blocks: it may be serious."""
-    kind = next((kind for kind in KINDS.values() if kind.code == problem.code), None)
+    kind = describe(problem.code)
     return Finding(
         code=problem.code,
-        severity=Severity.BLOCKS if kind is None else kind.severity,
+        severity=kind.severity,
         topic=None,
         partition=None,
         message=problem.message,
-        remedy=problem.fix or ("" if kind is None else kind.remedy),
+        remedy=problem.fix or kind.remedy,
     )
 
 
