@@ -67,7 +67,7 @@ def _gone_within(process: Process, seconds: float) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """Give the start time of a running process: from /proc on Linux (proc(5), field 22), else from ps."""
+    """Give the start time of a process that runs, None if it has ended: from proc(5) on Linux, else from ps(1)."""
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         try:
@@ -75,7 +75,9 @@ def _start_time(pid: int) -> str | None:
         except OSError:
             return None
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return None if fields[0] == "Z" else f"{boot}/{fields[19]}"
+        # A killed JVM's first thread is a zombie while its other threads still hold the ports.
+        ended = fields[0] == "Z" and int(fields[17]) <= 1
+        return None if ended else f"{boot}/{fields[19]}"
     said = subprocess.run(["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)  # noqa: S603, S607 - a number
     state, _, started = said.stdout.strip().partition(" ")
     return None if not state or state.startswith("Z") else started.strip()
