@@ -173,8 +173,8 @@ def timestamps_unusable(case: MigrationCase) -> Iterator[Finding]:
         if where:
             yield overall(
                 Code.TIMESTAMPS_UNUSABLE,
-                f"{pair.old_name} has message.timestamp.type LogAppendTime on {where}: timestamps were left out of "
-                "the identity of its records.",
+                f"{pair.old_name} has message.timestamp.type LogAppendTime on {where}: its timestamps do not "
+                "identify records, and event times differ between the clusters.",
                 topic=pair.old_name,
             )
 
