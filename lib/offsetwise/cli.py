@@ -1,0 +1,226 @@
+"""The command line: the same verbs as the console. stdout is data, stderr is talk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+import click
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from offsetwise import files, show, workflow
+from offsetwise.config import load_migration
+from offsetwise.config import schema as migration_schema
+from offsetwise.errors import ConfigError, FileError, OffsetwiseError
+from offsetwise.lab.commands import app as lab_app
+from offsetwise.model import Cluster
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+
+EXIT_CODES: Final = """
+Exit codes: 0 done or equal; 1 error; 2 differences, only with --detailed-exitcode.
+Results go to stdout, progress and errors to stderr. With --json, stdout holds only JSON, errors included.
+"""
+
+talk: Final = Console(stderr=True, highlight=False)
+
+app = typer.Typer(
+    name="offsetwise",
+    help="Where must each partition resume on the new Kafka cluster, and how do we know?",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(lab_app, name="lab")
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")]
+MigrationFile = Annotated[Path, typer.Option("--migration", "-m", help="The migration file (YAML).")]
+
+
+@app.command(epilog=EXIT_CODES)
+def inspect(
+    uris: Annotated[list[str], typer.Argument(metavar="URI...", help="Checkpoint folders, or globs of them.")],
+    as_json: AsJson = False,
+    batches: Annotated[int, typer.Option(min=1, help="How many of the newest batches to show.")] = 100,
+) -> None:
+    """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
+    failed = False
+    for read in workflow.inspect(uris, batches=batches):
+        if isinstance(read, FailedCheckpoint):
+            failed = True
+            _failed(read, as_json=as_json)
+        elif as_json:
+            typer.echo(files.dump(read, indent=None), nl=False)
+        else:
+            show.checkpoint(Console(highlight=False), read)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=EXIT_CODES)
+def snapshot(
+    migration: MigrationFile,
+    cluster: Annotated[Cluster, typer.Option(help="Which of the two.")],
+    out: Annotated[Path, typer.Option(help="The file to write. It must not exist.")],
+    topic: Annotated[list[str] | None, typer.Option(help="Only these topics; may be repeated.")] = None,
+) -> None:
+    """Write what a cluster says now to a file, so that a comparison needs no cluster."""
+    taken = workflow.snapshot(load_migration(migration), cluster, topics=tuple(topic) if topic else None)
+    _write_new(out, files.dump(taken))
+    talk.print(
+        f"{len(taken.topics)} topics, {sum(len(t.partitions) for t in taken.topics)} partitions and "
+        f"{len(taken.groups)} groups of {taken.name!r} (cluster id {taken.cluster_id}) written to {out}.",
+        markup=False,
+    )
+    for problem in taken.problems:
+        talk.print(f"{problem.code}: {problem.message} {problem.fix}", markup=False)
+
+
+@app.command(epilog=EXIT_CODES)
+def compare(
+    *,
+    migration: MigrationFile,
+    checkpoint: Annotated[str | None, typer.Option(help="A checkpoint named in the migration file.")] = None,
+    group: Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")] = None,
+    snapshots: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Two snapshot files, old and new, instead of live clusters.")
+    ] = None,
+    content: Annotated[
+        bool, typer.Option("--content/--no-content", help="Prove offsets on the records, with Spark.")
+    ] = True,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any old number would go wrong.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show every partition's old offset beside its place on the new cluster, with proof and cost."""
+    chosen = load_migration(migration)
+    loaded = workflow.load_snapshots(*snapshots) if snapshots else None
+    with _progress() as progress:
+        made = workflow.compare(
+            chosen, checkpoint=checkpoint, group=group, snapshots=loaded, content=content, progress=progress
+        )
+    if as_json:
+        typer.echo(files.dump(made), nl=False)
+    else:
+        show.comparison(Console(highlight=False), made)
+    if detailed_exitcode and (made.summary.raw_wrong or made.summary.blocked):
+        raise typer.Exit(2)
+
+
+@app.command(epilog=EXIT_CODES)
+def reconcile(
+    migration: MigrationFile,
+    topic: Annotated[str, typer.Option(help="The topic's name on the old cluster.")],
+    as_json: AsJson = False,
+) -> None:
+    """Count, on Spark, how many of a topic's records are on both clusters, missing, duplicated or only on the new."""
+    with _progress() as progress:
+        made = workflow.reconcile(load_migration(migration), topic, progress=progress)
+    if as_json:
+        typer.echo(files.dump(made), nl=False)
+    else:
+        show.reconciliation(Console(highlight=False), made)
+
+
+@app.command(epilog=EXIT_CODES)
+def schema(
+    kind: Annotated[str, typer.Argument(help="migration, checkpoint, snapshot, comparison or reconciliation.")],
+) -> None:
+    """Print the JSON Schema of one kind of file."""
+    if kind == "migration":
+        made = migration_schema()
+    elif kind in files.KINDS:
+        made = files.schema(kind)
+    else:
+        raise ConfigError(
+            f"schema: expected one of migration, {', '.join(files.KINDS)}; found {kind!r}.", fix="Name one of them."
+        )
+    typer.echo(json.dumps(made, indent=1, sort_keys=True))
+
+
+@app.command(epilog=EXIT_CODES)
+def console(
+    migration: Annotated[
+        list[Path] | None, typer.Option("--migration", "-m", help="A migration file; may be repeated.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port on 127.0.0.1; Streamlit's choice by default.")] = None,
+) -> None:
+    """Open the console in the browser: the bundled sample migration, and those named."""
+    from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
+
+    launch(migration or [], port=port)
+
+
+def main() -> None:
+    """Run the command line, and turn every error into a message and an exit code."""
+    as_json = "--json" in sys.argv[1:]
+    try:
+        code = app(standalone_mode=False)
+    except OffsetwiseError as error:
+        code = _told(error, as_json=as_json)
+    except click.exceptions.Abort:
+        talk.print("Stopped. Nothing was written.")
+        code = 1
+    except click.ClickException as error:
+        problem = error.format_message()
+        code = _told(ConfigError(problem, fix="See: offsetwise --help"), as_json=as_json)
+    except KeyboardInterrupt:
+        talk.print("Stopped. Nothing was written.")
+        code = 1
+    raise SystemExit(code or 0)
+
+
+def _told(error: OffsetwiseError, *, as_json: bool) -> int:
+    if as_json:
+        typer.echo(_error_json(type(error).__name__, error.problem, error.fix))
+    talk.print(f"[bold red]error[/] {_plain(error.problem)}\n[bold]next[/]  {_plain(error.fix)}")
+    return 1
+
+
+def _failed(read: FailedCheckpoint, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(_error_json(read.error, read.problem, read.fix, uri=read.uri))
+    talk.print(f"[bold red]error[/] {_plain(read.problem)}\n[bold]next[/]  {_plain(read.fix)}")
+
+
+def _error_json(name: str, problem: str, fix: str, **more: str) -> str:
+    header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
+    return json.dumps(header | {"error": name, "problem": problem, "fix": fix} | more, sort_keys=True)
+
+
+def _plain(text: str) -> str:
+    """Keep markup and control characters of names out of the terminal."""
+    return show.printable(text).replace("[", r"\[")
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected to write a new file, but {error.strerror or error}. Nothing was written.",
+            fix="Name a file that does not exist yet, in a folder that does.",
+        ) from error
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show steps on stderr, where that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bars:
+        tasks: dict[str, int] = {}
+
+        def progress(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(bars.task_ids[tasks[step]], completed=done, total=total)
+
+        yield progress

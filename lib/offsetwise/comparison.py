@@ -1,0 +1,355 @@
+"""From what was read to the comparison: positions, what to look for, rows, findings, sums. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from offsetwise.config import JobTraits, Migration
+from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
+from offsetwise.model import (
+    BelongsTo,
+    Candidate,
+    Checkpoint,
+    Cluster,
+    ClusterRef,
+    Comparison,
+    Exactness,
+    Finding,
+    GroupOffset,
+    GroupState,
+    IsolationLevel,
+    LogRange,
+    PartitionComparison,
+    PartitionState,
+    RawVerdict,
+    Severity,
+    Snapshot,
+    Summary,
+    TopicPartition,
+    TopicState,
+)
+from offsetwise.translation.belongs import Standing
+from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
+from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.search import Span, Target
+
+WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is compared: a checkpoint, or a consumer group."""
+
+    checkpoint: Checkpoint | None = None
+    group: str | None = None
+    traits: JobTraits = field(default_factory=JobTraits)
+
+    def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
+        """Give the old topics it reads; a group's come from what it committed on the old cluster."""
+        if self.checkpoint is not None:
+            return tuple(sorted({p.topic for source in self.checkpoint.sources for p in source.positions}))
+        group = _group(old, self.group) if old is not None else None
+        return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Everything that was read, with ready access by topic and partition."""
+
+    migration: Migration
+    subject: Subject
+    old: Snapshot
+    new: Snapshot
+    live: bool
+    """Whether the clusters were read just now, the old one first."""
+    flow: Flow
+    syncs: SyncIndex
+    topics: Mapping[Cluster, Mapping[str, TopicState]]
+    partitions: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
+
+    @classmethod
+    def of(cls, migration: Migration, subject: Subject, old: Snapshot, new: Snapshot, *, live: bool) -> Scene:
+        """Put a scene together."""
+        flow = find_flow(
+            old.mirror, new.mirror, source_alias=migration.source.alias, target_alias=migration.target.alias
+        )
+        snapshots = {Cluster.OLD: old, Cluster.NEW: new}
+        return cls(
+            migration=migration,
+            subject=subject,
+            old=old,
+            new=new,
+            live=live,
+            flow=flow,
+            syncs=SyncIndex.of(flow.syncs),
+            topics={side: {t.name: t for t in snapshot.topics} for side, snapshot in snapshots.items()},
+            partitions={
+                side: {
+                    TopicPartition(topic=t.name, partition=p.partition): p
+                    for t in snapshot.topics
+                    for p in t.partitions
+                }
+                for side, snapshot in snapshots.items()
+            },
+        )
+
+    def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
+        """Give what a log holds; None where the cluster has no such partition."""
+        state = self.partitions[cluster].get(TopicPartition(topic=topic, partition=partition))
+        if state is None:
+            unread = self.topics[cluster].get(topic)
+            return LogRange(log_start=None, lso=None, hw=None) if unread is not None and unread.error else None
+        return LogRange(log_start=state.log_start, lso=state.lso, hw=state.hw)
+
+    def group(self, cluster: Cluster) -> GroupState | None:
+        """Give the compared group on one cluster."""
+        return _group(self.old if cluster is Cluster.OLD else self.new, self.subject.group)
+
+
+def positions_of(scene: Scene) -> tuple[Position, ...]:
+    """Give every partition of the sources' topics, those without a position included, in the job's order."""
+    return tuple(_with_missing(scene, [*_stated(scene)]))
+
+
+def target_of(scene: Scene, position: Position, offset: int, candidates: Iterable[Candidate]) -> Target | None:
+    """Say where to look for a position; None where a log is unknown or the position lies past the old log."""
+    old, new = (_span(log, position.isolation) for log in (position.old, position.new))
+    if old is None or new is None or offset > old.end:
+        return None
+    brackets = tuple(
+        Span(start=each.lo, end=each.hi) for each in candidates if each.lo is not None and each.hi is not None
+    )
+    content = scene.migration.content
+    return Target(
+        position=offset,
+        old=old,
+        new=new,
+        brackets=brackets,
+        window=content.window_records,
+        budget=content.budget_records,
+    )
+
+
+def candidates_of(scene: Scene, position: Position, offset: int) -> tuple[Candidate, ...]:
+    """Say where the mirror places an offset, the narrowest first."""
+    if position.new is None:
+        return ()
+    return mirror_candidates(
+        offset,
+        position.topic,
+        position.partition,
+        scene.syncs,
+        scene.flow.checkpoints,
+        position.new_topic,
+        position.new,
+    )
+
+
+def mirror_maker_of(scene: Scene, position: Position, offset: int) -> int | None:
+    """Give what MirrorMaker itself would answer."""
+    return mm2_answer(offset, position.topic, position.partition, scene.syncs)
+
+
+def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standing]:
+    """Hold every position against what both clusters have under its own topic's name."""
+    for position in positions:
+        if position.offset is not None:
+            yield Standing(
+                partition=TopicPartition(topic=position.topic, partition=position.partition),
+                offset=position.offset,
+                old=position.old,
+                new=scene.log(Cluster.NEW, position.topic, position.partition),
+            )
+
+
+def planned_at_ms(checkpoint: Checkpoint | None) -> int | None:
+    """Say when the batch that ended at the restart's positions was planned."""
+    if checkpoint is None:
+        return None
+    return next((b.timestamp_ms for b in checkpoint.batches if b.id == checkpoint.last_committed_batch), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learnt:
+    """What was learnt about one position."""
+
+    position: Position
+    told: Told
+    planned: Told | None = None
+    pending_equal: bool | None = None
+
+
+def assemble(scene: Scene, learnt: Sequence[Learnt], belongs_to: BelongsTo) -> Comparison:
+    """Build the comparison: rows, their findings, the migration's findings, the sums."""
+    judged = [_judged(scene, each, belongs_to) for each in learnt]
+    rows = tuple(row for row, _ in judged)
+    overall = judge_migration(_migration_case(scene, rows, belongs_to))
+    findings = (*(finding for _, found in judged for finding in found), *overall)
+    return Comparison(
+        migration=scene.migration.name,
+        checkpoint=scene.subject.checkpoint,
+        group=scene.subject.group,
+        taken_at=scene.new.taken_at,
+        belongs_to=belongs_to,
+        old=ClusterRef(name=scene.old.name, cluster_id=scene.old.cluster_id, taken_at=scene.old.taken_at),
+        new=ClusterRef(name=scene.new.name, cluster_id=scene.new.cluster_id, taken_at=scene.new.taken_at),
+        partitions=rows,
+        findings=findings,
+        summary=summarise(rows, findings),
+    )
+
+
+def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) -> Summary:
+    """Sum up. What is unknown adds nothing, so the sums about the raw numbers are lower bounds."""
+    classes = Counter(row.exactness for row in rows)
+    blocked = {
+        (finding.topic, finding.partition)
+        for finding in findings
+        if finding.severity is Severity.BLOCKS and not describe(finding.code).unedited
+    }
+    return Summary(
+        partitions=len(rows),
+        exact=classes[Exactness.EXACT],
+        position_exact=classes[Exactness.POSITION_EXACT],
+        preserved=classes[Exactness.PRESERVED],
+        bounded=classes[Exactness.BOUNDED],
+        claimed=classes[Exactness.CLAIMED],
+        unknown=classes[Exactness.UNKNOWN],
+        blocked=sum((row.topic, row.partition) in blocked for row in rows),
+        raw_wrong=sum(row.raw.verdict in WRONG for row in rows),
+        raw_out_of_range=sum(row.raw.verdict is RawVerdict.OUT_OF_RANGE for row in rows),
+        raw_skip=sum(row.raw.skip or 0 for row in rows),
+        raw_replay=sum(row.raw.replay or 0 for row in rows),
+    )
+
+
+def _stated(scene: Scene) -> Iterator[Position]:
+    checkpoint, group = scene.subject.checkpoint, scene.group(Cluster.OLD)
+    if checkpoint is not None:
+        for source in checkpoint.sources:
+            for each in source.positions:
+                yield replace(
+                    _position(scene, source.id, each.topic, each.partition),
+                    offset=each.offset,
+                    batch=checkpoint.last_committed_batch,
+                    planned=each.planned_offset,
+                    planned_batch=checkpoint.reruns_batch,
+                )
+    elif group is not None:
+        for committed in group.offsets:
+            yield replace(_position(scene, group.name, committed.topic, committed.partition), offset=committed.offset)
+
+
+def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position]:
+    """Add the partitions of the same topics that the job has no position for, behind each topic's own."""
+    by_topic: dict[tuple[str, str], list[Position]] = {}
+    for position in stated:
+        by_topic.setdefault((position.source, position.topic), []).append(position)
+    for (source, topic), positions in by_topic.items():
+        yield from positions
+        have = {position.partition for position in positions}
+        states = (scene.topics[Cluster.OLD].get(topic), scene.topics[Cluster.NEW].get(positions[0].new_topic))
+        there = {p.partition for state in states if state is not None for p in state.partitions}
+        for partition in sorted(there - have):
+            yield _position(scene, source, topic, partition)
+
+
+def _position(scene: Scene, source: str, topic: str, partition: int) -> Position:
+    new_topic = scene.migration.new_topic(topic)
+    return Position(
+        source=source,
+        topic=topic,
+        partition=partition,
+        new_topic=new_topic,
+        offset=None,
+        old=scene.log(Cluster.OLD, topic, partition),
+        new=scene.log(Cluster.NEW, new_topic, partition),
+        isolation=scene.migration.isolation_level,
+    )
+
+
+def _span(log: LogRange | None, isolation: IsolationLevel) -> Span | None:
+    if log is None or log.log_start is None:
+        return None
+    end = log.lso if isolation is IsolationLevel.READ_COMMITTED else log.hw
+    return None if end is None else Span(start=log.log_start, end=max(end, log.log_start))
+
+
+def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[PartitionComparison, tuple[Finding, ...]]:
+    position = learnt.position
+    row = resolve(position, learnt.told, planned=learnt.planned)
+    cut = learnt.told.answer.cut if learnt.told.answer is not None else None
+    findings = judge(
+        Case(
+            row=row,
+            old_topic=scene.topics[Cluster.OLD].get(position.topic),
+            new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
+            job=_job(scene),
+            link=scene.migration.link,
+            writers=scene.migration.writers,
+            belongs_to=belongs_to,
+            now_ms=_epoch_ms(scene.new.taken_at),
+            reasons=frozenset({cut.reason.value}) if cut is not None else frozenset(),
+            missing=cut.missing if cut is not None and row.counted else None,
+            aborted_visible=cut.aborted_visible if cut is not None and row.counted else None,
+            pending_equal=learnt.pending_equal,
+            syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),
+            syncs_read_first=scene.live and bool(scene.old.mirror.syncs),
+            old_commit=_commit(scene.group(Cluster.OLD), position.topic, position.partition),
+            new_commit=_commit(scene.group(Cluster.NEW), position.new_topic, position.partition),
+        )
+    )
+    return replace(row, findings=tuple(finding.code for finding in findings)), findings
+
+
+def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs_to: BelongsTo) -> MigrationCase:
+    names = sorted({(row.topic, row.new_topic) for row in rows})
+    return MigrationCase(
+        old=scene.old,
+        new=scene.new,
+        checkpoint=scene.subject.checkpoint,
+        belongs_to=belongs_to,
+        job=_job(scene),
+        link=scene.migration.link,
+        topics=tuple(
+            TopicPair(
+                old_name=old,
+                new_name=new,
+                old=scene.topics[Cluster.OLD].get(old),
+                new=scene.topics[Cluster.NEW].get(new),
+            )
+            for old, new in names
+        ),
+        rows=rows,
+        now_ms=_epoch_ms(scene.new.taken_at),
+        old_group=scene.group(Cluster.OLD),
+        new_group=scene.group(Cluster.NEW),
+    )
+
+
+def _job(scene: Scene) -> Job:
+    traits = scene.subject.traits
+    return Job(
+        isolation=scene.migration.isolation_level,
+        stateful=traits.stateful,
+        watermark_ms=traits.watermark_ms,
+        sink=traits.sink,
+        tolerates_replay=traits.tolerates_replay,
+    )
+
+
+def _group(snapshot: Snapshot | None, name: str | None) -> GroupState | None:
+    groups = snapshot.groups if snapshot is not None else ()
+    return next((group for group in groups if group.name == name), None)
+
+
+def _commit(group: GroupState | None, topic: str, partition: int) -> GroupOffset | None:
+    offsets = group.offsets if group is not None else ()
+    return next((each for each in offsets if (each.topic, each.partition) == (topic, partition)), None)
+
+
+def _epoch_ms(taken_at: str) -> int:
+    return int(datetime.fromisoformat(taken_at).timestamp() * 1000)
