@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import os
 import re
 import shlex
 import subprocess
@@ -177,11 +178,12 @@ def test_the_session_in_the_readme_runs_as_shown(sample: Path, tmp_path: Path) -
         name, *arguments = shlex.split(command)
         assert name == "offsetwise"
         ran = subprocess.run(
-            [sys.executable, "-m", "offsetwise", *arguments],
+            [str(Path(sys.executable).with_name(name)), *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=300,
+            env={**os.environ, "COLUMNS": "120"},
             check=False,
         )
         assert ran.returncode == 0, ran.stderr

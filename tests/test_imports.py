@@ -26,7 +26,7 @@ STAGES = (
     {"comparison"},
     {"pipeline"},
     {"workflow", "lab"},
-    {"console"},
+    {"console", "show"},
     {"cli", "__main__"},
 )
 RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}

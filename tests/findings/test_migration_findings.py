@@ -211,6 +211,14 @@ def test_a_problem_of_a_later_release_is_kept_and_blocks() -> None:
     assert (found.code, found.severity) == ("FROM_THE_FUTURE", Severity.BLOCKS)
 
 
+def test_a_pending_batch_is_told_once_when_the_reader_saw_it_too() -> None:
+    seen = Problem(code="PENDING_BATCH", message="Batch 7 is planned and not committed.")
+
+    found = judge_migration(migration(checkpoint=checkpoint(reruns_batch=7, problems=(seen,))))
+
+    assert [finding.message for finding in found] == [seen.message]
+
+
 def test_a_running_query_is_told_once_when_the_reader_saw_it_too() -> None:
     seen = Problem(code="READER_SUSPECTED", message="A query seems to be running on this checkpoint.")
     given = migration(checkpoint=checkpoint(problems=(seen,), batches=planned(NOW_MS - 40_000)))

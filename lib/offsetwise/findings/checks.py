@@ -6,7 +6,7 @@ handed proves one; a value nobody read never becomes a finding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from offsetwise.findings import logs, migration, place, unedited
@@ -48,7 +48,6 @@ CHECKS: Final[tuple[Check, ...]] = (
 """What is looked at for one partition; each gives at most one finding, of a code of its own."""
 
 MIGRATION_CHECKS: Final[tuple[MigrationCheck, ...]] = (
-    migration.problems,
     migration.checkpoint_polluted,
     migration.cluster_unclear,
     migration.partition_counts,
@@ -73,10 +72,16 @@ def judge(case: Case) -> tuple[Finding, ...]:
 
 
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
-    """Give the findings about the checkpoint, the topics, the mirror and the group, the most serious first."""
-    return _ordered(finding for check in MIGRATION_CHECKS for finding in check(case))
+    """Give the findings about the checkpoint, the topics, the mirror and the group, the most serious first.
+
+    What the checkpoint's reader found is told in its words, and not a second time.
+    """
+    told = set() if case.checkpoint is None else {problem.code for problem in case.checkpoint.problems}
+    read = tuple(migration.problems(case))
+    more = (finding for check in MIGRATION_CHECKS for finding in check(case) if finding.code not in told)
+    return _ordered((*read, *more))
 
 
-def _ordered(findings: Iterator[Finding]) -> tuple[Finding, ...]:
+def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, then by the order of the codes; equal ones keep their order."""
     return tuple(sorted(findings, key=lambda finding: (_RANK[finding.severity], _PLACE.get(finding.code, -1))))

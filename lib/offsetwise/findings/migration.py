@@ -42,8 +42,6 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[Finding]:
     """
     if case.checkpoint is None or case.checkpoint.reruns_batch is None:
         return
-    if _told(case, Code.CHECKPOINT_POLLUTED):
-        return
     pending = [row for row in case.rows if len(row.restart) > 1]
     back = [row for row in pending if row.restart[-1].old < row.restart[0].old]
     batch = case.checkpoint.reruns_batch
@@ -100,8 +98,7 @@ def checkpoint_old(case: MigrationCase) -> Iterator[Finding]:
 def reader_suspected(case: MigrationCase) -> Iterator[Finding]:
     """A batch was planned a moment ago, or a group has members."""
     planned = _last_planned_ms(case)
-    young = planned is not None and 0 <= case.now_ms - planned < RUNNING_AGE_MS
-    if planned is not None and young and not _told(case, Code.READER_SUSPECTED):
+    if planned is not None and 0 <= case.now_ms - planned < RUNNING_AGE_MS:
         yield overall(
             Code.READER_SUSPECTED,
             f"The last batch was planned {duration(case.now_ms - planned)} before the clusters were read: the job may "
@@ -202,11 +199,6 @@ def _carried(problem: Problem) -> Finding:
         message=problem.message,
         remedy=problem.fix or kind.remedy,
     )
-
-
-def _told(case: MigrationCase, code: Code) -> bool:
-    """Say whether the checkpoint's reader found it already."""
-    return case.checkpoint is not None and any(problem.code == code.value for problem in case.checkpoint.problems)
 
 
 def _last_planned_ms(case: MigrationCase) -> int | None:
