@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,18 +25,16 @@ from offsetwise.translation.identity import content_hash, header_hash, masked_ha
 
 SALT = b"\0 a salt, with a leading zero"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ARROW = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-        ("timestampType", pa.int32()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    ]
-)
+FIELDS: list[pa.Field[Any]] = [
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+    pa.field("timestampType", pa.int32()),
+    pa.field("key", pa.binary()),
+    pa.field("value", pa.binary()),
+    pa.field("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+]
 PARTS = st.one_of(
     st.none(),
     st.binary(max_size=40),
@@ -94,7 +93,7 @@ def frame_of(spark: SparkSession, records: Sequence[Raw]) -> DataFrame:
         }
         for offset, raw in enumerate(records)
     ]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=ARROW))
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=pa.schema(FIELDS)))
 
 
 def identities(spark: SparkSession, records: Sequence[Raw]) -> list[dict[str, object]]:

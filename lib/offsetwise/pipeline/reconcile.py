@@ -1,0 +1,335 @@
+"""Reconciliation of a whole topic: which records are on both clusters, and where they differ.
+
+Records are counted by identity, as a multiset: the place of a copy does not matter, the number of copies does. Each
+cluster is read once; only sums by partition and offset range reach the driver.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from offsetwise.model import Cluster, Count, IsolationLevel, Offset
+from offsetwise.pipeline.records import OffsetRange, read_records
+from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.translation.header import PROVENANCE_HEADERS
+
+RECORDS_PER_TASK: Final = 250_000
+RANGE_OFFSETS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLog:
+    """One topic on one cluster, and what to read of it."""
+
+    properties: Mapping[str, str]
+    """The Java client's names, without the `kafka.` prefix."""
+    topic: str
+    ranges: tuple[OffsetRange, ...]
+    """One per partition, inside fresh [log start, HW or LSO]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeDifference:
+    """The records of one offset range that the other cluster does not have, or not as often."""
+
+    cluster: Cluster
+    """Whose offsets: the old log's for missing records, the new log's for duplicated and foreign ones."""
+    partition: int
+    start: Offset
+    end: Offset
+    """Exclusive."""
+    missing: Count = 0
+    duplicated: Count = 0
+    foreign: Count = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReconciliation:
+    """One partition, counted on both clusters."""
+
+    partition: int
+    old_records: Count
+    new_records: Count
+    both: Count
+    """Copies that pair up, one to one."""
+    missing: Count
+    """Records of the old log without a copy on the new one."""
+    duplicated: Count
+    """Copies on the new log beyond the number on the old one."""
+    foreign: Count
+    """Records on the new log that the old one does not have at all."""
+    timed: bool
+    """Whether timestamps were compared. LogAppendTime or a missing timestamp on either side rules it out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciliation:
+    """A topic of the old cluster beside its counterpart on the new one."""
+
+    old_topic: str
+    new_topic: str
+    isolation_level: IsolationLevel
+    partitions: tuple[PartitionReconciliation, ...]
+    """Every partition that was read on either side, ascending."""
+    differences: tuple[RangeDifference, ...]
+    """Ranges that differ, by cluster, partition and offset. A range that is not listed has no difference."""
+    ignored_headers: tuple[str, ...]
+    """Header names left out of the comparison: provenance, and names found on the new cluster only."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both logs hold the same records, equally often."""
+        return not self.differences
+
+    def summary(self) -> str:
+        """Say the result in one sentence."""
+        both, missing, duplicated, foreign = (
+            sum(getattr(each, name) for each in self.partitions)
+            for name in ("both", "missing", "duplicated", "foreign")
+        )
+        names = self.old_topic if self.old_topic == self.new_topic else f"{self.old_topic} and {self.new_topic}"
+        told = f"{names}: {both:,} records are on both clusters"
+        if self.agrees:
+            return f"{told}, and nothing differs."
+        differing = len({each.partition for each in self.differences})
+        return (
+            f"{told}; on the new cluster {missing:,} are missing, {duplicated:,} are there too often and {foreign:,} "
+            f"are its own, in {differing} of {len(self.partitions)} partitions."
+        )
+
+
+def reconcile(
+    spark: SparkSession,
+    old: TopicLog,
+    new: TopicLog,
+    *,
+    isolation: IsolationLevel,
+    salt: bytes,
+    timed: bool | None = None,
+    range_offsets: int = RANGE_OFFSETS,
+) -> Reconciliation:
+    """Count what both clusters hold of a topic, partition by partition.
+
+    Of equal records, those at the lowest offsets pair up first. A range that retention passes while it is read comes
+    back shorter: read the log starts again afterwards and distrust partitions where they passed a range's start.
+
+    Args:
+        spark: A session with Spark's Kafka connector.
+        old: The topic on the old cluster.
+        new: Its counterpart on the new one; may have another name. Partition numbers correspond.
+        isolation: What the job would see.
+        salt: Keys the hashes.
+        timed: Whether equal records must have equal timestamps; None compares them in partitions where both clusters
+            kept the producers' ones.
+        range_offsets: How many offsets a reported range spans.
+
+    Raises:
+        OffsetwiseError: The job failed; see `pipeline/spark_errors.py`.
+    """
+    with (
+        spark_errors(),
+        _read_once(spark, old, isolation, salt) as old_records,
+        _read_once(spark, new, isolation, salt) as new_records,
+    ):
+        old_traits, new_traits = _traits(old_records), _traits(new_records)
+        ignored = PROVENANCE_HEADERS | (_header_names(new_traits) - _header_names(old_traits))
+        partitions = sorted({each.partition for each in (*old.ranges, *new.ranges)})
+        untimed = {each.partition for each in (*old_traits, *new_traits) if not each.timed}
+        compared = [each for each in partitions if (each not in untimed if timed is None else timed)]
+        sums = count_differences(
+            keyed(old_records, timed=compared, ignored_headers=ignored),
+            keyed(new_records, timed=compared, ignored_headers=ignored),
+            range_offsets=range_offsets,
+        ).toArrow()
+    rows = [_RangeSum(**row) for row in sums.to_pylist()]
+    by_partition: defaultdict[int, list[_RangeSum]] = defaultdict(list)
+    for row in rows:
+        by_partition[row.partition].append(row)
+    return Reconciliation(
+        old_topic=old.topic,
+        new_topic=new.topic,
+        isolation_level=isolation,
+        partitions=tuple(_partition(each, by_partition[each], timed=each in compared) for each in partitions),
+        differences=tuple(_differences(rows, old.ranges, new.ranges, range_offsets)),
+        ignored_headers=tuple(sorted(ignored & (_header_names(old_traits) | _header_names(new_traits)))),
+    )
+
+
+def keyed(records: DataFrame, *, timed: Sequence[int], ignored_headers: Iterable[str]) -> DataFrame:
+    """Give each record the columns that make up its identity; one row per row.
+
+    Args:
+        records: The columns of `read_records`.
+        timed: Partitions where timestamps count.
+        ignored_headers: Header names that do not count.
+
+    Returns:
+        partition, offset, content, timestamp (null where it does not count), headers_hash (null where none count).
+    """
+    ignored = sorted(ignored_headers)
+    counted = F.filter("headers", lambda header: ~header["name"].isin(ignored)) if ignored else F.col("headers")
+    joined = F.aggregate(counted, F.lit(bytearray()), lambda made, header: F.concat(made, header["hash"]))
+    return records.select(
+        "partition",
+        "offset",
+        "content",
+        F.when(F.col("partition").isin(list(timed)), F.col("timestamp")).alias("timestamp"),
+        F.when(F.size(counted) > 0, F.sha2(joined, 256)).alias("headers_hash"),
+    )
+
+
+def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> DataFrame:
+    """Compare two multisets of records.
+
+    Args:
+        old: The columns of `keyed`.
+        new: The same, of the other cluster.
+        range_offsets: How many offsets a range spans.
+
+    Returns:
+        One row per cluster (`old`, `new`), partition and range (its number, counted from offset 0) that holds a record,
+        in no order: cluster, partition, range, records, both, missing, duplicated, foreign. No nulls.
+    """
+    identity = ["partition", "content", "timestamp", "headers_hash"]
+    sides = [
+        frame.select(*identity, F.lit(number).alias("side"), F.expr(f"offset div {range_offsets:d}").alias("range"))
+        for number, frame in enumerate((old, new))
+    ]
+    counted = sides[0].unionByName(sides[1]).groupBy(*identity, "side", "range").agg(F.count("*").alias("copies"))
+
+    # Old ranges come first in this order, so what stands before a new range includes all old copies.
+    in_order = Window.partitionBy(*identity).orderBy("side", "range")
+    before = F.coalesce(F.sum("copies").over(in_order.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
+    whole = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    is_old = F.col("side") == 0
+    placed = counted.select(
+        "side",
+        "partition",
+        "range",
+        "copies",
+        before.alias("before"),
+        F.sum(F.when(is_old, F.col("copies")).otherwise(0)).over(whole).alias("on_old"),
+        F.sum(F.when(is_old, 0).otherwise(F.col("copies"))).over(whole).alias("on_new"),
+    )
+    wanted = F.when(is_old, F.col("on_new") - F.col("before")).otherwise(2 * F.col("on_old") - F.col("before"))
+    both = F.greatest(F.least(wanted, F.col("copies")), F.lit(0))
+    left = F.col("copies") - F.col("both")
+    known = F.col("on_old") > 0
+    return (
+        placed.withColumn("both", both)
+        .groupBy("side", "partition", "range")
+        .agg(
+            F.sum("copies").alias("records"),
+            F.sum("both").alias("both"),
+            _sum_where(is_old, left).alias("missing"),
+            _sum_where(~is_old & known, left).alias("duplicated"),
+            _sum_where(~is_old & ~known, left).alias("foreign"),
+        )
+        .select(
+            F.when(is_old, Cluster.OLD.value).otherwise(Cluster.NEW.value).alias("cluster"),
+            "partition",
+            "range",
+            "records",
+            "both",
+            "missing",
+            "duplicated",
+            "foreign",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Traits:
+    partition: int
+    timed: bool
+    header_names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RangeSum:
+    cluster: str
+    partition: int
+    range: int
+    records: int
+    both: int
+    missing: int
+    duplicated: int
+    foreign: int
+
+
+@contextmanager
+def _read_once(spark: SparkSession, log: TopicLog, isolation: IsolationLevel, salt: bytes) -> Iterator[DataFrame]:
+    """Keep the identities on Spark's disks: two passes need them, and the brokers should serve them once."""
+    records = read_records(
+        spark, log.properties, log.ranges, isolation=isolation, salt=salt, max_records_per_task=RECORDS_PER_TASK
+    ).persist(StorageLevel.DISK_ONLY)
+    try:
+        yield records
+    finally:
+        records.unpersist()
+
+
+def _traits(records: DataFrame) -> list[_Traits]:
+    names = F.collect_set(F.transform("headers", lambda header: header["name"]))
+    rows = (
+        records.groupBy("partition")
+        .agg(
+            F.bool_and(~F.col("log_append") & F.col("timestamp").isNotNull()).alias("timed"),
+            F.array_distinct(F.flatten(names)).alias("header_names"),
+        )
+        .toArrow()
+    )
+    return [
+        _Traits(partition=row["partition"], timed=row["timed"], header_names=frozenset(row["header_names"]))
+        for row in rows.to_pylist()
+    ]
+
+
+def _header_names(traits: Iterable[_Traits]) -> frozenset[str]:
+    return frozenset().union(*(each.header_names for each in traits))
+
+
+def _sum_where(condition: Column, number: Column) -> Column:
+    return F.sum(F.when(condition, number).otherwise(0))
+
+
+def _partition(partition: int, rows: Sequence[_RangeSum], *, timed: bool) -> PartitionReconciliation:
+    old = [row for row in rows if row.cluster == Cluster.OLD]
+    new = [row for row in rows if row.cluster == Cluster.NEW]
+    return PartitionReconciliation(
+        partition=partition,
+        old_records=sum(row.records for row in old),
+        new_records=sum(row.records for row in new),
+        both=sum(row.both for row in old),
+        missing=sum(row.missing for row in old),
+        duplicated=sum(row.duplicated for row in new),
+        foreign=sum(row.foreign for row in new),
+        timed=timed,
+    )
+
+
+def _differences(
+    rows: Iterable[_RangeSum], old: Iterable[OffsetRange], new: Iterable[OffsetRange], range_offsets: int
+) -> Iterator[RangeDifference]:
+    read = {Cluster.OLD: {r.partition: r for r in old}, Cluster.NEW: {r.partition: r for r in new}}
+    order = list(Cluster)
+    for row in sorted(rows, key=lambda row: (order.index(Cluster(row.cluster)), row.partition, row.range)):
+        if row.missing or row.duplicated or row.foreign:
+            bounds = read[Cluster(row.cluster)][row.partition]
+            yield RangeDifference(
+                cluster=Cluster(row.cluster),
+                partition=row.partition,
+                start=max(bounds.start, row.range * range_offsets),
+                end=min(bounds.end, (row.range + 1) * range_offsets),
+                missing=row.missing,
+                duplicated=row.duplicated,
+                foreign=row.foreign,
+            )
