@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError
 from offsetwise.model import Cluster, PartitionState, Problem, Snapshot, TopicPartition, TopicState
-from offsetwise.sources.kafka_client import Client, RequestCounter, is_authorisation, reason
+from offsetwise.sources.kafka_client import Client, RequestCounter, reason
 from offsetwise.sources.kafka_groups import read_groups
 from offsetwise.sources.kafka_logs import LogAnswer, ask_logs, list_offsets, take_logs
 from offsetwise.sources.kafka_mirror import read_mirror
@@ -78,13 +78,13 @@ def read_cluster(
     """
     taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     client = Client(config, timeout_s=timeout_s, counter=counter)
-    cluster_id = client.contact()
-    metadata = _metadata(client)
+    contacted = client.contact()
+    metadata = contacted.topics
     wanted = _wanted(metadata, topics)
     found = {name: metadata[name] for name in wanted if name in metadata}
 
     asked_logs = ask_logs(client, found)
-    asked_ids = client.admin.describe_topics(TopicCollection([*found]), **_within(client)) if found else {}
+    asked_ids = client.admin.describe_topics(TopicCollection(wanted), **_within(client)) if wanted else {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in found]
     asked_configs = client.admin.describe_configs(resources, **_within(client)) if found else {}
 
@@ -105,7 +105,7 @@ def read_cluster(
         cluster=cluster,
         name=config.name,
         alias=config.alias,
-        cluster_id=cluster_id,
+        cluster_id=contacted.cluster_id or None,
         taken_at=taken_at,
         topics=tuple(state for state in states if not _is_missing(state)),
         groups=group_states,
@@ -154,8 +154,7 @@ def _offsets(
     if not wanted:
         return {}
     client = Client(config, timeout_s=timeout_s)
-    client.contact()
-    metadata = _metadata(client)
+    metadata = client.contact().topics
     known = {
         partition: spec
         for partition, spec in wanted.items()
@@ -163,16 +162,6 @@ def _offsets(
     }
     answers = take_logs(client, {"asked": list_offsets(client, known)})
     return {partition: answers["asked"].get(partition, LogAnswer()).offset for partition in wanted}
-
-
-def _metadata(client: Client) -> dict[str, Any]:
-    # All topics at once: asking for one by name could create it on a cluster with auto.create.topics.enable.
-    try:
-        return dict(client.admin.list_topics(timeout=client.deadline.left_s()).topics)
-    except KafkaException as error:
-        client.hear()
-        client.errors.append(error.args[0])
-        raise client.failure() from error
 
 
 def _wanted(metadata: Mapping[str, Any], topics: tuple[str, ...] | None) -> list[str]:
@@ -194,33 +183,20 @@ def _topic_state(
     ids: Mapping[str, Future[Any]],
     configs: Mapping[ConfigResource, Future[Any]],
 ) -> TopicState:
+    topic_id, error = None, None
+    try:
+        topic_id = _uuid_text(ids[name].result(timeout=client.deadline.left_s()).topic_id)
+    except (KafkaException, TimeoutError) as failed:
+        error = reason(failed)
     if metadata is None:
         # A topic that the user may not see is left out of the metadata; only a question by name tells the difference.
-        return TopicState(name=name, error=_why_absent(client, name))
-    if metadata.error is not None and is_authorisation(metadata.error):
-        return TopicState(name=name, error=reason(KafkaException(metadata.error)))
+        return TopicState(name=name, error=error or "it does not exist")
     partitions = tuple(
         _partition_state(TopicPartition(topic=name, partition=number), partition, logs)
         for number, partition in sorted(metadata.partitions.items())
     )
-    topic_id, error = None, None
-    try:
-        described = ids[name].result(timeout=client.deadline.left_s())
-        topic_id = _uuid_text(described.topic_id)
-    except (KafkaException, TimeoutError) as failed:
-        error = reason(failed)
-    return TopicState(
-        name=name, id=topic_id, partitions=partitions, config=_config_of(client, configs, name), error=error
-    )
-
-
-def _why_absent(client: Client, name: str) -> str:
-    asked = client.admin.describe_topics(TopicCollection([name]), **_within(client))
-    try:
-        asked[name].result(timeout=client.deadline.left_s())
-    except (KafkaException, TimeoutError) as error:
-        return reason(error)
-    return "it does not exist"
+    config = _config_of(client, configs, name)
+    return TopicState(name=name, id=topic_id, partitions=partitions, config=config, error=error)
 
 
 def _is_missing(state: TopicState) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ LOGGER: Final = logging.getLogger("offsetwise.kafka")
 LOGGER.addHandler(logging.NullHandler())
 
 _POLL_S: Final = 0.05
+_FIRST_WAIT_S: Final = 0.25
+_HANG_UPS: Final = 3
 _ALL_DOWN_GRACE_S: Final = 3.0
 """How long brokers that refuse are tried again: a name may have several addresses, of which one is right."""
 _AUTHENTICATION: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
@@ -75,6 +77,22 @@ class Deadline:
         return time.monotonic() >= self._end
 
 
+class _Log(logging.Handler):
+    """Keeps what librdkafka logs about one client, and passes it on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=100)
+        self.logger = logging.Logger(LOGGER.name, logging.DEBUG)
+        self.logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one line."""
+        self.lines.append(record.getMessage())
+        if LOGGER.isEnabledFor(record.levelno):
+            LOGGER.handle(record)
+
+
 class Client:
     """An admin client of one cluster. Use as a context manager."""
 
@@ -85,41 +103,43 @@ class Client:
         self.errors: list[KafkaError] = []
         self._counter = counter
         self._statistics = 0
-        self.admin = AdminClient(self._configuration(), logger=LOGGER)
+        self.log = _Log()
+        self.admin = AdminClient(self._configuration(), logger=self.log.logger)
 
-    def contact(self) -> str | None:
-        """Reach the cluster and give its id.
+    def contact(self) -> Any:
+        """Reach the cluster and give librdkafka's metadata of all its topics.
+
+        Any broker that answers will do; the controller need not.
 
         Raises:
             ClusterUnreachableError: No broker answered in time.
             ClusterAuthError: A broker refused, or speaks another security protocol.
         """
-        future: Future[Any] = self.admin.describe_cluster(request_timeout=self.deadline.left_s())
         down_since: float | None = None
-        while not future.done() and not self.deadline.passed:
+        wait_s = _FIRST_WAIT_S
+        while not self.deadline.passed:
+            try:
+                # All topics at once: a question for one by name could create it, where brokers create topics.
+                return self.admin.list_topics(timeout=min(wait_s, self.deadline.left_s()))
+            except KafkaException as error:
+                failed = error.args[0]
             self.admin.poll(_POLL_S)
-            if any(_is_refusal(error) for error in self.errors):
+            if is_authorisation(failed):
+                self.errors.append(failed)
+            if any(_is_refusal(error) for error in self.errors) or self._hung_up():
                 break
             if any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in self.errors):
                 down_since = down_since or time.monotonic()
                 if time.monotonic() - down_since > _ALL_DOWN_GRACE_S:
                     break
-        if not future.done():
-            raise self.failure()
-        try:
-            cluster_id = future.result().cluster_id
-        except KafkaException as error:
-            self.errors.append(error.args[0])
-            raise self.failure() from error
-        return str(cluster_id) if cluster_id else None
+            wait_s *= 2  # a large cluster on a slow line needs longer, a refusal should be heard soon
+        raise self.failure()
 
     def failure(self) -> ClusterError:
         """Say why the cluster gave nothing, from what librdkafka reported."""
+        if self._hung_up() and not any(_is_refusal(error) for error in self.errors):
+            return _hung_up_on(self.config, self.log.lines[-1])
         return diagnose(self.config, self.errors, self.deadline.timeout_s)
-
-    def hear(self) -> None:
-        """Let librdkafka report errors."""
-        self.admin.poll(0)
 
     def count_requests(self) -> None:
         """Wait for statistics that include everything sent so far, if somebody counts."""
@@ -130,11 +150,10 @@ class Client:
         while self._statistics < seen + 2 and time.monotonic() < end:
             self.admin.poll(_POLL_S)
 
-    def last_words(self) -> str:
-        """The last error librdkafka reported, as an addition to a sentence; empty if none."""
-        self.hear()
-        texts = [_said(error) for error in self.errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-        return f" ({texts[-1]})" if texts else ""
+    def _hung_up(self) -> bool:
+        # A broker that is asked in the wrong protocol closes the connection without a word, again and again. librdkafka
+        # tells only its log.
+        return sum("connection closed by peer" in line for line in self.log.lines) >= _HANG_UPS
 
     def _configuration(self) -> dict[str, Any]:
         made: dict[str, Any] = {"client.id": "offsetwise", **self.properties, "error_cb": self.errors.append}
@@ -228,11 +247,17 @@ def diagnose(config: ClusterConfig, errors: list[KafkaError], timeout_s: float) 
             fix="If this is a plain listener, set security.protocol to plaintext or sasl_plaintext or use the TLS "
             "listener's port; if it asks for a client certificate, set ssl.certificate.location and ssl.key.location.",
         )
+    return _hung_up_on(config, said)
+
+
+def _hung_up_on(config: ClusterConfig, said: str) -> ClusterAuthError:
+    protocol = config.properties.get("security.protocol", "plaintext").lower()
+    detail = said.split(": ", maxsplit=2)[-1]
     return ClusterAuthError(
-        f"{subject}: the broker hangs up on {protocol}, it probably expects TLS or SASL: {said}. "
-        "Nothing was read from it.",
-        fix="Set security.protocol (ssl, sasl_ssl, sasl_plaintext) and what belongs to it, or use the plain "
-        "listener's port.",
+        f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: the broker hangs up on {protocol}, "
+        f"it probably expects TLS or SASL: {detail}. Nothing was read from it.",
+        fix="Set security.protocol (ssl, sasl_ssl, sasl_plaintext) and what belongs to it, or use the port of a "
+        f"{protocol} listener.",
     )
 
 

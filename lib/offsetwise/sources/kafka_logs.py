@@ -85,6 +85,10 @@ def _answers(
         except (KafkaException, TimeoutError) as error:
             yield partition, LogAnswer(error=reason(error))
             continue
+        if result.offset == confluent_kafka.OFFSET_INVALID:
+            # How librdkafka says that this leader did not answer, while others did.
+            yield partition, LogAnswer(error=reason(TimeoutError()))
+            continue
         yield (
             partition,
             LogAnswer(
