@@ -94,6 +94,19 @@ def test_a_port_taken_by_others_is_named_and_nothing_is_started(own_lab: Lab) ->
     assert not any(service.running for service in own_lab.status())
 
 
+def test_a_broker_that_cannot_start_is_an_error_with_the_end_of_its_log(own_lab: Lab) -> None:
+    own_lab.down()
+    meta = own_lab.directory / "new" / "data" / "meta.properties"
+    kept = meta.read_text()
+    meta.write_text(kept.replace("node.id=1", "node.id=7"))
+    try:
+        with pytest.raises(LabError, match=r"broker 'new' did not start listening.*new\.log ends with: .*node"):
+            Lab.up(own_lab.directory)
+    finally:
+        meta.write_text(kept)
+    assert not any(service.running for service in own_lab.status())
+
+
 def test_a_state_left_by_a_crashed_machine_is_recognised_and_no_stranger_is_stopped(tmp_path: Path) -> None:
     process = {"pid": os.getpid(), "started": "before the crash"}
     service = {"name": "old", "process": process, "port": 20001, "controller_port": 20002, "topics": []}

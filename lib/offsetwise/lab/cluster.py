@@ -275,4 +275,5 @@ class Lab:
 
     def _log_tail(self, name: str) -> str:
         lines = self.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
-        return f"{self.log(name)} ends with: {' | '.join(lines[-LOG_TAIL_LINES:]) or '(nothing)'}"
+        said = [line.strip() for line in lines if not line.startswith("\tat ")][-LOG_TAIL_LINES:]
+        return f"{self.log(name)} ends with: {' | '.join(said) or '(nothing)'}"
