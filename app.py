@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide")
+st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide", initial_sidebar_state=250)
 st.navigation(
     {
         "Explore": [

@@ -29,6 +29,9 @@ class ValueReader:
         self._gate = gate
         self.calls: Counter[str] = Counter()
 
+    def answer_with(self, live: Comparison | Exception) -> None:
+        self._live = live
+
     def offered(self) -> tuple[Offered, ...]:
         self.calls["offered"] += 1
         names = tuple(Subject(kind=SubjectKind.CHECKPOINT, name=name) for name in self._recorded)
@@ -40,7 +43,7 @@ class ValueReader:
         self.calls["recorded"] += 1
         return self._recorded[subject.name]
 
-    def compare(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+    def compare(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the protocol's
         self.calls["compare"] += 1
         progress("checkpoint", 1, 1)
         progress("old cluster", 0, 40)
@@ -52,6 +55,6 @@ class ValueReader:
         assert self._live is not None
         return self._live
 
-    def checkpoint(self, migration: str, subject: Subject) -> Checkpoint | None:
+    def checkpoint(self, migration: str, subject: Subject) -> Checkpoint | None:  # noqa: ARG002 - the protocol's
         self.calls["checkpoint"] += 1
         return builders.comparison().checkpoint if subject.kind is SubjectKind.CHECKPOINT else None

@@ -16,7 +16,7 @@ PAGE_ROWS: Final = 500
 """Rows sent to the browser at once: ten thousand would be sent again at every change of a filter."""
 
 WORST_FIRST: Final = "Worst first"
-BY_NAME: Final = "Topic, partition"
+BY_TOPIC: Final = "By topic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Filters:
     unedited: tuple[str, ...] = ()
     exactness: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-    order: str = BY_NAME
+    order: str = BY_TOPIC
 
     def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
         """Give the rows that pass, in the chosen order."""
@@ -40,9 +40,7 @@ class Filters:
             and (not self.findings or not set(self.findings).isdisjoint(row.findings))
         ]
         if self.order == WORST_FIRST:
-            kept.sort(key=lambda row: (verdicts.rank(row), -(row.raw.skip or 0), row.topic, row.partition))
-        else:
-            kept.sort(key=lambda row: (row.topic, row.partition, row.source))
+            kept.sort(key=verdicts.urgency)
         return tuple(kept)
 
 
@@ -60,16 +58,16 @@ def migration_and_subject(desk: Desk) -> tuple[Offered, Key | None]:
     return chosen, Key(migration=chosen.name, subject=subjects[of])
 
 
-def filters(rows: Sequence[PartitionComparison]) -> Filters:
+def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
     """Draw the filters of the partition table."""
-    first, second, third, fourth, fifth = st.columns([3, 3, 3, 3, 2])
+    first, second, third, fourth, fifth = st.columns([3, 3, 3, 3, 3])
     words = list(dict.fromkeys(verdict.word for verdict in verdicts.EXACTNESS.values()))
     return Filters(
-        topics=_several(first, "Topic", "topic", sorted({row.topic for row in rows})),
+        topics=_several(first, "Topic", "topic", list(topics)),
         unedited=_several(second, "If unedited", "unedited", list(verdicts.RAW.values())),
         exactness=_several(third, "Exactness", "exactness", words),
-        findings=_several(fourth, "Finding", "finding", sorted({code for row in rows for code in row.findings})),
-        order=fifth.selectbox("Order", [BY_NAME, WORST_FIRST], key="order", bind="query-params"),
+        findings=_several(fourth, "Finding", "finding", list(codes)),
+        order=fifth.selectbox("Order", [BY_TOPIC, WORST_FIRST], key="order", bind="query-params"),
     )
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, choosing, evidence, figures, frames, guard, heat, table, takeaways, verdicts
+from offsetwise.console import (
+    blocks,
+    choosing,
+    derived,
+    evidence,
+    figures,
+    frames,
+    guard,
+    heat,
+    partitions,
+    table,
+    verdicts,
+)
 from offsetwise.console.desk import Desk, Held, Key, Offered
 from offsetwise.console.palette import Palette, Tone
 from offsetwise.console.wording import markdown, number, plain, read_at
-from offsetwise.model import Comparison, Exactness, PartitionComparison
+from offsetwise.model import Comparison, Exactness
 
+_ICON: Final = ":material/compare_arrows:"
 _ANSWER: Final = {
     Tone.WRONG: (st.error, ":material/warning:"),
     Tone.CAREFUL: (st.warning, ":material/help:"),
@@ -29,7 +41,8 @@ def comparison(desk: Desk, migration: Offered, key: Key, head: guard.Head) -> He
         head.says(_caption(held.comparison))
     else:
         head.says(
-            f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · {markdown(str(key.subject))} · not read yet"
+            f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · "
+            f"{markdown(str(key.subject))} · not read yet"
         )
     if not migration.recorded:
         held = _live(desk, key, held)
@@ -39,8 +52,7 @@ def comparison(desk: Desk, migration: Offered, key: Key, head: guard.Head) -> He
 def draw(held: Held) -> None:
     """Draw the whole screen of one comparison."""
     shown, colours = held.comparison, guard.colours()
-    _answer(shown)
-    _metrics(shown)
+    _answer(held)
     if not shown.partitions:
         blocks.empty(
             "No partition to compare.",
@@ -48,14 +60,21 @@ def draw(held: Held) -> None:
             "offsetwise inspect CHECKPOINT",
         )
         return
+    _metrics(shown)
     _picture(held, colours)
+    _partitions(held, colours)
+
+
+@st.fragment
+def _partitions(held: Held, colours: Palette) -> None:
     st.subheader("Every partition", anchor=False)
-    rows = _filtered(held, choosing.filters(shown.partitions))
-    if not rows:
-        blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
-        return
-    row = table.choose_row(held, rows, colours)
-    evidence.draw(shown, row)
+    with guard.block("partitions"):
+        facts = derived.facts(held)
+        rows = derived.filtered(held, choosing.filters(facts.topics, facts.codes))
+        if rows:
+            evidence.draw(held.comparison, partitions.choose(held, rows, colours))
+        else:
+            blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
 
 
 def _live(desk: Desk, key: Key, held: Held | None) -> Held | None:
@@ -72,11 +91,11 @@ def _live(desk: Desk, key: Key, held: Held | None) -> Held | None:
     elif held is None:
         blocks.empty(
             "Nothing was read yet.",
-            "Comparing reads the checkpoint, both clusters, and small windows of records with Spark. It writes nothing.",
+            "Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
         )
-        st.button("Compare now", type="primary", icon=":material/compare_arrows:", on_click=_start, args=(desk, key))
+        st.button("Compare now", type="primary", icon=_ICON, key="compare-now", on_click=_start, args=(desk, key))
     else:
-        st.button("Compare again", icon=":material/refresh:", on_click=_start, args=(desk, key))
+        st.button("Compare again", icon=":material/refresh:", key="compare-again", on_click=_start, args=(desk, key))
     return held
 
 
@@ -102,8 +121,8 @@ def _last(uri: str) -> str:
     return uri.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _answer(shown: Comparison) -> None:
-    tone, head, rest = verdicts.answer(shown)
+def _answer(held: Held) -> None:
+    tone, head, rest = derived.facts(held).answer
     box, icon = _ANSWER[tone]
     box(f"**{head}** {markdown(rest)}", icon=icon)
 
@@ -123,91 +142,52 @@ def _metrics(shown: Comparison) -> None:
             "Records never read if the old numbers were used. Only what is proven is added up.",
         ),
     )
-    for column, (label, value, help_) in zip(st.columns(len(cards)), cards, strict=True):
-        column.metric(label, value, border=True, help=help_)
+    with st.container(horizontal=True):
+        for label, value, help_ in cards:
+            st.metric(label, value, border=True, help=help_)
 
 
+@st.fragment
 def _picture(held: Held, colours: Palette) -> None:
-    rows = held.comparison.partitions
-    if len(rows) > figures.MAX_LANES:
-        topic, rows = _heat(held, colours)
-        st.subheader(f"Where each partition of {markdown(topic)} resumes", anchor=False)
-    else:
-        st.subheader("Where each partition resumes", anchor=False)
-    lanes = rows[: figures.MAX_LANES]
-    more = "" if len(rows) <= len(lanes) else f" The {len(lanes)} of {len(rows):,} partitions that most need a look."
+    with guard.block("picture"):
+        many_lanes = len(held.comparison.partitions) > figures.MAX_LANES
+        topic = _heat(held, colours) if many_lanes else None
+        _lanes(held, topic, colours)
+
+
+def _lanes(held: Held, topic: str | None, colours: Palette) -> None:
+    rows = of = held.comparison.partitions
+    if topic is not None:
+        rows, of = derived.of_topic(held, topic), derived.filtered(held, choosing.Filters(topics=(topic,)))
+    st.subheader(f"Where each partition{f' of {markdown(topic)}' if topic else ''} resumes", anchor=False)
+    more = "" if len(of) == len(rows) else f" The {len(rows)} of {len(of):,} partitions that most need a look."
     st.markdown(
-        ":gray[Both logs, aligned at the next record to read. Bars are what each cluster holds; "
-        f"✖ is where the old number would land on the new cluster.{more}]"
+        ":gray[Left: both logs, aligned at the next record to read. Bars are what each cluster holds; ✖ is where the "
+        f"old number would land on the new one. Right: the lag on both. Signed log scale.{more}]"
     )
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        st.plotly_chart(
-            figures.aligned_logs(lanes, colours),
-            config=blocks.CHART_OPTIONS,
-            alt=takeaways.aligned(lanes),
-            key="aligned",
-            theme=None,
-        )
-        with st.expander("Data: logs"):
-            table.plain(frames.log_table(lanes))
-    with right:
-        st.plotly_chart(
-            figures.lags(lanes, colours), config=blocks.CHART_OPTIONS, alt=takeaways.lags(lanes), key="lags", theme=None
-        )
-        with st.expander("Data: lag"):
-            table.plain(frames.lag_table(lanes))
+    figure, takeaway = derived.lanes(held, rows, colours)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="lanes", theme=None)
+    with st.expander("Data"):
+        table.plain(frames.lane_table(rows))
 
 
-def _heat(held: Held, colours: Palette) -> tuple[str, tuple[PartitionComparison, ...]]:
-    rows = held.comparison.partitions
-    topics = heat.worst_topics(rows)
+def _heat(held: Held, colours: Palette) -> str:
+    facts = derived.facts(held)
     st.subheader("Where the old numbers would land", anchor=False)
     cut = (
         ""
-        if len(topics) <= heat.MAX_TOPICS
-        else f" The {heat.MAX_TOPICS} of {len(topics):,} topics that most need a look."
+        if len(facts.topics) <= heat.MAX_TOPICS
+        else f" The {heat.MAX_TOPICS} of {len(facts.topics):,} topics that most need a look."
     )
     st.markdown(
         ":gray[Each cell is a partition: how far from the right place its old number lies on the new cluster. "
         f"Grey: nobody can tell.{cut}]"
     )
-    st.plotly_chart(
-        _heat_figure(held.id, rows, colours),
-        config=blocks.CHART_OPTIONS,
-        alt=takeaways.heat(rows),
-        key="heat",
-        theme=None,
-    )
+    figure = derived.heat_map(held, colours)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=facts.takeaway, key="heat", theme=None)
     with st.expander("Data: topics"):
-        st.dataframe(_topics(held.id, rows), hide_index=True, height=table.height(len(topics)))
-    topic = st.selectbox(
+        st.dataframe(derived.topic_table(held), hide_index=True, height=table.height(len(facts.topics)))
+    topics = list(facts.worst_topics)
+    return st.selectbox(
         "Topic in the charts below", topics, key="chart", bind="query-params", format_func=plain, width=420
     )
-    of_topic = sorted((row for row in rows if row.topic == topic), key=lambda row: (verdicts.rank(row), row.partition))
-    return topic, tuple(sorted(of_topic[: figures.MAX_LANES], key=lambda row: row.partition)) + tuple(
-        of_topic[figures.MAX_LANES :]
-    )
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _heat_figure(held: int, _rows: Sequence[PartitionComparison], colours: Palette) -> object:  # noqa: ARG001 - the key
-    return heat.heat_map(_rows, colours)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _topics(held: int, _rows: Sequence[PartitionComparison]) -> object:  # noqa: ARG001 - the key
-    return heat.topic_table(_rows)
-
-
-def _filtered(held: Held, chosen: choosing.Filters) -> tuple[PartitionComparison, ...]:
-    return _filtered_rows(held.id, chosen, held.comparison.partitions)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _filtered_rows(
-    held: int,  # noqa: ARG001 - the key
-    chosen: choosing.Filters,
-    _rows: tuple[PartitionComparison, ...],
-) -> tuple[PartitionComparison, ...]:
-    return chosen.apply(_rows)

@@ -1,6 +1,8 @@
-"""The proof of one partition, in the order in which a person asks: why, what else says so, what the old number costs."""
+"""The proof of one partition, in the order in which a person asks: why, what it costs, who else says so."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import streamlit as st
 
@@ -9,19 +11,21 @@ from offsetwise.console.desk import Desk, Key
 from offsetwise.console.figures import partition_name
 from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Comparison, Exactness, PartitionComparison
+from offsetwise.model import Comparison, Exactness, PartitionComparison, Side
+
+_FACTS_PX: Final = 560
+_NEIGHBOUR_WIDTHS: Final = {"old offset": 84, "new offset": 84, "time (UTC)": 190, "identity": 84, "for the job": 100}
 
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
     """Draw everything that is known about one partition."""
-    name = partition_name(row)
-    st.subheader(f"Evidence · {markdown(name)}", anchor=False)
-    left, right = st.columns([5, 4], gap="large")
-    with left:
-        _around(row)
-    with right:
-        _why(row)
-    _old_number(row)
+    st.subheader(f"Evidence · {markdown(partition_name(row))}", anchor=False)
+    for facts, words in ((_around, _why), (_at_old_number, _cost)):
+        with st.container(horizontal=True, gap="large"):
+            with st.container(width=_FACTS_PX):
+                facts(row)
+            with st.container():
+                words(row)
     _others(row)
     _findings(shown, row)
     _ids(shown, row)
@@ -38,79 +42,75 @@ def checkpoint_alone(desk: Desk, key: Key) -> None:
         return
     st.subheader("What the checkpoint says on its own", anchor=False)
     st.markdown(markdown(found.restart))
-    table.plain(frames.position_table(found), alt="Positions of the checkpoint by topic and partition.")
+    table.plain(frames.position_table(found), alt="Positions of the checkpoint by topic and partition.", missing="none")
 
 
 def _around(row: PartitionComparison) -> None:
-    place = f"**{number(row.old_offset)}** on old" if row.old_offset is not None else "no position on old"
-    target = "no place known on new" if row.new_offset is None else f"**{number(row.new_offset)}** on new"
-    st.markdown(f"Records around {place} · {target}")
-    if row.evidence.neighbours:
-        table.plain(
-            frames.neighbour_table(row.evidence.neighbours),
-            alt=f"Records around the position of {partition_name(row)} on both clusters.",
-            widths={"old offset": 100, "new offset": 100, "time (UTC)": 200, "identity": 90, "for the job": 90},
-        )
-        made_of = f" Identity: {markdown(row.evidence.identity)}." if row.evidence.identity else ""
-        st.markdown(f":gray[Payloads are never shown; a record is named by a salted hash.{made_of}]")
-    else:
+    place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
+    target = "no place known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
+    st.markdown(f"**Around the position** · {place}, {target}")
+    near = row.evidence.neighbours
+    if not near:
         st.markdown(":gray[No records were read around this position.]")
+        return
+    first = next((record for record in near if record.side is Side.UNREAD), None)
+    table.plain(
+        frames.neighbour_table(near, first=first, word="next"),
+        alt=f"Records around the position of {partition_name(row)} on both clusters.",
+        widths=_NEIGHBOUR_WIDTHS,
+    )
 
 
 def _why(row: PartitionComparison) -> None:
     verdict = verdicts.EXACTNESS[row.exactness]
     title = f"Why {number(row.new_offset)}" if row.new_offset is not None else "Why there is no answer"
-    st.markdown(f"**{title}** · {verdict}")
-    st.markdown(f":gray[{verdicts.MEANING[row.exactness]}]")
+    st.markdown(f"**{title}** :{verdict.tone.badge}-badge[{verdict}]")
+    st.markdown(verdicts.MEANING[row.exactness])
     statements = [row.evidence.reason, *row.evidence.statements]
     if row.exactness is Exactness.BOUNDED:
-        statements.append(
-            f"Proven to lie between {number(row.bounds[0])} and {number(row.bounds[1])}; the lower one is used."
-        )
+        statements.append(f"It lies between {number(row.bounds[0])} and {number(row.bounds[1])}.")
     st.markdown("\n".join(f"- {markdown(text)}" for text in dict.fromkeys(statements) if text))
     if row.counted or row.evidence.new_records_read:
+        identity = (
+            f" A record is named by a salted hash of {markdown(row.evidence.identity)}."
+            if row.evidence.identity
+            else ""
+        )
         st.markdown(
             f":gray[{many(row.evidence.old_records_read, 'record')} read on old, "
-            f"{many(row.evidence.new_records_read, 'record')} on new.]"
+            f"{number(row.evidence.new_records_read)} on new.{identity}]"
         )
 
 
-def _old_number(row: PartitionComparison) -> None:
+def _at_old_number(row: PartitionComparison) -> None:
+    if row.old_offset is None:
+        return
+    st.markdown(f"**What the old number would read** · {number(row.old_offset)} on new")
+    found = row.evidence.at_raw
+    if not found:
+        st.markdown(":gray[No record was read there.]")
+        return
+    first = next((r for r in found if r.new_offset is not None and r.new_offset >= row.old_offset), None)
+    table.plain(
+        frames.neighbour_table(found, first=first, word="first"),
+        alt=f"Records around the old number of {partition_name(row)} on the new cluster.",
+        widths=_NEIGHBOUR_WIDTHS,
+    )
+
+
+def _cost(row: PartitionComparison) -> None:
     if row.old_offset is None:
         return
     verdict = verdicts.raw(row)
-    st.markdown(f"**What would be read at {number(row.old_offset)} on new** · {verdict}")
-    if row.evidence.at_raw:
-        table.plain(
-            frames.neighbour_table(row.evidence.at_raw),
-            alt=f"Records around the old number of {partition_name(row)} on the new cluster.",
-            widths={"old offset": 100, "new offset": 100, "time (UTC)": 200, "identity": 90, "for the job": 90},
-        )
-    else:
-        st.markdown(":gray[No record was read there: the number lies outside the log, or records were not read.]")
+    st.markdown(f"**If nobody edits it** :{verdict.tone.badge}-badge[{verdict}]")
+    st.markdown(verdicts.consequence(row))
 
 
 def _others(row: PartitionComparison) -> None:
-    st.markdown(f"**What others say** · {_mirror_maker(row)}")
+    st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
     if row.evidence.candidates:
-        table.plain(
-            frames.candidate_table(row.evidence.candidates),
-            alt="Where syncs, checkpoints and timestamps say the place is.",
-            widths={"method": 130, "from": 90, "to": 90, "who says so": 520},
-        )
-
-
-def _mirror_maker(row: PartitionComparison) -> str:
-    answer = row.mirror_maker
-    if answer is None:
-        return "MirrorMaker itself has no answer."
-    if row.new_offset is None:
-        return f"MirrorMaker itself would answer {number(answer)}; no record confirms it."
-    if answer == row.new_offset:
-        return f"MirrorMaker itself would answer {number(answer)}, the same."
-    if answer < row.new_offset:
-        return f"MirrorMaker itself would answer {number(answer)}, {many(row.new_offset - answer, 'offset')} earlier."
-    return f"MirrorMaker itself would answer {number(answer)}, {many(answer - row.new_offset, 'offset')} too late."
+        st.markdown("**What else points there** · places to look, not answers")
+        st.table(frames.candidate_table(row.evidence.candidates).set_index("method"), border="horizontal")
 
 
 def _findings(shown: Comparison, row: PartitionComparison) -> None:
@@ -122,8 +122,8 @@ def _findings(shown: Comparison, row: PartitionComparison) -> None:
         verdict = verdicts.SEVERITY[finding.severity]
         with st.container(border=True):
             st.markdown(
-                f":{verdict.tone.badge}-badge[{verdict}] **{markdown(finding.code)}**  \n{markdown(finding.message)}  \n"
-                f"**What to do:** {markdown(finding.remedy)}"
+                f":{verdict.tone.badge}-badge[{verdict}] **{markdown(finding.code)}**  \n"
+                f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
             )
 
 

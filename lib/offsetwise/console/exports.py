@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from offsetwise import files
-from offsetwise.console import frames, verdicts
+from offsetwise.console import frames, verdicts, wording
 from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Summary
 
 
@@ -14,7 +14,7 @@ def csv(rows: Sequence[PartitionComparison]) -> bytes:
     """Write the partition table as CSV (UTF-8, LF). An unknown number is an empty cell."""
     table = frames.partition_table(rows)
     for column in ("findings", "exactness", "if unedited", "ahead"):
-        table[column] = [frames.wording.cell(text) for text in table[column]]
+        table[column] = [wording.cell(text) for text in table[column]]
     return str(table.to_csv(index=False, lineterminator="\n")).encode()
 
 

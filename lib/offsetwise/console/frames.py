@@ -60,33 +60,39 @@ def partition_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
     )
 
 
-def neighbour_table(neighbours: Sequence[Neighbour]) -> pd.DataFrame:
-    """Give the records around a place: offsets on both clusters, time in UTC, short identity, what they are."""
+def neighbour_table(neighbours: Sequence[Neighbour], *, first: Neighbour | None, word: str) -> pd.DataFrame:
+    """Give the records around a place: offsets on both clusters, time in UTC, short identity, what they are.
+
+    Args:
+        neighbours: The records, in log order.
+        first: The one that reading would begin with, marked by `word`.
+        word: What to call it.
+    """
     return pd.DataFrame(
         {
             "old offset": _integers([record.old_offset for record in neighbours]),
             "new offset": _integers([record.new_offset for record in neighbours]),
             "time (UTC)": [wording.moment(record.timestamp_ms) for record in neighbours],
             "identity": [record.identity[:8] for record in neighbours],
-            "for the job": [record.side.value for record in neighbours],
+            "for the job": [f"{record.side}, {word}" if record is first else str(record.side) for record in neighbours],
         }
     )
 
 
 def candidate_table(candidates: Sequence[Candidate]) -> pd.DataFrame:
-    """Give what else points at the place: method, range, and who says so."""
+    """Give what else points at the place, as Markdown: method, range, and who says so."""
     return pd.DataFrame(
         {
             "method": [candidate.method.value for candidate in candidates],
-            "from": _integers([candidate.lo for candidate in candidates]),
-            "to": _integers([candidate.hi for candidate in candidates]),
-            "who says so": [wording.cell(candidate.said_by) for candidate in candidates],
+            "from": [wording.number(candidate.lo) for candidate in candidates],
+            "to": [wording.number(candidate.hi) for candidate in candidates],
+            "who says so": [wording.markdown(candidate.said_by) for candidate in candidates],
         }
     )
 
 
-def log_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
-    """Give the numbers behind the chart of aligned logs."""
+def lane_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
+    """Give the numbers behind the chart of lanes."""
     return pd.DataFrame(
         {
             "topic": [wording.cell(row.topic) for row in rows],
@@ -97,13 +103,10 @@ def log_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
             "new log start": _integers([row.new.log_start for row in rows]),
             "new offset": _integers([row.new_offset for row in rows]),
             "new HW": _integers([row.new.hw for row in rows]),
+            "lag old": _integers([row.lag_old for row in rows]),
+            "lag new": _integers([row.lag_new for row in rows]),
         }
     )
-
-
-def lag_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
-    """Give the numbers behind the chart of lags."""
-    return partition_table(rows)[["topic", "p", "lag old", "lag new"]]
 
 
 def position_table(checkpoint: Checkpoint) -> pd.DataFrame:

@@ -28,10 +28,18 @@ class Head:
 def page(title: str) -> Iterator[Head]:
     """Draw a page's frame. An error inside is shown in place; what was drawn before it stays."""
     st.title(title, anchor=False)
+    head = Head(st.empty())
+    with block("page"):
+        yield head
+
+
+@contextmanager
+def block(key: str) -> Iterator[None]:
+    """Keep an error of one part of a page inside that part: a person sees words, never a traceback."""
     try:
-        yield Head(st.empty())
-    except Exception as error:  # noqa: BLE001 - the last stop: a person sees words, never a traceback
-        blocks.failed(error, retry=_again, key="page")
+        yield
+    except Exception as error:  # noqa: BLE001 - the last stop before the screen
+        blocks.failed(error, retry=_again, key=key)
 
 
 def colours() -> Palette:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from offsetwise.console import verdicts, wording
-from offsetwise.console.figures import distance, scaled, ticks_between
+from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX, distance
 from offsetwise.console.palette import Palette
+from offsetwise.console.scale import scaled, shortened, ticks_between
 from offsetwise.model import PartitionComparison, RawVerdict
 
 MAX_TOPICS: Final = 40
 """Topics that one map can show and stay readable."""
-
-_FONT_PX: Final = 13
 
 
 def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure:
@@ -29,20 +29,20 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
     shown = [row for row in rows if row.topic in lane]
     numbers = sorted({row.partition for row in shown})
     column = {number: index for index, number in enumerate(numbers)}
-    known: list[list[float | None]] = [[None] * len(numbers) for _ in topics]
-    blank: list[list[float | None]] = [[None] * len(numbers) for _ in topics]
+    known = np.full((len(topics), len(numbers)), np.nan, dtype=np.float32)
+    blank = known.copy()
     hover = [[""] * len(numbers) for _ in topics]
     for row in shown:
         y, x, away = lane[row.topic], column[row.partition], distance(row)
         if away is None or row.raw.verdict is RawVerdict.CONFUSION:
-            blank[y][x] = 1.0
+            blank[y, x] = 1.0
         else:
-            known[y][x] = scaled(away)
+            known[y, x] = scaled(away)
         hover[y][x] = (
             f"{row.partition}: {wording.number(row.old_offset)} → {wording.number(row.new_offset)}, {verdicts.raw(row)}"
         )
-    reach = max((abs(value) for line in known for value in line if value is not None), default=0.0) or 1.0
-    ticks = [tick for tick in ticks_between(-reach, reach) if abs(tick) < 10**12]
+    reach = float(np.nanmax(np.abs(known), initial=0.0)) or 1.0
+    ticks = [tick for tick in ticks_between(-reach, reach, at_most=9) if abs(tick) < 10**12]
     labels = [wording.label(topic) for topic in topics]
     figure = go.Figure()
     common = {"x": [str(number) for number in numbers], "y": labels, "xgap": 1 if len(numbers) < 120 else 0, "ygap": 2}
@@ -52,8 +52,7 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
             z=blank,
             colorscale=[[0, colours.blank], [1, colours.blank]],
             showscale=False,
-            text=hover,
-            hovertemplate="%{y} · %{text}<extra></extra>",
+            hoverinfo="skip",
         )
     )
     figure.add_trace(
@@ -67,10 +66,10 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
             text=hover,
             hovertemplate="%{y} · %{text}<extra></extra>",
             colorbar={
-                "title": {"text": "old number lands<br>(records)", "font": {"size": 12, "color": colours.muted}},
+                "title": {"text": "old number lands<br>(records)", "font": {"size": SMALL_PX, "color": colours.muted}},
                 "tickvals": [scaled(tick) for tick in ticks],
-                "ticktext": ["right place" if tick == 0 else wording.signed(tick) for tick in ticks],
-                "tickfont": {"size": 12, "color": colours.muted},
+                "ticktext": ["right place" if tick == 0 else shortened(tick) for tick in ticks],
+                "tickfont": {"size": SMALL_PX, "color": colours.muted},
                 "outlinewidth": 0,
                 "thickness": 12,
             },
@@ -81,19 +80,29 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
         margin={"l": 12, "r": 12, "t": 16, "b": 48},
         plot_bgcolor=colours.page,
         paper_bgcolor=colours.page,
-        font={"size": _FONT_PX, "color": colours.text},
+        font={"family": FONT, "size": FONT_PX, "color": colours.text},
     )
     figure.update_xaxes(
-        title={"text": "partition", "font": {"color": colours.muted}},
+        title={"text": "partition", "font": {"color": colours.muted, "size": SMALL_PX}},
         type="category",
-        nticks=12,
+        tickvals=[str(number) for number in numbers[:: _tick_step(len(numbers))]],
         showgrid=False,
         tickfont={"color": colours.muted},
     )
     figure.update_yaxes(
-        autorange="reversed", type="category", showgrid=False, automargin=True, tickfont={"color": colours.text}
+        autorange="reversed",
+        ticks="",
+        ticklabelstandoff=6,
+        type="category",
+        showgrid=False,
+        automargin=True,
+        tickfont={"color": colours.text},
     )
     return figure
+
+
+def _tick_step(columns: int) -> int:
+    return next((step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000) if columns / step <= 12), 5_000)
 
 
 def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, figures, guard, takeaways, verdicts
-from offsetwise.console.desk import Desk, Key, Offered
+from offsetwise.console import blocks, derived, figures, guard
+from offsetwise.console.desk import Desk, Held, Key, Offered, SubjectKind
 from offsetwise.console.wording import many, markdown, number
-from offsetwise.model import Comparison, PartitionComparison, RawVerdict
+from offsetwise.model import PartitionComparison, RawVerdict
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
 _PATH: Final = (
@@ -22,7 +22,8 @@ _PATH: Final = (
     (
         ":material/edit_note:",
         "2 · Plan",
-        "Decide how the job moves: keep its state, or start anew. The comparison is what a plan is made from. Not part of this version.",
+        "Decide how the job moves: keep its state, or start anew. A plan is made from a comparison. "
+        "Not part of this version.",
     ),
     (
         ":material/fact_check:",
@@ -35,8 +36,9 @@ _PATH: Final = (
 def draw(desk: Desk) -> None:
     """Draw the whole screen."""
     st.markdown(
-        "When the Kafka cluster under a streaming job changes, **offsets do not carry over**. Offsetwise reads the job's checkpoint "
-        "and both clusters, finds where every partition must resume, and proves it on the records themselves."
+        "When the Kafka cluster under a streaming job changes, **offsets do not carry over**. Offsetwise reads the "
+        "job's checkpoint and both clusters, finds where every partition must resume, and proves it on the records "
+        "themselves."
     )
     live = [one for one in desk.offered if not one.recorded]
     sample = next((one for one in desk.offered if one.recorded), None)
@@ -52,64 +54,60 @@ def draw(desk: Desk) -> None:
     if not live:
         blocks.empty(
             "To look at your own migration",
-            "Describe both clusters and the checkpoints in a file, then start the console with it. Nothing is read before you ask.",
+            "Describe both clusters and the checkpoints in a file, then start the console with it. Nothing is read "
+            "before you ask.",
             "offsetwise console --migration migration.yaml",
         )
     st.subheader("The path", anchor=False)
-    for column, (icon, title, text) in zip(st.columns(len(_PATH)), _PATH, strict=True):
-        with column.container(border=True, height="stretch"):
-            st.markdown(f"{icon} **{title}**")
-            st.markdown(text)
+    with st.container(horizontal=True):
+        for icon, title, text in _PATH:
+            with st.container(border=True, height="stretch"):
+                st.markdown(f"{icon} **{title}**  \n{text}")
 
 
 def _totals(desk: Desk, migrations: list[Offered]) -> None:
     keys = [Key(migration=one.name, subject=subject) for one in migrations for subject in one.subjects]
     held = [found.comparison for found in map(desk.held, keys) if found is not None]
     wrong = sum(one.summary.raw_wrong for one in held)
+    if not held:
+        return
     cards = (
-        ("Checkpoints and groups", number(len(keys))),
-        ("Compared", number(len(held))),
-        ("Partitions not matching", number(wrong) if held else "?"),
-        ("Skipped if unedited", f"≥ {number(sum(one.summary.raw_skip for one in held))}" if held else "?"),
+        ("Compared", f"{number(len(held))} of {number(len(keys))}"),
+        ("Partitions that would go wrong", number(wrong)),
+        ("Skipped if unedited", f"≥ {number(sum(one.summary.raw_skip for one in held))}"),
     )
-    for column, (label, value) in zip(st.columns(len(cards)), cards, strict=True):
-        column.metric(label, value, border=True)
+    with st.container(horizontal=True):
+        for label, value in cards:
+            st.metric(label, value, border=True)
 
 
 def _case(desk: Desk, sample: Offered) -> None:
     found = _example(desk, sample)
     if found is None:
         return
-    row, colours = found, guard.colours()
+    key, held, row = found
     name = markdown(figures.partition_name(row))
     skip = "records" if row.raw.skip is None else many(row.raw.skip, "record")
-    left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
-    with left:
-        st.markdown(
-            f"The job read **{name}** up to **{number(row.old_offset)}** on the old cluster. The same record sits at "
-            f"**{number(row.new_offset)}** on the new one."
-        )
-        st.markdown(
-            f"Restarted at {number(row.old_offset)} there, it would never read **{skip}**, and no error would tell."
-        )
-    with right:
-        st.plotly_chart(
-            figures.aligned_logs((row,), colours),
-            config=blocks.CHART_OPTIONS,
-            alt=takeaways.aligned((row,)),
-            key="case",
-            theme=None,
-        )
+    st.markdown(
+        f"The job read **{name}** up to **{number(row.old_offset)}** on the old cluster. The same record sits at "
+        f"**{number(row.new_offset)}** on the new one. Restarted at {number(row.old_offset)} there, it would never "
+        f"read **{skip}**, and no error would tell."
+    )
+    figure, takeaway = derived.lanes(held, (row,), guard.colours(), lag=False)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="case", theme=None)
+    if st.button("Open the sample", type="primary", icon=":material/compare_arrows:"):
+        st.switch_page(COMPARE_PAGE, query_params=_address(key))
 
 
-def _example(desk: Desk, sample: Offered) -> PartitionComparison | None:
+def _example(desk: Desk, sample: Offered) -> tuple[Key, Held, PartitionComparison] | None:
     for subject in sample.subjects:
-        held = desk.held(Key(migration=sample.name, subject=subject))
+        key = Key(migration=sample.name, subject=subject)
+        held = desk.held(key)
         if held is None:
             continue
         for row in held.comparison.partitions:
             if row.raw.verdict is RawVerdict.LOSS and row.exactness.proven:
-                return row
+                return key, held, row
     return None
 
 
@@ -117,33 +115,35 @@ def _migration(desk: Desk, migration: Offered) -> None:
     with st.container(border=True):
         where = "recorded from two real clusters; nothing to set up" if migration.recorded else "live"
         st.markdown(
-            f"**{markdown(migration.name)}** · {markdown(migration.old)} :material/arrow_forward: {markdown(migration.new)} · :gray[{where}]"
+            f"**{markdown(migration.name)}** · {markdown(migration.old)} :material/arrow_forward: "
+            f"{markdown(migration.new)} · :gray[{where}]"
         )
         if not migration.subjects:
             st.markdown("The migration file names no checkpoint and no group. Add one under `checkpoints` or `groups`.")
         for subject in migration.subjects:
-            _subject(desk, migration, Key(migration=migration.name, subject=subject))
+            _subject(desk, Key(migration=migration.name, subject=subject))
 
 
-def _subject(desk: Desk, migration: Offered, key: Key) -> None:
+def _subject(desk: Desk, key: Key) -> None:
     try:
         held = desk.held(key)
     except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
         blocks.failed(error, key=f"{key.migration}-{key.subject}")
         return
-    name, said, link = st.columns([2, 6, 2], vertical_alignment="center")
-    name.markdown(f":material/{'save' if key.subject.kind == 'checkpoint' else 'group'}: {markdown(str(key.subject))}")
-    said.markdown(_verdict(desk, key) if held is None else _answer(held.comparison))
-    link.page_link(
-        Path(COMPARE_PAGE),
-        label="Open" if held or migration.recorded else "Compare",
-        icon=":material/compare_arrows:",
-        query_params={"migration": migration.name, "of": str(key.subject)},
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        icon = "save" if key.subject.kind is SubjectKind.CHECKPOINT else "group"
+        st.markdown(f":material/{icon}: **{markdown(str(key.subject))}**", width="stretch")
+        st.page_link(
+            Path(COMPARE_PAGE),
+            label="Open" if held else "Compare",
+            icon=":material/compare_arrows:",
+            query_params=_address(key),
+        )
+    st.markdown(_verdict(desk, key) if held is None else _answer(held))
 
 
-def _answer(comparison: Comparison) -> str:
-    tone, head, rest = verdicts.answer(comparison)
+def _answer(held: Held) -> str:
+    tone, head, rest = derived.facts(held).answer
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
     return f":{tone.badge}-badge[{icon} {head}] {markdown(rest)}"
 
@@ -153,3 +153,7 @@ def _verdict(desk: Desk, key: Key) -> str:
     if reading is None:
         return ":gray[? not compared yet]"
     return ":gray[being read now …]" if not reading.outcome.done() else ":red-badge[! the last attempt failed]"
+
+
+def _address(key: Key) -> dict[str, str]:
+    return {"migration": key.migration, "of": str(key.subject)}

@@ -10,8 +10,13 @@ from offsetwise.console.heat import worst_topics
 from offsetwise.model import PartitionComparison
 
 
-def aligned(rows: Sequence[PartitionComparison]) -> str:
-    """Say in words what the chart of aligned logs shows."""
+def lanes(rows: Sequence[PartitionComparison]) -> str:
+    """Say in words what the chart of lanes shows: the logs, then the lags."""
+    return f"{logs(rows)} {lags(rows)}"
+
+
+def logs(rows: Sequence[PartitionComparison]) -> str:
+    """Say in words how the two logs compare."""
     wrong = [row for row in rows if verdicts.rank(row) == 0]
     if not wrong:
         return (
@@ -30,7 +35,7 @@ def aligned(rows: Sequence[PartitionComparison]) -> str:
 
 
 def lags(rows: Sequence[PartitionComparison]) -> str:
-    """Say in words what the chart of lags shows."""
+    """Say in words how the two lags compare."""
     both = [row for row in rows if row.lag_old is not None and row.lag_new is not None]
     same = sum(1 for row in both if row.lag_old == row.lag_new)
     return (

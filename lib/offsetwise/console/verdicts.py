@@ -85,6 +85,11 @@ def rank(row: PartitionComparison) -> int:
     return 3 if row.exactness.proven else 2
 
 
+def urgency(row: PartitionComparison) -> tuple[int, bool, int]:
+    """Order partitions, worst first: what goes wrong, of that what is proven, of that what costs most."""
+    return rank(row), not row.exactness.proven, -(row.raw.skip or row.raw.replay or 0)
+
+
 def shift(row: PartitionComparison) -> int | None:
     """Give new offset minus old offset, None where either is not known."""
     return None if row.new_offset is None or row.old_offset is None else row.new_offset - row.old_offset
@@ -108,6 +113,46 @@ def ahead(row: PartitionComparison) -> Verdict:
     return Verdict(icon="!", word=", ".join(parts), tone=Tone.CAREFUL)
 
 
+def consequence(row: PartitionComparison) -> str:
+    """Say in a sentence what using the old number on the new cluster would do."""
+    number_, skip, replay = number(row.old_offset), row.raw.skip, row.raw.replay
+    most = "" if row.exactness.proven else "up to "
+    match row.raw.verdict:
+        case RawVerdict.SAME:
+            text = f"{number_} is the right place on the new cluster too: nothing is skipped, nothing is read twice."
+        case RawVerdict.LOSS:
+            cost = "records that the job has not read" if skip is None else f"{most}{many(skip, 'unread record')}"
+            text = f"Reading would begin behind {cost}. They would never be read, and no error would tell."
+        case RawVerdict.REPLAY:
+            cost = "records" if replay is None else f"{most}{many(replay, 'record')}"
+            text = f"Reading would begin too early: {cost} that the job has read already would be read again."
+        case RawVerdict.CONFUSION:
+            text = "There is another record at this number: the job's state would meet records it does not belong to."
+        case RawVerdict.OUT_OF_RANGE:
+            text = (
+                f"{number_} is {_outside(row)} of the new log ({number(row.new.log_start)} to {number(row.new.hw)}). "
+                "Spark would stop with an error or jump to another place; a group would follow its reset policy."
+            )
+        case RawVerdict.UNKNOWN:
+            text = "Nobody can tell: the place on the new cluster is not known."
+    return text
+
+
+def mirror_maker(row: PartitionComparison) -> str:
+    """Say what MirrorMaker 2 itself would answer, and how far from the place that is."""
+    answer_ = row.mirror_maker
+    if answer_ is None:
+        return "It has no answer for this position."
+    if row.new_offset is None:
+        return f"{number(answer_)}, which no record confirms."
+    if answer_ == row.new_offset:
+        return f"{number(answer_)}, the same place."
+    away = many(abs(answer_ - row.new_offset), "offset")
+    if answer_ < row.new_offset:
+        return f"{number(answer_)}, which is {away} earlier: safe, but those records would be read again."
+    return f"{number(answer_)}, which is {away} too late."
+
+
 def answer(comparison: Comparison) -> tuple[Tone, str, str]:
     """Say what would happen if nobody acted: tone, headline, and the rest of the sentence.
 
@@ -118,7 +163,7 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
         1 for row in comparison.partitions if row.raw.verdict is RawVerdict.UNKNOWN and row.old_offset is not None
     )
     if total == 0:
-        return Tone.UNKNOWN, "There is no partition to compare", "Neither the positions nor the clusters name one."
+        return Tone.UNKNOWN, "There is no partition to compare.", "Neither the positions nor the clusters name one."
     tail = f" For {many(unknown, 'more partition')} nobody can tell yet." if unknown and wrong else ""
     if wrong:
         costs = ", ".join(_costs(comparison)) or "the cost was not counted"

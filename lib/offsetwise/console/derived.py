@@ -1,0 +1,120 @@
+"""What is derived from a held comparison, computed once: a rerun of the page only looks it up.
+
+Every function is keyed by the id of what is held; the comparison itself is not hashed. Results are shared by all
+sessions and must not be changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from offsetwise.console import figures, frames, heat, takeaways, verdicts
+from offsetwise.console.choosing import Filters, row_id
+from offsetwise.console.desk import Held
+from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.table import printed
+from offsetwise.model import PartitionComparison
+
+Rows = tuple[PartitionComparison, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the page says about a whole comparison."""
+
+    answer: tuple[Tone, str, str]
+    topics: tuple[str, ...]
+    """By name."""
+    worst_topics: tuple[str, ...]
+    codes: tuple[str, ...]
+    """Codes of findings, by name."""
+    takeaway: str
+    """Of the heat map."""
+
+
+def facts(held: Held) -> Facts:
+    """Give what the page says about the whole comparison."""
+    return _facts(held.id, held)
+
+
+def filtered(held: Held, filters: Filters) -> Rows:
+    """Give the partitions that pass, in the chosen order."""
+    return _filtered(held.id, filters, held)
+
+
+def of_topic(held: Held, topic: str) -> Rows:
+    """Give the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
+    rows = filtered(held, Filters(topics=(topic,)))
+    worst = sorted(rows, key=verdicts.urgency)[: figures.MAX_LANES]
+    return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
+
+
+def lanes(held: Held, rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:
+    """Give the chart of lanes and what it shows in words."""
+    return _lanes(held.id, tuple(map(row_id, rows)), colours, lag, rows)
+
+
+def heat_map(held: Held, colours: Palette) -> Any:
+    """Give the heat map."""
+    return _heat_map(held.id, colours, held)
+
+
+def topic_table(held: Held) -> pd.DataFrame:
+    """Give the numbers behind the heat map, by topic."""
+    return _topic_table(held.id, held)
+
+
+def partition_table(held: Held, rows: Rows, colours: Palette) -> Styler:
+    """Give the coloured table of these partitions."""
+    return _partition_table(held.id, tuple(map(row_id, rows)), colours, rows)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _facts(held_id: int, _held: Held) -> Facts:  # noqa: ARG001 - the key
+    shown = _held.comparison
+    return Facts(
+        answer=verdicts.answer(shown),
+        topics=tuple(sorted({row.topic for row in shown.partitions})),
+        worst_topics=tuple(heat.worst_topics(shown.partitions)),
+        codes=tuple(sorted({code for row in shown.partitions for code in row.findings})),
+        takeaway=takeaways.heat(shown.partitions) if shown.partitions else "",
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _filtered(held_id: int, filters: Filters, _held: Held) -> Rows:  # noqa: ARG001 - the key
+    return filters.apply(_held.comparison.partitions)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _lanes(held_id: int, ids: tuple[str, ...], colours: Palette, lag: bool, _rows: Rows) -> tuple[Any, str]:  # noqa: ARG001 - the key
+    said = takeaways.lanes(_rows) if lag else takeaways.logs(_rows)
+    return figures.lanes(_rows, colours, lag=lag), said
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _heat_map(held_id: int, colours: Palette, _held: Held) -> Any:  # noqa: ARG001 - the key
+    return heat.heat_map(_held.comparison.partitions, colours)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _topic_table(held_id: int, _held: Held) -> pd.DataFrame:  # noqa: ARG001 - the key
+    return heat.topic_table(_held.comparison.partitions)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _partition_table(held_id: int, ids: tuple[str, ...], colours: Palette, _rows: Rows) -> Styler:  # noqa: ARG001 - the key
+    styled = printed(frames.partition_table(_rows))
+    for column, tones, weight in (
+        ("exactness", [verdicts.EXACTNESS[row.exactness].tone for row in _rows], ""),
+        ("if unedited", [verdicts.raw(row).tone for row in _rows], "; font-weight: 600"),
+        ("ahead", [verdicts.ahead(row).tone for row in _rows], ""),
+    ):
+        css = [f"color: {colours.tone(tone)}{weight}" for tone in tones]
+        styled = styled.apply(lambda _, css=css: css, subset=[column])
+    return styled

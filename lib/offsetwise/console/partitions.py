@@ -1,0 +1,128 @@
+"""The table of partitions: choosing a row opens its evidence, and what is shown can be downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import choosing, derived, exports, frames, table, verdicts
+from offsetwise.console.desk import Held
+from offsetwise.console.palette import Palette
+from offsetwise.console.wording import cell, many, number
+from offsetwise.model import PartitionComparison
+
+_WIDTHS: Final[dict[str, int]] = {
+    "topic": 112,
+    "p": 44,
+    "old offset": 84,
+    "new offset": 84,
+    "shift": 64,
+    "exactness": 104,
+    "if unedited": 128,
+    "lag old": 70,
+    "lag new": 70,
+    "replay": 62,
+    "skip": 52,
+    "ahead": 135,
+    "findings": 220,
+}
+_HELP: Final = {
+    "p": "Partition.",
+    "old offset": "The next record to read on the old cluster.",
+    "new offset": "The same place on the new cluster.",
+    "shift": "New offset minus old offset.",
+    "exactness": "How well the new offset is known.",
+    "if unedited": "What the old number would do on the new cluster.",
+    "lag old": "Records left to read on the old cluster. Negative: past the end.",
+    "lag new": "Records left to read on the new cluster. Negative: past the end.",
+    "replay": "Records read twice at the new offset, at most.",
+    "skip": "Records never read at the new offset, at most.",
+    "ahead": "How the records from the position on differ on the new cluster.",
+}
+
+
+def choose(held: Held, rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
+    """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
+    span = choosing.rows_page(len(rows))
+    page = rows[span]
+    ids = [choosing.row_id(row) for row in page]
+    first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
+    wanted = st.session_state.get("row") or st.query_params.get("row")
+    current = ids.index(wanted) if wanted in ids else first
+    grid = f"partitions-{held.id}-{span.start}-{abs(hash(tuple(ids)))}"
+    columns = [name for name in frames.PARTITION_COLUMNS if _says_something(name, page)]
+    st.dataframe(
+        derived.partition_table(held, page, colours),
+        hide_index=True,
+        height=table.height(len(page)),
+        placeholder="?",
+        key=grid,
+        on_select=lambda: _picked(grid, ids),
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": [current]}},
+        column_order=columns,
+        column_config={
+            name: st.column_config.Column(
+                width=_WIDTHS.get(name, 110), help=_HELP.get(name), pinned=name in ("topic", "p")
+            )
+            for name in columns
+        },
+        alt=f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do.",
+    )
+    _downloads(held, rows)
+    st.session_state.setdefault("row", ids[current])
+    if st.session_state["row"] not in ids:
+        st.session_state["row"] = ids[current]
+    chosen = st.selectbox(
+        "Evidence of",
+        ids,
+        key="row",
+        bind="query-params",
+        format_func=cell,
+        width=320,
+        on_change=lambda: _follow(grid, ids),
+    )
+    return page[ids.index(chosen)]
+
+
+def _downloads(held: Held, rows: tuple[PartitionComparison, ...]) -> None:
+    total = len(held.comparison.partitions)
+    amount = f"{number(len(rows))} of {many(total, 'partition')}" if len(rows) < total else many(total, "partition")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":gray[{amount}. Select a row to see its proof.]", width="stretch")
+        for text, kind, make in (
+            ("CSV", "text/csv", lambda: exports.csv(rows)),
+            ("JSON", "application/json", lambda: exports.json(held.comparison, rows)),
+        ):
+            st.download_button(
+                text,
+                make,
+                file_name=f"comparison.{text.lower()}",
+                mime=kind,
+                icon=":material/download:",
+                key=f"download-{text}",
+                on_click="ignore",
+                help=f"The rows shown, as {text}.",
+            )
+
+
+def _picked(grid: str, ids: Sequence[str]) -> None:
+    rows = st.session_state[grid]["selection"]["rows"]
+    if rows and rows[0] < len(ids):
+        st.session_state["row"] = ids[rows[0]]
+
+
+def _follow(grid: str, ids: Sequence[str]) -> None:
+    st.session_state[grid] = {"selection": {"rows": [ids.index(st.session_state["row"])], "columns": [], "cells": []}}
+
+
+def _says_something(name: str, rows: Sequence[PartitionComparison]) -> bool:
+    match name:
+        case "source":
+            return len({row.source for row in rows}) > 1
+        case "new topic":
+            return any(row.new_topic != row.topic for row in rows)
+        case _:
+            return True

@@ -1,0 +1,41 @@
+"""Pages run as Streamlit runs them, over a reader of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from offsetwise.console import desk
+
+APP = Path(__file__).parents[2] / "app.py"
+COMPARE = "pages/explore/compare.py"
+
+OpenPage = Callable[..., AppTest]
+
+
+def words(page: AppTest) -> str:
+    """Everything that a page says in text."""
+    shown = (page.markdown, page.error, page.warning, page.info, page.success, page.code)
+    return "\n".join(str(element.value) for kind in shown for element in kind)
+
+
+@pytest.fixture
+def open_page() -> Iterator[OpenPage]:
+    """Give a function that opens a page over a reader, with the URL's parameters."""
+
+    def opened(reader: desk.Reader, page: str | None = None, **parameters: str | list[str]) -> AppTest:
+        st.cache_resource.clear()
+        desk.use(reader)
+        made = AppTest.from_file(str(APP), default_timeout=30)
+        if page is not None:
+            made.switch_page(page)
+        for name, value in parameters.items():
+            made.query_params[name] = value
+        return made.run()
+
+    yield opened
+    st.cache_resource.clear()

@@ -1,0 +1,190 @@
+"""The Compare page, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
+from tests.console import builders
+from tests.console.conftest import COMPARE, OpenPage, words
+from tests.console.readers import ValueReader
+
+DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
+
+
+def test_the_answer_stands_first_and_says_at_least(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE)
+    assert not page.exception
+    assert page.error[0].value.startswith("**5 of 8 partitions would go wrong**")
+    assert "at least 200 records never read" in page.error[0].value
+    assert [(card.label, card.value) for card in page.metric] == [
+        ("Partitions", "8"),
+        ("Proven", "5"),
+        ("Bounded", "1"),
+        ("Unknown", "2"),
+        ("Skipped if unedited", "≥ 200"),
+    ]
+
+
+def test_the_worst_row_is_opened_with_its_proof(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE)
+    assert page.subheader[-1].value == "Evidence · orders\\-0"
+    assert "**Why 950**" in words(page)
+    assert "911, which is 39 offsets earlier" in words(page)
+    assert "Reading would begin behind 100 unread records" in words(page)
+    neighbours = page.dataframe[2].value
+    assert neighbours["old offset"].tolist() == [1047, 1048, 1049, 1050, 1051, 1052]
+    assert neighbours["for the job"].tolist()[2:4] == ["read", "unread, next"]
+
+
+def test_a_link_opens_the_row_it_names(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE, row="audit-0")
+    assert page.subheader[-1].value == "Evidence · audit\\-0"
+    assert "**Why there is no answer**" in words(page)
+
+
+def test_choosing_a_row_reads_nothing(open_page: OpenPage) -> None:
+    reader = ValueReader()
+    page = open_page(reader, COMPARE)
+    before = dict(reader.calls)
+    page.selectbox(key="row").select("payments-0").run()
+    page.multiselect(key="topic").select("payments").run()
+    page.selectbox(key="order").select("Worst first").run()
+    assert page.subheader[-1].value == "Evidence · payments\\-0"
+    assert dict(reader.calls) == before == {"offered": 1, "recorded": 1}
+
+
+def test_filters_come_from_the_url(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE, unedited=["other records", "unknown"])
+    assert sorted(page.dataframe[1].value["topic"]) == ["audit", "clicks", "orders"]
+
+
+def test_a_filter_that_nothing_passes_says_so(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE, topic=["payments"], exactness=["bounded"])
+    assert "No partition passes these filters." in words(page)
+    assert not page.exception
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"migration": "nobody"},
+        {"of": "checkpoint nothing"},
+        {"row": "<img src=x onerror=alert(1)>"},
+        {"topic": ["no such topic"]},
+        {"unedited": ["everything is fine"]},
+        {"rows": "9501–10000"},
+        {"order": "; drop table"},
+        {"chart": "../../etc/passwd"},
+    ],
+    ids=lambda parameters: next(iter(parameters)),
+)
+def test_unknown_values_in_the_url_are_ignored(open_page: OpenPage, parameters: dict[str, str | list[str]]) -> None:
+    page = open_page(ValueReader(), COMPARE, **parameters)
+    assert not page.exception
+    assert page.metric[0].value == "8"
+    assert page.subheader[-1].value == "Evidence · orders\\-0"
+
+
+def test_ten_thousand_partitions_come_in_pages_behind_a_heat_map(open_page: OpenPage) -> None:
+    page = open_page(ValueReader({"orders": builders.comparison(builders.many_rows(10_000))}), COMPARE)
+    assert not page.exception
+    assert page.subheader[0].value == "Where the old numbers would land"
+    assert len(page.dataframe[2].value) == 500
+    page.selectbox(key="rows").select("9501–10000").run()
+    assert page.dataframe[2].value["p"].tolist()[-1] == 249
+    page.selectbox(key="chart").select("topic-007").run()
+    assert page.subheader[1].value == "Where each partition of topic\\-007 resumes"
+
+
+@pytest.mark.parametrize("name", builders.HOSTILE)
+def test_a_hostile_name_stays_text_on_every_block(open_page: OpenPage, name: str) -> None:
+    row = f"{name}-0"
+    page = open_page(ValueReader({"orders": builders.comparison(builders.hostile_rows())}), COMPARE)
+    page.session_state["row"] = row
+    page.run()
+    assert not page.exception
+    assert "<img" not in words(page).replace("\\<img", "")
+    assert "\u202e" not in words(page)
+    assert not any(topic.startswith("=") for topic in page.dataframe[1].value["topic"])
+
+
+def test_a_live_migration_is_read_only_when_a_person_asks(open_page: OpenPage) -> None:
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    assert reader.calls["compare"] == 0
+    assert "Nothing was read yet." in words(page)
+    page.button(key="compare-now").click().run()
+    assert not page.exception
+    assert page.metric[0].value == "8"
+    page.selectbox(key="row").select("orders-1").run()
+    assert reader.calls["compare"] == 1
+
+
+def test_a_comparison_in_memory_opens_from_a_link_without_reading(open_page: OpenPage) -> None:
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    again = page.switch_page(COMPARE)
+    again.query_params["migration"] = "orders-to-new"
+    again.run()
+    assert again.metric[0].value == "8"
+    assert reader.calls["compare"] == 1
+
+
+def test_two_sessions_share_one_reading_that_is_under_way(open_page: OpenPage) -> None:
+    gate = threading.Event()
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"), gate=gate)
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    threading.Timer(0.5, gate.set).start()
+    page.button(key="compare-now").click().run()
+    assert page.metric[0].value == "8"
+    assert reader.calls["compare"] == 1
+
+
+def test_a_cluster_that_is_down_shows_its_error_and_keeps_the_checkpoint(open_page: OpenPage) -> None:
+    reader = ValueReader(live=DOWN)
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    assert not page.exception
+    assert "The cluster does not answer" in page.error[0].value
+    assert "Start the broker" in words(page)
+    assert page.subheader[-1].value == "What the checkpoint says on its own"
+    assert page.dataframe[0].value["old offset"].tolist()[0] == 1050
+    reader.answer_with(builders.comparison(migration="orders-to-new"))
+    page.button(key="live-button").click().run()
+    assert page.metric[0].value == "8"
+
+
+def test_a_failure_keeps_the_last_good_comparison(open_page: OpenPage) -> None:
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    reader.answer_with(DOWN)
+    page.button(key="compare-again").click().run()
+    assert "What was read before is still shown below." in words(page)
+    assert page.metric[0].value == "8"
+
+
+def test_a_refusal_is_told_apart_from_silence(open_page: OpenPage) -> None:
+    reader = ValueReader(live=ClusterAuthError("Cluster 'new': the broker refused.", fix="Grant Describe."))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    assert "Not permitted" in page.error[0].value
+
+
+def test_an_error_of_no_kind_of_ours_shows_no_traceback_and_no_values(open_page: OpenPage) -> None:
+    reader = ValueReader(live=RuntimeError("password=canary"))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    assert not page.exception
+    assert "canary" not in words(page)
+    assert "Traceback" not in words(page)
+
+
+def test_no_partition_is_an_answer_and_no_error(open_page: OpenPage) -> None:
+    page = open_page(ValueReader({"orders": builders.comparison(())}), COMPARE)
+    assert not page.exception
+    assert "No partition to compare." in words(page)

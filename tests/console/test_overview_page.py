@@ -1,0 +1,63 @@
+"""The Overview page, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from offsetwise.errors import ClusterUnreachableError, FileError
+from tests.console import builders
+from tests.console.conftest import OpenPage, words
+from tests.console.readers import ValueReader
+
+
+def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: OpenPage) -> None:
+    page = open_page(ValueReader())
+    assert not page.exception
+    assert "**1,050** on the old cluster" in words(page)
+    assert "**950** on the new one" in words(page)
+    assert [button.label for button in page.button] == ["Open the sample"]
+
+
+def test_what_is_not_built_is_described_and_offers_no_button(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(live=builders.comparison()))
+    assert words(page).count("Not part of this version.") == 2
+    assert not {"Draft plan", "Approve", "Submit"} & {button.label for button in page.button}
+
+
+def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:
+    reader = ValueReader(live=builders.comparison())
+    page = open_page(reader)
+    assert "? not compared yet" in words(page)
+    assert reader.calls["compare"] == reader.calls["checkpoint"] == 0
+
+
+def test_an_empty_sample_is_no_error(open_page: OpenPage) -> None:
+    page = open_page(ValueReader({"orders": builders.comparison(())}))
+    assert not page.exception
+    assert "There is no partition to compare." in words(page)
+
+
+@pytest.mark.parametrize("name", builders.HOSTILE)
+def test_a_hostile_name_stays_text(open_page: OpenPage, name: str) -> None:
+    page = open_page(ValueReader({name: builders.comparison(builders.hostile_rows())}))
+    assert not page.exception
+    assert "<img" not in words(page).replace("\\<img", "")
+
+
+def test_a_reader_that_fails_is_told_in_words(open_page: OpenPage) -> None:
+    class Broken(ValueReader):
+        def recorded(self, subject: object) -> builders.Comparison:
+            raise FileError(f"{subject}: expected a comparison, found nothing.", fix="Record the sample again.")
+
+    page = open_page(Broken())
+    assert not page.exception
+    assert "Record the sample again" in words(page)
+    assert "What to do" in words(page)
+
+
+def test_a_failed_live_reading_is_visible_from_the_overview(open_page: OpenPage) -> None:
+    reader = ValueReader(live=ClusterUnreachableError("Cluster 'new': expected an answer, none came.", fix="Start it."))
+    page = open_page(reader, "pages/explore/compare.py", migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    page.switch_page("pages/explore/overview.py").run()
+    assert "the last attempt failed" in words(page)

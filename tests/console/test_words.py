@@ -1,0 +1,133 @@
+"""Names, numbers and verdicts as they are printed."""
+
+from __future__ import annotations
+
+import doctest
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from offsetwise.console import figures, palette, scale, verdicts, wording
+from offsetwise.console.palette import DARK, LIGHT, Palette, Tone
+from offsetwise.model import Exactness, RawReuse, RawVerdict
+from tests.console import builders
+
+
+@pytest.mark.parametrize("module", [wording, scale, figures], ids=lambda module: module.__name__)
+def test_every_example_in_the_docstrings_is_true(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", builders.HOSTILE)
+def test_a_hostile_name_stays_text_in_markdown(name: str) -> None:
+    escaped = wording.markdown(name)
+    assert "<img" not in escaped.replace("\\<", "")
+    assert "\u202e" not in escaped
+    assert "\u200f" not in escaped
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_cell_never_begins_like_a_formula(start: str) -> None:
+    assert not wording.cell(f"{start}cmd()").startswith(start)
+
+
+@pytest.mark.parametrize("timestamp", [None, -1, 2**62])
+def test_a_time_that_is_no_time_is_unknown(timestamp: int | None) -> None:
+    assert wording.moment(timestamp) == "?"
+
+
+def test_a_number_that_was_not_read_is_never_zero() -> None:
+    assert (wording.number(None), wording.signed(None), wording.lag(None)) == ("?", "?", "?")
+
+
+@pytest.mark.parametrize(
+    ("raw", "printed"),
+    [
+        (RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0), "✓ same record"),
+        (RawReuse(verdict=RawVerdict.LOSS, skip=100, replay=0), "! skips 100"),
+        (RawReuse(verdict=RawVerdict.LOSS), "! skips records"),
+        (RawReuse(verdict=RawVerdict.REPLAY, replay=1_000), "! replays 1,000"),
+        (RawReuse(verdict=RawVerdict.CONFUSION), "! other records"),
+        (RawReuse(verdict=RawVerdict.UNKNOWN), "? unknown"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_verdict_has_an_icon_and_a_word(raw: RawReuse, printed: str) -> None:
+    assert str(verdicts.raw(builders.partition(raw=raw))) == printed
+
+
+@pytest.mark.parametrize(
+    ("log", "printed"),
+    [((0, 950), "! 100 past the end"), ((2_000, 3_000), "! 950 before the start"), ((None, None), "! outside the log")],
+)
+def test_a_number_outside_the_log_says_on_which_side(log: tuple[int | None, int | None], printed: str) -> None:
+    row = builders.partition(new_log=log, raw=RawReuse(verdict=RawVerdict.OUT_OF_RANGE))
+    assert str(verdicts.raw(row)) == printed
+
+
+def test_a_cost_that_is_only_bounded_says_at_most() -> None:
+    row = builders.partition(exactness=Exactness.BOUNDED, raw=RawReuse(verdict=RawVerdict.LOSS, skip=60))
+    assert str(verdicts.raw(row)) == "! skips ≤ 60"
+
+
+def test_the_answer_counts_what_would_go_wrong_and_says_at_least() -> None:
+    tone, head, rest = verdicts.answer(builders.comparison())
+    assert (tone, head) == (Tone.WRONG, "5 of 8 partitions would go wrong")
+    assert "at least 200 records never read" in rest
+    assert "For 1 more partition nobody can tell yet." in rest
+
+
+def test_unknown_partitions_never_read_as_right() -> None:
+    unknown = builders.partition(new=None, exactness=Exactness.UNKNOWN, raw=RawReuse(verdict=RawVerdict.UNKNOWN))
+    tone, head, _ = verdicts.answer(builders.comparison((unknown,)))
+    assert tone is Tone.CAREFUL
+    assert head == "Nobody can tell for 1 of 1 partition"
+
+
+def test_all_partitions_right_is_said_plainly() -> None:
+    same = builders.partition(old=998, new=998, raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0))
+    tone, head, _ = verdicts.answer(builders.comparison((same, replace(same, partition=1))))
+    assert (tone, head) == (Tone.RIGHT, "The numbers are right for all 2 partitions")
+
+
+@pytest.mark.parametrize(
+    ("said", "printed"),
+    [
+        (None, "It has no answer for this position."),
+        (950, "950, the same place."),
+        (911, "911, which is 39 offsets earlier: safe, but those records would be read again."),
+        (951, "951, which is 1 offset too late."),
+    ],
+)
+def test_mirror_makers_answer_stands_beside_ours(said: int | None, printed: str) -> None:
+    assert verdicts.mirror_maker(builders.partition(mirror_maker=said)) == printed
+
+
+@pytest.mark.parametrize("raw", list(RawVerdict))
+def test_every_consequence_is_a_sentence(raw: RawVerdict) -> None:
+    assert verdicts.consequence(builders.partition(raw=RawReuse(verdict=raw))).endswith(".")
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_words_reach_contrast_4_5_and_marks_3(colours: Palette) -> None:
+    for tone in Tone:
+        assert _contrast(colours.tone(tone), colours.page) >= 4.5, tone
+    assert _contrast(colours.muted, colours.page) >= 4.5
+    for mark in (colours.old, colours.new, colours.next_record, colours.raw, colours.bound):
+        assert _contrast(mark, colours.page) >= 3, mark
+
+
+def test_an_unknown_theme_is_light() -> None:
+    assert palette.palette(None) is LIGHT
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
