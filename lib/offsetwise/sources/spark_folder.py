@@ -10,7 +10,7 @@ from offsetwise.sources.storage import Entry, FolderReader
 
 LOOKED_INTO: Final = 20
 """How many sub-folders are looked into for a checkpoint, to tell a parent folder from something else."""
-LOGS: Final = ("commits", "offsets")
+LOGS: Final = frozenset({"commits", "offsets"})
 
 
 def require_checkpoint(folder: FolderReader) -> tuple[Entry, ...]:
@@ -27,13 +27,14 @@ def require_checkpoint(folder: FolderReader) -> tuple[Entry, ...]:
             raise _not(folder, "a file", "Give the folder that holds offsets/, commits/ and metadata.") from error
         raise
     names = {entry.name for entry in entries}
-    kinds = {entry.name: entry.is_dir for entry in entries}
+    folders = {entry.name for entry in entries if entry.is_dir is not False}
+    files = {entry.name for entry in entries if entry.is_dir is not True}
     if not names:
         raise _not(folder, "an empty folder", "Check the path: a query writes its checkpoint when it first starts.")
     foreign = _foreign(names)
     if foreign is not None:
         raise _not(folder, *foreign)
-    if any(kinds.get(log) for log in LOGS) or (kinds.get("metadata") is False and kinds.get("sources") is not False):
+    if folders & LOGS or ("metadata" in files and names <= {"metadata", ".metadata.crc", "sources"}):
         return entries
     raise _not(folder, *_instead(folder, entries))
 
@@ -61,7 +62,7 @@ def _instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str]:
             f"files named by batch ({', '.join(names[:3])}), as inside offsets/ or commits/",
             "Give the folder above it.",
         )
-    inside = [entry.name for entry in entries if entry.is_dir][:LOOKED_INTO]
+    inside = [entry.name for entry in entries if entry.is_dir is not False][:LOOKED_INTO]
     checkpoints = [name for name in inside if _has_logs(folder, name)]
     if checkpoints:
         shown = ", ".join(checkpoints[:5]) + (", …" if len(checkpoints) > 5 else "")

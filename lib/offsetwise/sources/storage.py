@@ -32,7 +32,7 @@ class Entry:
 
     name: str
     is_dir: bool | None = None
-    """None where a listing by names does not tell (local files)."""
+    """None where a listing does not tell: local files listed by names, and links."""
     size_bytes: int | None = None
     modified_s: float | None = None
     """Seconds since the epoch; None where the file system does not say."""
@@ -304,7 +304,7 @@ def _entry(listed: dict[str, Any]) -> Entry:
     size = listed.get("size")
     return Entry(
         name=listed["name"].rstrip("/").rpartition("/")[2],
-        is_dir=listed.get("type") == "directory",
+        is_dir=None if listed.get("islink") else listed.get("type") == "directory",
         size_bytes=int(size) if isinstance(size, int) else None,
         modified_s=float(modified) if isinstance(modified, int | float) else None,
     )
@@ -336,7 +336,7 @@ def glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[s
         sorted(
             prefix + str(name).rstrip("/")
             for name, info in found.items()
-            if info.get("type") == "directory"
+            if (info.get("type") == "directory" or info.get("islink"))
             and (not str(name).rstrip("/").rpartition("/")[2].startswith(".") or "/." in pattern)
         )
     )

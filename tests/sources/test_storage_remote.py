@@ -1,0 +1,204 @@
+"""Object stores: S3 against moto's server on loopback, and what is said when a library or an answer is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from offsetwise import files as formats
+from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, StorageError
+from offsetwise.pipeline.fleet import expand
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.storage import open_tree
+from tests.sources.folders import NAMES, checkpoint, orders, sample_files
+
+BUCKET = "checkpoints"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture
+def s3(server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": server,
+    }.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3")
+    client.create_bucket(Bucket=BUCKET)
+    yield client
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+        for found in page.get("Contents", []):
+            client.delete_object(Bucket=BUCKET, Key=found["Key"])
+
+
+def _put(s3: Any, prefix: str, files: dict[str, bytes]) -> str:
+    for path, data in files.items():
+        s3.put_object(Bucket=BUCKET, Key=f"{prefix}/{path}", Body=data)
+    return f"s3://{BUCKET}/{prefix}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_checkpoint_on_s3_reads_as_on_disk(name: str, s3: Any) -> None:
+    files = sample_files(name)
+    uri = _put(s3, name, files)
+    body = formats.dump(read_checkpoint(uri)).replace(uri, "X")
+
+    local = f"tests/data/checkpoints/{name}"
+    assert body == formats.dump(read_checkpoint(local)).replace(local, "X")
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n", "S3A"])
+def test_sparks_own_spellings_of_the_scheme_are_read(scheme: str, s3: Any) -> None:
+    uri = _put(s3, "orders", checkpoint({0: orders(7)}, (0,)))
+
+    read = read_checkpoint(uri.replace("s3://", f"{scheme}://"), roots=(f"s3://{BUCKET}/",))
+
+    assert read.sources[0].positions[0].offset == 7
+    assert read.uri.startswith(f"{scheme}://")
+
+
+def test_listings_are_never_cached(s3: Any) -> None:
+    uri = _put(s3, "orders", checkpoint({0: orders(7)}, (0,)))
+    tree = open_tree(uri)
+    assert read_checkpoint(uri).last_planned_batch == 0
+    assert [entry.name for entry in tree.entries("offsets")] == ["0"]
+
+    _put(s3, "orders", checkpoint({1: orders(9)}, (1,)))
+
+    assert read_checkpoint(uri).last_planned_batch == 1
+    assert [entry.name for entry in tree.entries("offsets")] == ["0", "1"]
+
+
+def test_where_it_restarts_costs_few_requests(s3: Any, caplog: pytest.LogCaptureFixture) -> None:
+    uri = _put(s3, "orders", checkpoint({batch: orders(batch) for batch in range(30)}, tuple(range(30))))
+    caplog.set_level("INFO", "werkzeug")
+    caplog.clear()
+
+    read_checkpoint(uri, batches=0)
+
+    asked = [record.getMessage() for record in caplog.records if record.name == "werkzeug"]
+    listings = [line for line in asked if "list-type=2" in line]
+    assert len(listings) == 6  # the folder, both logs before and after, the sources
+    assert len([line for line in asked if "GET" in line]) - len(listings) == 5  # two plans, commit, id, initial offsets
+    assert len([line for line in asked if "HEAD" in line]) <= 1  # the size of the initial offsets
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_missing_folder_or_bucket_is_said() -> None:
+    for uri in (f"s3://{BUCKET}/nowhere", "s3://no-such-bucket/x"):
+        with pytest.raises(MissingError, match="found nothing"):
+            read_checkpoint(uri)
+
+
+def test_an_object_is_no_folder(s3: Any) -> None:
+    uri = _put(s3, "orders", checkpoint({0: orders(7)}, (0,)))
+
+    with pytest.raises(NotACheckpointError, match="found a file"):
+        read_checkpoint(f"{uri}/metadata")
+    with pytest.raises(NotACheckpointError, match="files named by batch"):
+        read_checkpoint(f"{uri}/offsets")
+
+
+def test_a_folder_marker_is_no_file_of_the_folder(s3: Any) -> None:
+    uri = _put(s3, "orders", checkpoint({0: orders(7)}, (0,)) | {"": b"", "offsets/": b"", "commits/": b""})
+
+    assert read_checkpoint(uri).problems == ()
+
+
+def test_an_object_above_the_limit_is_not_fetched(s3: Any) -> None:
+    uri = _put(s3, "orders", {"offsets/0": b"x" * 2000})
+    tree = open_tree(uri)
+    small = type(tree)(**{f: getattr(tree, f) for f in ("uri", "location", "roots", "base", "fs")}, max_file_bytes=1000)
+
+    with pytest.raises(StorageError, match="expected at most 1000 bytes"):
+        small.read("offsets/0")
+    with pytest.raises(StorageError, match="expected at most 1000 bytes"):
+        small.read("offsets/0", size_bytes=2000)
+
+
+def test_an_endpoint_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+
+    with pytest.raises(StorageError, match="expected to reach its file system"):
+        read_checkpoint("s3://bucket/orders")
+
+
+def test_a_glob_of_folders_is_expanded(s3: Any) -> None:
+    for name in ("orders-1", "orders-2", "payments"):
+        _put(s3, f"team/{name}", checkpoint({0: orders(7)}, (0,)))
+
+    assert expand([f"s3://{BUCKET}/team/orders-*"]) == (
+        f"s3://{BUCKET}/team/orders-1",
+        f"s3://{BUCKET}/team/orders-2",
+    )
+    with pytest.raises(StorageError, match="matches folders, found none"):
+        expand([f"s3://{BUCKET}/team/x*"])
+
+
+@pytest.mark.parametrize(
+    ("uri", "module", "extra"),
+    [
+        ("s3://bucket/x", "s3fs", "offsetwise[s3]"),
+        ("gs://bucket/x", "gcsfs", "offsetwise[gcs]"),
+        ("abfs://container@account.dfs.core.windows.net/x", "adlfs", "offsetwise[azure]"),
+        ("hdfs://namenode/x", "pyarrow", "pyarrow"),
+    ],
+)
+def test_a_missing_library_is_named_with_what_to_install(
+    uri: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = sys.modules["fsspec.registry"]._registry
+    for protocol in set(known) - {"file"}:
+        monkeypatch.delitem(known, protocol)
+    for name in (module, f"{module}.fs"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+    with pytest.raises(LibraryMissingError) as caught:
+        read_checkpoint(uri)
+    assert caught.value.fix == f"Install it: pip install '{extra}'."
+
+
+def test_credentials_in_a_uri_are_refused() -> None:
+    for uri in ("s3://key:secret@bucket/x", "hdfs://user:password@namenode/x"):
+        with pytest.raises(StorageError, match="without credentials") as caught:
+            read_checkpoint(uri)
+        assert isinstance(caught.value, StorageError)
+
+
+def test_an_answer_that_fails_is_an_error_of_ours() -> None:
+    """The one fake here: a file system that answers what no server on this machine would."""
+
+    def broken(*_: object, **__: object) -> list[object]:
+        raise RuntimeError("the token has expired\nwith details")
+
+    tree = open_tree(".")
+    location = type(tree.location)(scheme="s3", path="s3://b/x", parts=("b", "x"))
+    fs = SimpleNamespace(ls=broken, find=broken, cat_ranges=broken, info=broken, invalidate_cache=lambda: None)
+    remote = type(tree)(uri="s3://b/x", location=location, roots=None, base="b/x", fs=fs)
+
+    for failing in (
+        remote.entries,
+        lambda: list(remote.walk("state")),
+        lambda: remote.read("a", size_bytes=3),
+    ):
+        with pytest.raises(StorageError, match="RuntimeError: the token has expired"):
+            failing()
