@@ -230,7 +230,7 @@ def test_many_brackets_at_once_equal_one_at_a_time(
     partitions = [("orders", number) for number in range(4)]
     index = SyncIndex(partitions, columns[:, 0], columns[:, 1], columns[:, 2])
     ordinal, position = np.array(asked, dtype=np.int64).T
-    many = index.bracket_many(ordinal, position, np.full_like(position, log_start), np.full_like(position, hw))
+    many = index.bracket_many(ordinal, position, np.full(4, log_start), np.full(4, hw))
     for row, (number, at) in enumerate(asked):
         one = index.bracket("orders", number, at, LogRange(log_start=log_start, lso=hw, hw=hw))
         if one is None:
