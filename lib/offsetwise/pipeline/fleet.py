@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from offsetwise.errors import StorageError
 from offsetwise.model import Checkpoint
+from offsetwise.pipeline.shipping import ship
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
 from offsetwise.sources.storage import glob_folders
@@ -58,8 +59,8 @@ def inspect_many(
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
     """Read checkpoints on Spark's workers, and give them in the order of `uris`.
 
-    One that cannot be read is a `FailedCheckpoint`, never an exception. Workers need the modules of
-    `sources.spark_checkpoint_rows`, and the paths and credentials that reach the checkpoints.
+    One that cannot be read is a `FailedCheckpoint`, never an exception. Workers read the paths themselves, so they
+    need the mounts, or the credentials in their environment.
 
     Args:
         spark: A session, classic or Connect.
@@ -71,6 +72,8 @@ def inspect_many(
         WorkerError: The workers cannot run the parser.
         SparkError: The job failed.
     """
+    if uris:
+        ship(spark, uris=uris)
     for first in range(0, len(uris), WAVE):
         wave = tuple(uris[first : first + WAVE])
         tasks = min(len(wave), max(8, ceil(len(wave) / ROWS_PER_TASK)))
