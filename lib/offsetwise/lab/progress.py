@@ -11,6 +11,8 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from offsetwise.errors import LabError
+
 TIMEOUT_S: Final = 20
 TopicAndPartition = tuple[str, int]
 
@@ -46,7 +48,11 @@ def _copied(offsets_topic: str, *, bootstrap: str) -> dict[TopicAndPartition, in
 
 
 def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Give key and value of every record of a small topic; nothing if there is no such topic."""
+    """Give key and value of every record of a small topic; nothing if there is no such topic.
+
+    Raises:
+        LabError: The broker stopped answering before the log end.
+    """
     with _consumer(bootstrap) as consumer:
         partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
         left = set(partitions)
@@ -54,7 +60,11 @@ def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, b
         while left:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
-                return
+                raise LabError(
+                    f"{topic!r} on {bootstrap}: expected to reach the log end, got nothing for {TIMEOUT_S} s. "
+                    "What was read is not complete, so it was not used.",
+                    fix="See with `offsetwise lab status` whether the broker runs, then run the command again.",
+                )
             error = message.error()
             if error is None:
                 yield message.key(), message.value()

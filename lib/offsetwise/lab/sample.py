@@ -22,7 +22,7 @@ from offsetwise.lab import progress, records
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.mirrors import Policy
 
-TIMEOUT_S: Final = 30
+TIMEOUT_S: Final = 90
 STEPS: Final = (400, 500, 600, 700, 800, 900, 1050)
 """Where `orders-0` ended when each committed batch was planned."""
 PLANNED: Final = 1100
