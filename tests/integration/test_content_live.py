@@ -1,0 +1,87 @@
+"""The content match against real clusters, where the payloads tell the truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from offsetwise.lab import Lab
+from offsetwise.model import Exactness, IsolationLevel, TopicPartition
+from offsetwise.pipeline.content import Found
+from tests.integration.truth import Both, find, read_both
+
+SAMPLE = (
+    ("orders", 0, "orders"),
+    ("orders", 1, "orders"),
+    ("payments", 0, "payments"),
+    ("payments", 1, "payments"),
+    ("profiles", 0, "profiles"),
+    ("clicks", 0, "old.clicks"),
+    ("audit", 0, "audit"),
+    ("beats", 0, "beats"),
+)
+PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
+
+
+def check(found: dict[tuple[Both, int], Found]) -> Counter[Exactness]:
+    """Hold every answer against the truth; count the classes."""
+    tally: Counter[Exactness] = Counter()
+    for (both, position), each in found.items():
+        cut = each.answer.cut
+        assert cut is not None
+        assert cut.exactness is not None
+        tally[cut.exactness] += 1
+        where = f"{both.partition} at {position}: {cut.exactness} {cut.reason} {cut.offset}"
+        if cut.offset is not None:
+            cost = both.cost(position, cut.offset)
+            assert cost.skip == 0, f"{where} skips {cost.skip}"
+            if cut.exactness in PROVEN:
+                assert cost.right, f"{where} {cost}"
+            elif cut.replay is not None:
+                assert cost.replay <= cut.replay, f"{where} understates its replay: {cost}"
+        if both.answerable(position):
+            assert cut.exactness in PROVEN, f"{where}, and a right place exists"
+    return tally
+
+
+@pytest.fixture(scope="session")
+def logs(lab: Lab, sample: Path) -> list[Both]:
+    assert sample.is_file()
+    return [
+        read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic=topic, partition=partition), new)
+        for topic, partition, new in SAMPLE
+    ]
+
+
+@pytest.mark.parametrize("window", [64, 8], ids=["whole logs", "narrow windows"])
+def test_every_position_of_the_sample_is_proven_or_honest(lab: Lab, logs: list[Both], window: int) -> None:
+    wanted = {both: both.everywhere() for both in logs}
+    found = find(lab.old_bootstrap, lab.new_bootstrap, wanted, window=window, natives_excluded=True)
+    tally = check(found)
+    print(f"\n{len(found)} positions, window {window}: {dict(tally)}")
+    assert tally[Exactness.EXACT] > len(found) // 2
+
+
+def test_1050_is_950(lab: Lab, logs: list[Both]) -> None:
+    found = find(lab.old_bootstrap, lab.new_bootstrap, {logs[0]: [1050]})
+    cut = found[logs[0], 1050].answer.cut
+    assert cut is not None
+    assert (cut.offset, cut.exactness, cut.raw_skip, cut.raw_replay) == (950, Exactness.EXACT, 100, 0)
+
+
+def test_aborted_records_that_the_mirror_made_visible_are_counted_for_a_job_that_reads_committed(
+    lab: Lab, sample: Path
+) -> None:
+    assert sample.is_file()
+    payments = TopicPartition(topic="payments", partition=0)
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, payments, "payments", isolation="read_committed")
+    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [400]}, isolation=IsolationLevel.READ_COMMITTED)
+    cut = found[both, 400].answer.cut
+    assert cut is not None
+    everything = read_both(lab.old_bootstrap, lab.new_bootstrap, payments, "payments")
+    aborted = len(everything.old.records) - len(both.old.records)
+    assert cut.aborted_visible == aborted > 0
+    assert cut.exactness is Exactness.BOUNDED
+    assert both.cost(400, cut.offset or 0).skip == 0

@@ -1,0 +1,127 @@
+"""The truth about logs on real clusters, from whole partitions read by a plain consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from offsetwise.config import ClusterConfig, SparkSettings
+from offsetwise.model import Cluster, IsolationLevel, TopicPartition
+from offsetwise.pipeline.content import Ask, ContentMatch, Found
+from offsetwise.pipeline.session import open_session
+from offsetwise.sources import kafka
+from offsetwise.translation.search import Span, Target
+from tests.lab.reading import Log, read_log
+from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin
+
+PLACES = TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """One partition as both clusters hold it."""
+
+    partition: TopicPartition
+    new_topic: str
+    old: Log
+    new: Log
+    timed: bool
+
+    def pair(self, position: int) -> Pair:
+        """Give the logs as the checks on generated logs take them. Origins follow from unique serials."""
+        origins = {record.serial: record.offset for record in self.old.records if record.serial is not None}
+        return Pair(
+            old=tuple(Entry(r.offset, self._identity(r), 0, r.offset) for r in self.old.records),
+            new=tuple(Entry(r.offset, self._identity(r), 0, origins.get(r.serial)) for r in self.new.records),
+            target=Target(
+                position=position,
+                old=Span(start=self.old.start, end=self.old.end),
+                new=Span(start=self.new.start, end=self.new.end),
+            ),
+        )
+
+    def _identity(self, record: object) -> tuple[object, ...]:
+        value, time = record.value, record.timestamp_ms  # type: ignore[attr-defined]
+        return (value, time if self.timed else None)
+
+    def cost(self, position: int, place: int) -> Cost:
+        """Say what resuming at a place would do: the better of counting by content and by origin."""
+        pair = self.pair(position)
+        content, origin = cost_by_content(pair, place), cost_by_origin(pair, place)
+        return content if content.right else replace(origin, skip=min(content.skip, origin.skip))
+
+    def answerable(self, position: int) -> bool:
+        """Whether any place of the new log is right."""
+        places = {self.new.start, *(r.offset for r in self.new.records), *(r.offset + 1 for r in self.new.records)}
+        return any(self.cost(position, place).right for place in places)
+
+    def everywhere(self) -> list[int]:
+        """Give positions at every kind of place: below log start, at it, behind, in the middle, in gaps, at the end."""
+        start, end = self.old.start, self.old.end
+        held = {record.offset for record in self.old.records}
+        gaps = [offset for offset in range(start, end) if offset not in held]
+        wanted = [
+            start - 5,
+            start,
+            start + 1,
+            start + 3,
+            start + 64,
+            (start + end) // 2,
+            end - 65,
+            end - 2,
+            end - 1,
+            end,
+        ]
+        return sorted({p for p in (*wanted, *gaps[:2], *gaps[len(gaps) // 2 :][:2], *gaps[-2:]) if 0 <= p <= end})
+
+
+def read_both(
+    old: str, new: str, partition: TopicPartition, new_topic: str, *, isolation: str = "read_uncommitted"
+) -> Both:
+    """Read one partition of both clusters whole."""
+    logs = (
+        read_log(old, partition.topic, partition.partition, isolation=isolation),
+        read_log(new, new_topic, partition.partition, isolation=isolation),
+    )
+    timed = not any(record.log_append for log in logs for record in log.records)
+    return Both(partition, new_topic, *logs, timed)
+
+
+def find(
+    old: str,
+    new: str,
+    positions: Mapping[Both, Iterable[int]],
+    *,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    window: int = 64,
+    natives_excluded: bool = False,
+    preserving: bool = False,
+) -> dict[tuple[Both, int], Found]:
+    """Find positions by content on Spark, all in one run."""
+    configs = {
+        Cluster.OLD: ClusterConfig(name="old", properties={"bootstrap.servers": old}),
+        Cluster.NEW: ClusterConfig(name="new", properties={"bootstrap.servers": new}),
+    }
+    match = ContentMatch(
+        spark=open_session(SparkSettings(master="local[2]"), kafka=True),
+        properties={
+            side: {"bootstrap.servers": config.properties["bootstrap.servers"]} for side, config in configs.items()
+        },
+        isolation=isolation,
+        offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
+        log_starts=lambda side, wanted: kafka.log_starts(configs[side], wanted),
+        progress=lambda *_: None,
+    )
+    asks = {
+        (both, position): Ask(
+            partition=both.partition,
+            new_topic=both.new_topic,
+            target=replace(both.pair(position).target, window=window),
+            natives_excluded=natives_excluded,
+            preserving=preserving,
+        )
+        for both, wanted in positions.items()
+        for position in wanted
+    }
+    found = match.find(list(asks.values()))
+    return {key: found[ask] for key, ask in asks.items()}
