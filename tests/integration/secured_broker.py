@@ -114,6 +114,7 @@ def _write(folder: Path, node: int, ports: tuple[int, int, int], controller_port
         "super.users=User:ANONYMOUS",
         f"log.dirs={folder / str(node)}",
         "auto.create.topics.enable=true",
+        "log.retention.ms=-1",
         "broker.session.timeout.ms=6000",
         "offsets.topic.num.partitions=1",
         "offsets.topic.replication.factor=1",

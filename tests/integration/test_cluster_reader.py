@@ -1,7 +1,10 @@
 """The cluster reader against real brokers and a real MirrorMaker."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
     ResourceType,
 )
 
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, java_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.lab import Lab
 from offsetwise.lab.processes import is_alive
@@ -318,6 +321,30 @@ def test_a_user_authorised_for_a_part_gets_that_part(secured: SecuredCluster, mo
 def test_a_certificate_that_is_trusted_opens_the_tls_listener(secured: SecuredCluster) -> None:
     cluster = config(f"127.0.0.1:{secured.tls_port}", security_protocol="ssl", ssl_ca_location=secured.ca)
     assert read(cluster, "visible").topics[0].partitions[0].hw == 10
+
+
+def test_spark_reads_through_both_listeners_with_the_mapped_properties(
+    secured: SecuredCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD", USERS["reader"])
+    tls = config(f"127.0.0.1:{secured.tls_port}", security_protocol="ssl", ssl_ca_location=secured.ca)
+    given = [dict(java_properties(cluster)) for cluster in (sasl(secured, "reader"), tls)]
+    # A process of its own: a Spark session of this one may be another test's, without the connector.
+    script = (
+        "import json, sys\n"
+        "from offsetwise.config import SparkSettings\n"
+        "from offsetwise.pipeline.session import open_session\n"
+        "spark = open_session(SparkSettings(master='local[1]'), kafka=True)\n"
+        "for properties in json.load(sys.stdin):\n"
+        "    options = {f'kafka.{name}': value for name, value in properties.items()}\n"
+        "    frame = spark.read.format('kafka').options(**options).option('subscribe', 'visible').load()\n"
+        "    print('records', frame.count())\n"
+        "spark.stop()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], input=json.dumps(given), capture_output=True, text=True, check=False
+    )
+    assert [line for line in ran.stdout.splitlines() if line.startswith("records")] == ["records 10"] * 2, ran.stderr
 
 
 def test_a_broker_that_stands_still_leaves_its_partitions_out_by_name(secured: SecuredCluster) -> None:
