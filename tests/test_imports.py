@@ -24,6 +24,7 @@ STAGES = (
     {"translation"},
     {"findings"},
     {"comparison"},
+    {"proof"},
     {"pipeline"},
     {"workflow", "lab"},
     {"console", "show"},

@@ -13,15 +13,21 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from offsetwise.errors import FileError, VersionError
-from offsetwise.model import Checkpoint, Comparison, Snapshot
+from offsetwise.model import Checkpoint, Comparison, Reconciliation, Snapshot
 
 FORMAT_VERSION: Final = "1.0"
 MAX_DEPTH: Final = 32
 MAX_BYTES: Final = 512 * 1024 * 1024
-KINDS: Final[dict[str, type]] = {"checkpoint": Checkpoint, "snapshot": Snapshot, "comparison": Comparison}
+Stored = Checkpoint | Snapshot | Comparison | Reconciliation
+KINDS: Final[dict[str, type]] = {
+    "checkpoint": Checkpoint,
+    "snapshot": Snapshot,
+    "comparison": Comparison,
+    "reconciliation": Reconciliation,
+}
 
 
-def dump(value: Checkpoint | Snapshot | Comparison, *, indent: int | None = 1) -> str:
+def dump(value: Stored, *, indent: int | None = 1) -> str:
     """Write a value as the text of its file, newline included.
 
     `indent=None` gives a single line (for JSON lines on stdout).
@@ -65,7 +71,7 @@ def read_object(text: str | bytes, *, subject: str) -> dict[str, Any]:
     """Parse one JSON object strictly.
 
     Raises:
-        FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, depth or size over the limit.
+        FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, too deep or too large.
     """
     if len(text) > MAX_BYTES:
         raise _not_ours(subject, f"it has {len(text)} bytes, the limit is {MAX_BYTES}")
@@ -78,7 +84,8 @@ def read_object(text: str | bytes, *, subject: str) -> dict[str, Any]:
             parse_int=_int64,
         )
     except (ValueError, RecursionError) as error:
-        raise _not_ours(subject, str(error) or "it is nested too deeply") from error
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise _not_ours(subject, why) from error
     if not isinstance(value, dict):
         raise _not_ours(subject, f"its top level is a {type(value).__name__}")
     if _depth(value) > MAX_DEPTH:
@@ -99,7 +106,7 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
             fix=f"Give a file that says {expected!r}.",
         )
     version = str(body.get("format_version"))
-    if version.split(".")[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
+    if version.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
         raise VersionError(
             f"{subject}: this release reads {expected} version {FORMAT_VERSION}, found version {version}. "
             "Nothing was used from it.",

@@ -18,6 +18,7 @@ from offsetwise.model import (
     PartitionComparison,
     RawReuse,
     RawVerdict,
+    Reconciliation,
     Severity,
 )
 
@@ -82,6 +83,22 @@ def comparison(out: Console, made: Comparison) -> None:
     for finding in made.findings:
         out.print(f"{SEVERITIES[finding.severity]} {finding.code} {_safe(_where(finding))}{_safe(finding.message)}")
         out.print(f"    {_safe(finding.remedy)} [dim]({describe(finding.code).page})[/]")
+
+
+def reconciliation(out: Console, made: Reconciliation) -> None:
+    """Show what both clusters hold of a topic."""
+    out.print(f"[bold]{_safe(made.summary())}[/]\n")
+    table = Table()
+    for name in ("p", "old records", "new records", "on both", "missing", "duplicated", "only on new"):
+        table.add_column(name, justify="right")
+    for each in made.partitions:
+        counts = (each.old_records, each.new_records, each.both, each.missing, each.duplicated, each.foreign)
+        table.add_row(str(each.partition), *(f"{count:,}" for count in counts))
+    out.print(table)
+    for span in made.differences:
+        counted = ((span.missing, "missing"), (span.duplicated, "duplicated"), (span.foreign, "only here"))
+        what = ", ".join(f"{count:,} {word}" for count, word in counted if count)
+        out.print(f"partition {span.partition}, {span.cluster} offsets {span.start:,} to {span.end - 1:,}: {what}")
 
 
 def headline(made: Comparison) -> str:

@@ -5,49 +5,38 @@ Nothing here writes to a cluster or a checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any
 
 from offsetwise import files
-from offsetwise.comparison import (
-    Learnt,
-    Scene,
-    Subject,
-    assemble,
-    candidates_of,
-    mirror_maker_of,
-    planned_at_ms,
-    positions_of,
-    standings_of,
-    target_of,
-)
+from offsetwise.comparison import Scene, Subject, assemble, planned_at_ms, positions_of, standings_of
 from offsetwise.config import Migration, SparkSettings, java_properties, load_migration
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, FileError, OffsetwiseError, SameClusterError
 from offsetwise.model import (
     BelongsTo,
-    Candidate,
     Checkpoint,
     Cluster,
     Comparison,
-    Link,
-    Method,
+    IsolationLevel,
+    Reconciliation,
     Snapshot,
     TopicPartition,
-    Writers,
 )
-from offsetwise.pipeline.content import Ask, ContentMatch, Found, Progress
+from offsetwise.pipeline import reconcile as pipeline_reconcile
+from offsetwise.pipeline.content import SALT_BYTES, Progress
 from offsetwise.pipeline.fleet import expand, inspect_many
+from offsetwise.pipeline.records import OffsetRange
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import ship
+from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
-from offsetwise.translation.belongs import Standing, belongs_to
-from offsetwise.translation.resolve import Position, Told
-from offsetwise.translation.search import Span
+from offsetwise.translation.belongs import belongs_to
 
 INSPECT_IN_PROCESS = 3
 """Up to so many checkpoints are read here; more go through Spark."""
@@ -173,24 +162,92 @@ def compare(
     planned_at = planned_at_ms(subject.checkpoint)
     belongs = stated or belongs_to(standings_of(scene, positions), planned_at_ms=planned_at, names=names)
     _check_old(belongs, subject)
-    read = _by_content(scene, positions, progress) if content and snapshots is None else _Read()
+    read = prove(scene, positions, progress) if content and snapshots is None else Proof()
     if belongs.cluster is None and read.found:
-        timed = _with_times(scene, positions, read)
+        timed = standings_with_times(scene, positions, read)
         belongs = belongs_to(timed, planned_at_ms=planned_at, names=names)
         _check_old(belongs, subject)
     progress("judge", 0, 1)
-    made = assemble(scene, [_learnt(scene, position, read) for position in positions], belongs)
+    made = assemble(scene, [learnt_of(scene, position, read) for position in positions], belongs)
     progress("judge", 1, 1)
     return made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """What the records said, by partition and offset."""
+def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard) -> Reconciliation:
+    """Count what both clusters hold of a whole topic, on Spark.
 
-    found: Mapping[tuple[TopicPartition, int], Found] = field(default_factory=dict)
-    pending_equal: Mapping[TopicPartition, bool] = field(default_factory=dict)
-    salt: str = ""
+    Args:
+        migration: The migration.
+        topic: The topic's name on the old cluster.
+        progress: Told each step.
+
+    Raises:
+        ClusterError: A cluster or the topic cannot be read, or retention removed records meanwhile.
+        SparkError: The job failed.
+    """
+    names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
+    logs = {}
+    for side, name in names.items():
+        progress(f"read the {side} cluster", 0, 1)
+        logs[side] = _topic_log(migration, side, name)
+        progress(f"read the {side} cluster", 1, 1)
+    progress("start Spark", 0, 1)
+    session = open_session(migration.spark, kafka=True)
+    ship(session)
+    progress("start Spark", 1, 1)
+    progress("compare every record", 0, 1)
+    made = pipeline_reconcile.reconcile(
+        session,
+        logs[Cluster.OLD],
+        logs[Cluster.NEW],
+        isolation=migration.isolation_level,
+        salt=os.urandom(SALT_BYTES),
+    )
+    for side, log in logs.items():
+        _check_not_passed(migration, side, log)
+    progress("compare every record", 1, 1)
+    return made
+
+
+def _topic_log(migration: Migration, side: Cluster, name: str) -> pipeline_reconcile.TopicLog:
+    config = migration.cluster(side)
+    taken = kafka.read_cluster(side, config, topics=(name,), groups=())
+    committed = migration.isolation_level is IsolationLevel.READ_COMMITTED
+    ranges = []
+    for partition in (p for state in taken.topics for p in state.partitions):
+        end = partition.lso if committed else partition.hw
+        if partition.log_start is None or end is None:
+            raise ClusterError(
+                f"{name}-{partition.partition} on {config.name!r}: expected its log start and end, but "
+                f"{partition.error or 'the broker did not say'}. Nothing was compared.",
+                fix="Check the broker that leads it, then try again.",
+            )
+        ranges.append(
+            OffsetRange(
+                topic=name, partition=partition.partition, start=partition.log_start, end=max(end, partition.log_start)
+            )
+        )
+    if not ranges:
+        why = next((state.error for state in taken.topics if state.error), "it does not exist")
+        raise ClusterError(
+            f"Topic {name!r} on {config.name!r}: expected its partitions, but {why}. Nothing was compared.",
+            fix="Check the topic's name; `topics` in the migration file says what it is called on the new cluster.",
+        )
+    return pipeline_reconcile.TopicLog(properties=java_properties(config), topic=name, ranges=tuple(ranges))
+
+
+def _check_not_passed(migration: Migration, side: Cluster, log: pipeline_reconcile.TopicLog) -> None:
+    starts = kafka.log_starts(
+        migration.cluster(side), [TopicPartition(topic=each.topic, partition=each.partition) for each in log.ranges]
+    )
+    for each in log.ranges:
+        now = starts.get(TopicPartition(topic=each.topic, partition=each.partition))
+        if now is not None and now > each.start:
+            raise ClusterError(
+                f"{each.topic}-{each.partition} on {migration.cluster(side).name!r}: retention moved the log start "
+                f"from {each.start} to {now} while the records were read, so the counts cannot be relied on.",
+                fix="Run it again; extend the topic's retention until the migration is over.",
+            )
 
 
 def _subject(
@@ -277,135 +334,6 @@ def _check_old(belongs: BelongsTo, subject: Subject) -> None:
                 "`belongs_to: old` at this checkpoint in the migration file."
             ),
         )
-
-
-def _by_content(scene: Scene, positions: Sequence[Position], progress: Progress) -> _Read:
-    asks: dict[tuple[TopicPartition, int], Ask] = {}
-    for position in positions:
-        for offset in (position.offset, position.planned):
-            ask = None if offset is None else _ask(scene, position, offset)
-            if ask is not None:
-                asks[ask.partition, ask.target.position] = ask
-    if not asks:
-        return _Read()
-    migration = scene.migration
-    progress("start Spark", 0, 1)
-    session = open_session(migration.spark, kafka=True)
-    ship(session)
-    progress("start Spark", 1, 1)
-    match = ContentMatch(
-        spark=session,
-        properties={side: java_properties(migration.cluster(side)) for side in Cluster},
-        isolation=migration.isolation_level,
-        offsets_for_times=lambda times: kafka.offsets_for_times(migration.target, times),
-        log_starts=lambda side, wanted: kafka.log_starts(migration.cluster(side), wanted),
-        progress=progress,
-    )
-    found = match.find(list(asks.values()))
-    by_place = {key: found[ask] for key, ask in asks.items()}
-    return _Read(found=by_place, pending_equal=_pending(match, positions, asks, by_place), salt=match.salt.hex())
-
-
-def _ask(scene: Scene, position: Position, offset: int) -> Ask | None:
-    target = target_of(scene, position, offset, candidates_of(scene, position, offset))
-    if target is None:
-        return None
-    return Ask(
-        partition=TopicPartition(topic=position.topic, partition=position.partition),
-        new_topic=position.new_topic,
-        target=target,
-        natives_excluded=scene.migration.writers is Writers.MIRROR_ONLY,
-        preserving=scene.migration.link is Link.PRESERVING,
-    )
-
-
-def _pending(
-    match: ContentMatch,
-    positions: Iterable[Position],
-    asks: Mapping[tuple[TopicPartition, int], Ask],
-    found: Mapping[tuple[TopicPartition, int], Found],
-) -> dict[TopicPartition, bool]:
-    """Compare the records of the pending batch on both clusters, where both its ends are proven."""
-    ranges = {}
-    for position in positions:
-        partition = TopicPartition(topic=position.topic, partition=position.partition)
-        first, last = position.offset, position.planned
-        if first is None or last is None or (partition, first) not in found or (partition, last) not in found:
-            continue
-        begin, end = (_place(found[partition, offset], offset) for offset in (first, last))
-        if begin is not None and end is not None and begin <= end and first <= last:
-            ranges[asks[partition, first]] = (Span(start=first, end=last), Span(start=begin, end=end))
-    return {ask.partition: equal for ask, equal in match.same_records(ranges).items()} if ranges else {}
-
-
-def _place(found: Found, offset: int) -> int | None:
-    if found.preserved:
-        return offset
-    cut = found.answer.cut
-    return cut.offset if cut is not None and cut.exactness is not None and cut.exactness.proven else None
-
-
-def _with_times(scene: Scene, positions: Iterable[Position], read: _Read) -> Iterator[Standing]:
-    for standing in standings_of(scene, positions):
-        found = read.found.get((standing.partition, standing.offset))
-        cut = found.answer.cut if found is not None else None
-        if found is None or cut is None or not found.answer.timed:
-            yield standing
-            continue
-        before = [each.timestamp_ms for each in cut.at_raw if (each.new_offset or 0) < standing.offset]
-        yield replace(standing, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
-
-
-def _learnt(scene: Scene, position: Position, read: _Read) -> Learnt:
-    partition = TopicPartition(topic=position.topic, partition=position.partition)
-    if position.offset is None:
-        return Learnt(position=position, told=Told())
-    return Learnt(
-        position=position,
-        told=_told(scene, position, position.offset, read),
-        planned=None if position.planned is None else _told(scene, position, position.planned, read),
-        pending_equal=read.pending_equal.get(partition),
-    )
-
-
-def _told(scene: Scene, position: Position, offset: int, read: _Read) -> Told:
-    partition = TopicPartition(topic=position.topic, partition=position.partition)
-    found = read.found.get((partition, offset))
-    candidates = candidates_of(scene, position, offset)
-    told = Told(candidates=candidates, mirror_maker=mirror_maker_of(scene, position, offset), salt=read.salt)
-    if found is None:
-        return replace(told, preserved=scene.migration.link is Link.PRESERVING and position.new is not None)
-    return replace(
-        told,
-        answer=found.answer,
-        preserved=found.preserved,
-        probed=_probed(found),
-        candidates=(*candidates, *_guesses(found, offset)),
-        old_read=found.old_offsets_read,
-        new_read=found.new_offsets_read,
-    )
-
-
-def _probed(found: Found) -> str:
-    probes = found.probes
-    if probes is None:
-        return ""
-    if found.preserved:
-        return f"Probed at several places: {probes.agree:,} unique records have the same offset on both, none differs."
-    return (
-        f"The link is stated to keep offsets, but of the records probed {probes.differ:,} differ at the same offset "
-        f"and {probes.agree:,} agree."
-    )
-
-
-def _guesses(found: Found, offset: int) -> Iterator[Candidate]:
-    if found.at_time is not None:
-        said = f"The new log reaches the time of the record before the position at {found.at_time}."
-        yield Candidate(method=Method.TIMESTAMP, lo=found.at_time, hi=found.at_time, said_by=said, guess=True)
-    if found.answer.origin_shift is not None:
-        place = offset + found.answer.origin_shift
-        said = f"The nearest provenance header places the position at {place}."
-        yield Candidate(method=Method.HEADER, lo=place, hi=place, said_by=said, guess=True)
 
 
 def _inspected(uri: str, roots: tuple[str, ...] | None, batches: int, *, alone: bool) -> Checkpoint | FailedCheckpoint:

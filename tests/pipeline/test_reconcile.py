@@ -14,14 +14,8 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from offsetwise.config import SparkSettings
-from offsetwise.model import Cluster, IsolationLevel
-from offsetwise.pipeline.reconcile import (
-    PartitionReconciliation,
-    RangeDifference,
-    Reconciliation,
-    count_differences,
-    keyed,
-)
+from offsetwise.model import Cluster, IsolationLevel, PartitionReconciliation, RangeDifference, Reconciliation
+from offsetwise.pipeline.reconcile import count_differences, keyed
 from offsetwise.pipeline.session import open_session
 
 RANGE = 4

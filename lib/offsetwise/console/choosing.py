@@ -27,7 +27,7 @@ class Filters:
     unedited: tuple[str, ...] = ()
     exactness: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-    order: str = BY_TOPIC
+    order: str = WORST_FIRST
 
     def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
         """Give the rows that pass, in the chosen order."""
@@ -39,6 +39,7 @@ class Filters:
             and (not self.exactness or verdicts.EXACTNESS[row.exactness].word in self.exactness)
             and (not self.findings or not set(self.findings).isdisjoint(row.findings))
         ]
+        kept.sort(key=lambda row: (row.topic, row.partition, row.source))
         if self.order == WORST_FIRST:
             kept.sort(key=verdicts.urgency)
         return tuple(kept)
@@ -67,7 +68,7 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
         unedited=_several(second, "If unedited", "unedited", list(verdicts.RAW.values())),
         exactness=_several(third, "Exactness", "exactness", words),
         findings=_several(fourth, "Finding", "finding", list(codes)),
-        order=fifth.selectbox("Order", [BY_TOPIC, WORST_FIRST], key="order", bind="query-params"),
+        order=fifth.selectbox("Order", [WORST_FIRST, BY_TOPIC], key="order", bind="query-params"),
     )
 
 

@@ -22,8 +22,8 @@ from offsetwise.console import (
 )
 from offsetwise.console.desk import Desk, Held, Key, Offered
 from offsetwise.console.palette import Palette, Tone
-from offsetwise.console.wording import markdown, number, plain, read_at
-from offsetwise.model import Comparison, Exactness
+from offsetwise.console.wording import many, markdown, number, plain, read_at
+from offsetwise.model import Comparison, Exactness, Severity
 
 _ICON: Final = ":material/compare_arrows:"
 _ANSWER: Final = {
@@ -61,6 +61,7 @@ def draw(held: Held) -> None:
         )
         return
     _metrics(shown)
+    _of_all(shown)
     _picture(held, colours)
     _partitions(held, colours)
 
@@ -75,6 +76,14 @@ def _partitions(held: Held, colours: Palette) -> None:
             evidence.draw(held.comparison, partitions.choose(held, rows, colours))
         else:
             blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
+
+
+def _of_all(shown: Comparison) -> None:
+    found = frames.findings_of_all(shown)
+    if found:
+        blocking = any(finding.severity is Severity.BLOCKS for finding in found)
+        with st.expander(f"{many(len(found), 'finding')} about the whole migration", expanded=blocking):
+            evidence.findings(found)
 
 
 def _live(desk: Desk, key: Key, held: Held | None) -> Held | None:
@@ -156,7 +165,7 @@ def _picture(held: Held, colours: Palette) -> None:
 
 
 def _lanes(held: Held, topic: str | None, colours: Palette) -> None:
-    rows = of = held.comparison.partitions
+    rows = of = derived.filtered(held, choosing.Filters())
     if topic is not None:
         rows, of = derived.of_topic(held, topic), derived.filtered(held, choosing.Filters(topics=(topic,)))
     st.subheader(f"Where each partition{f' of {markdown(topic)}' if topic else ''} resumes", anchor=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from offsetwise import workflow
@@ -31,13 +30,13 @@ class WorkflowReader:
 
     def __init__(self, files: tuple[Path, ...]) -> None:
         sample = workflow.sample()
-        self._sample = sample.name
+        sample_name = f"{sample.name} (sample)"
         self._live: dict[str, Migration] = {}
         for migration in workflow.load_migrations(files):
-            self._live[_free_name(migration.name, {self._sample, *self._live})] = migration
+            self._live[_free_name(migration.name, {sample_name, *self._live})] = migration
         self._offered = (
-            _offered(sample, recorded=True),
-            *(replace(_offered(migration, recorded=False), name=name) for name, migration in self._live.items()),
+            _offered(sample, sample_name, recorded=True),
+            *(_offered(migration, name, recorded=False) for name, migration in self._live.items()),
         )
 
     def offered(self) -> tuple[Offered, ...]:
@@ -60,13 +59,14 @@ class WorkflowReader:
         if subject.kind is SubjectKind.GROUP:
             return None
         uri = next(one.uri for one in self._live[migration].checkpoints if one.name == subject.name)
-        return next(iter(workflow.inspect([uri], roots=self._live[migration].checkpoint_roots)))
+        found = next(workflow.inspect([uri], roots=self._live[migration].checkpoint_roots))
+        return found if isinstance(found, Checkpoint) else None
 
 
-def _offered(migration: Migration, *, recorded: bool) -> Offered:
-    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=name) for name in migration.groups)
+def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
+    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.groups)
     return Offered(
-        name=migration.name,
+        name=name,
         old=migration.source.name,
         new=migration.target.name,
         subjects=tuple(Subject(kind=SubjectKind.CHECKPOINT, name=one.name) for one in migration.checkpoints) + groups,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
@@ -11,7 +12,7 @@ from offsetwise.console.desk import Desk, Key
 from offsetwise.console.figures import partition_name
 from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Comparison, Exactness, PartitionComparison, Side
+from offsetwise.model import Comparison, Exactness, Finding, PartitionComparison, Side
 
 _FACTS_PX: Final = 560
 _NEIGHBOUR_WIDTHS: Final = {"old offset": 84, "new offset": 84, "time (UTC)": 190, "identity": 84, "for the job": 100}
@@ -48,6 +49,7 @@ def checkpoint_alone(desk: Desk, key: Key) -> None:
 def _around(row: PartitionComparison) -> None:
     place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
     target = "no place known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
+    target += "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
     st.markdown(f"**Around the position** · {place}, {target}")
     near = row.evidence.neighbours
     if not near:
@@ -59,6 +61,7 @@ def _around(row: PartitionComparison) -> None:
         alt=f"Records around the position of {partition_name(row)} on both clusters.",
         widths=_NEIGHBOUR_WIDTHS,
     )
+    _restart(row)
 
 
 def _why(row: PartitionComparison) -> None:
@@ -113,11 +116,8 @@ def _others(row: PartitionComparison) -> None:
         st.table(frames.candidate_table(row.evidence.candidates).set_index("method"), border="horizontal")
 
 
-def _findings(shown: Comparison, row: PartitionComparison) -> None:
-    found = frames.findings_of(shown, row)
-    if not found:
-        return
-    st.markdown("**Findings**")
+def findings(found: Sequence[Finding]) -> None:
+    """Draw findings with what to do about each."""
     for finding in found:
         verdict = verdicts.SEVERITY[finding.severity]
         with st.container(border=True):
@@ -125,6 +125,22 @@ def _findings(shown: Comparison, row: PartitionComparison) -> None:
                 f":{verdict.tone.badge}-badge[{verdict}] **{markdown(finding.code)}**  \n"
                 f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
             )
+
+
+def _findings(shown: Comparison, row: PartitionComparison) -> None:
+    found = frames.findings_of(shown, row)
+    if found:
+        st.markdown("**Findings**")
+        findings(found)
+
+
+def _restart(row: PartitionComparison) -> None:
+    if len(row.restart) > 1:
+        ends = " · ".join(
+            f"{'start' if point.batch is None else f'batch {point.batch}'} at {number(point.old)} → {number(point.new)}"
+            for point in row.restart
+        )
+        st.markdown(f":gray[A restart uses more than one position: {ends}]")
 
 
 def _ids(shown: Comparison, row: PartitionComparison) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from offsetwise.console import verdicts, wording
-from offsetwise.model import Candidate, Checkpoint, Comparison, Finding, Neighbour, PartitionComparison
+from offsetwise.model import Candidate, Checkpoint, Comparison, Finding, Neighbour, PartitionComparison, Severity
 
 PARTITION_COLUMNS = (
     "topic",
@@ -123,13 +123,19 @@ def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
 
 
 def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Finding, ...]:
-    """Give the findings that concern one partition: its own, its topic's, and the whole migration's."""
+    """Give the findings that concern one partition: its own and its topic's."""
     return tuple(
         finding
         for finding in comparison.findings
-        if finding.topic is None
-        or (finding.topic in (row.topic, row.new_topic) and finding.partition in (None, row.partition))
+        if finding.topic in (row.topic, row.new_topic) and finding.partition in (None, row.partition)
     )
+
+
+def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
+    """Give the findings that concern no single topic, those that block first."""
+    severities = list(Severity)
+    of_all = (finding for finding in comparison.findings if finding.topic is None)
+    return tuple(sorted(of_all, key=lambda finding: severities.index(finding.severity)))
 
 
 def _integers(values: Sequence[int | None]) -> pd.Series[int]:

@@ -13,7 +13,6 @@ from streamlit.web import bootstrap
 from offsetwise.console import desk
 from offsetwise.errors import ConfigError
 
-DEFAULT_PORT: Final = 8501
 _APP: Final = Path(__file__).resolve().parents[3] / "app.py"
 
 
@@ -25,7 +24,7 @@ def launch(migrations: Sequence[Path] = (), port: int | None = None, *, reader: 
 
     Args:
         migrations: Migration files; without any, only the bundled sample is offered.
-        port: TCP port on 127.0.0.1, 8501 unless told.
+        port: TCP port on 127.0.0.1; the first free one from 8501 on unless told.
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
@@ -44,12 +43,13 @@ def launch(migrations: Sequence[Path] = (), port: int | None = None, *, reader: 
     # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first
     # page has run: the first deep link of a fresh server then shows "Page not found" over the right page.
     PagesManager.uses_pages_directory = False
-    options = {
-        "server_port": DEFAULT_PORT if port is None else port,
+    options: dict[str, object] = {
         "server_address": "127.0.0.1",
         "server_headless": True,
         "server_fileWatcherType": "none",
         "global_developmentMode": False,
     }
+    if port is not None:
+        options["server_port"] = port
     bootstrap.load_config_options(flag_options=options)
     bootstrap.run(str(_APP), is_hello=False, args=[], flag_options=options)

@@ -14,18 +14,18 @@ from offsetwise.console.wording import cell, many, number
 from offsetwise.model import PartitionComparison
 
 _WIDTHS: Final[dict[str, int]] = {
-    "topic": 112,
-    "p": 44,
-    "old offset": 84,
-    "new offset": 84,
-    "shift": 64,
-    "exactness": 104,
-    "if unedited": 128,
-    "lag old": 70,
-    "lag new": 70,
-    "replay": 62,
-    "skip": 52,
-    "ahead": 135,
+    "topic": 104,
+    "p": 40,
+    "old offset": 80,
+    "new offset": 82,
+    "shift": 56,
+    "exactness": 98,
+    "if unedited": 122,
+    "lag old": 64,
+    "lag new": 66,
+    "replay": 56,
+    "skip": 46,
+    "ahead": 96,
     "findings": 220,
 }
 _HELP: Final = {

@@ -98,7 +98,7 @@ def shift(row: PartitionComparison) -> int | None:
 def ahead(row: PartitionComparison) -> Verdict:
     """Say how the records from the position on differ."""
     if not row.ahead.examined:
-        return Verdict(icon="?", word="not examined", tone=Tone.UNKNOWN)
+        return Verdict(icon="?", word="not read", tone=Tone.UNKNOWN)
     parts = [
         f"{number(count)} {word}"
         for count, word in (
@@ -109,7 +109,7 @@ def ahead(row: PartitionComparison) -> Verdict:
         if count != 0
     ]
     if not parts:
-        return Verdict(icon="✓", word="no difference", tone=Tone.RIGHT)
+        return Verdict(icon="✓", word="same", tone=Tone.RIGHT)
     return Verdict(icon="!", word=", ".join(parts), tone=Tone.CAREFUL)
 
 

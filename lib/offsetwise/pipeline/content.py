@@ -78,7 +78,7 @@ class ContentMatch:
     isolation: IsolationLevel
     offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
     """On the new cluster."""
-    log_starts: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int]]
+    log_starts: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int | None]]
     progress: Progress
     salt: bytes = field(default_factory=lambda: os.urandom(SALT_BYTES))
 
@@ -191,8 +191,8 @@ class ContentMatch:
         made = {}
         for ask in asks:
             target = ask.target
-            old_start = max(target.old.start, old.get(ask.partition, target.old.start))
-            new_start = max(target.new.start, new.get(ask.new_partition, target.new.start))
+            old_start = max(target.old.start, old.get(ask.partition) or 0)
+            new_start = max(target.new.start, new.get(ask.new_partition) or 0)
             if (old_start, new_start) != (target.old.start, target.new.start):
                 renewed = replace(
                     target,

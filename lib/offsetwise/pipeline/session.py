@@ -74,7 +74,7 @@ def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
     """
     global _running  # noqa: PLW0603 - a Spark session is a global of the process
     with _lock:
-        if _running and _running.settings == settings and (_running.kafka or not kafka) and _alive(_running.session):
+        if _running and _running.settings == settings and (_running.kafka or not kafka) and _alive(_running):
             return _running.session
         close_session()
         if settings.remote:
@@ -100,10 +100,10 @@ def close_session() -> None:
         running, _running = _running, None
         if running is None or not running.ours:
             return
-        running.session.stop()
         if running.settings.remote:
-            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+            _disconnect(running.session, answers=_alive(running))
         else:
+            running.session.stop()
             _end_jvm()
 
 
@@ -158,13 +158,20 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
         try:
             session.conf.set(name, value)
         except PySparkException as error:
-            session.stop()
-            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+            _disconnect(session, answers=True)
             raise SparkError(
                 f"{_without_token(remote)}: the server does not let a session set {name}. No record was read.",
                 fix=f"Set {name} where the server is started, and take it out of spark.conf in the migration file.",
             ) from error
     return session
+
+
+def _disconnect(session: SparkSession, *, answers: bool) -> None:
+    """Stop a Connect session; a server that is gone is not told, since PySpark would try for minutes."""
+    if not answers:
+        vars(session)["release_session_on_close"] = False
+    session.stop()
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
 def _knock(endpoint: str) -> None:
@@ -186,11 +193,16 @@ def _adopt() -> SparkSession:
     return session
 
 
-def _alive(session: SparkSession) -> bool:
+def _alive(running: _Running) -> bool:
+    """Ask for an answer that needs no job, so that a busy session is not waited for."""
+    if not running.settings.remote and SparkContext._active_spark_context is None:
+        return False
     try:
-        return not session.range(1).isEmpty()
-    except (PySparkException, Py4JError, grpc.RpcError, OSError, AttributeError):
-        return False  # PySpark answers with an AttributeError where the context was stopped
+        if running.settings.remote:
+            _knock(DefaultChannelBuilder(running.settings.remote).endpoint)
+        return bool(running.session.range(1).schema)
+    except (PySparkException, Py4JError, grpc.RpcError, OSError):
+        return False
 
 
 def _check_connector(session: SparkSession, settings: SparkSettings) -> None:
