@@ -168,6 +168,10 @@ def open_for_records(address: str) -> None:
     open_session(SparkSettings(remote=address), kafka=True)
 
 
+def count_without_kafka(address: str) -> int:
+    return open_session(SparkSettings(remote=address), kafka=False).range(7).count()
+
+
 def test_records_are_read_through_a_connect_server(client: Executor, server: str, bootstrap: str) -> None:
     rows = client.submit(read, server, bootstrap).result()
 
@@ -213,11 +217,17 @@ def test_a_missing_topic_is_our_error_through_connect_too(client: Executor, serv
     assert "\n" not in str(caught.value)
 
 
-def test_a_server_without_the_connector_is_told_apart(client: Executor, worker_python: Path, tmp_path: Path) -> None:
-    with connect_server(tmp_path, worker_python) as address, pytest.raises(ConnectorError) as caught:
-        client.submit(open_for_records, address).result()
+def test_a_server_without_the_connector_is_told_apart_and_one_that_stopped_too(
+    client: Executor, worker_python: Path, tmp_path: Path
+) -> None:
+    with connect_server(tmp_path, worker_python) as address:
+        with pytest.raises(ConnectorError) as caught:
+            client.submit(open_for_records, address).result()
+        assert client.submit(count_without_kafka, address).result() == 7
 
     assert "Start the server with --packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in caught.value.fix
+    with pytest.raises(SparkError, match=r"expected a Spark Connect server, found: .*refused"):
+        client.submit(count_without_kafka, address).result(timeout=30)
 
 
 def test_an_address_where_nothing_listens_is_said_within_seconds(client: Executor) -> None:
