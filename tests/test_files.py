@@ -229,7 +229,7 @@ REFUSED = {
     "an integer outside int64": ('{"a": 9223372036854775808}', "does not fit 64 bits"),
     "a very long integer": ('{"a": ' + "9" * 5000 + "}", "does not fit 64 bits"),
     "nested too deeply": ('{"a":' * 33 + "1" + "}" * 33, "nested more than 32 levels"),
-    "nested without end": ("[" * 100_000, "recursion depth"),
+    "nested without end": ("[" * 100_000, "nested too deeply"),
     "bytes that are not UTF-8": (b'{"a": "\xff"}', "utf-8"),
     "an offset that is no number": (_changed(last_planned_batch="seven"), "last_planned_batch"),
     "an offset outside int64": (
