@@ -1,8 +1,9 @@
-"""Serves the console over values, in a process of its own: `python -m tests.browser.serve PORT SCENARIO`."""
+"""Serves the console over values, in a process of its own: `python -m tests.browser.serve PORT [SCENARIO]`."""
 
 from __future__ import annotations
 
 import sys
+import threading
 
 from offsetwise.console.desk import Reader
 from offsetwise.console.launch import launch
@@ -16,6 +17,10 @@ def reader(scenario: str) -> Reader:
     match scenario:
         case "reference":
             return ValueReader(live=builders.comparison(migration="orders-to-new"))
+        case "slow":
+            gate = threading.Event()
+            threading.Timer(12, gate.set).start()
+            return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=gate)
         case "two":
             return ValueReader({"orders": builders.comparison(rows[:2])})
         case "seven":
@@ -46,4 +51,4 @@ def reader(scenario: str) -> Reader:
 
 
 if __name__ == "__main__":
-    launch(port=int(sys.argv[1]), reader=reader(sys.argv[2]))
+    launch(port=int(sys.argv[1]), reader=reader(sys.argv[2]) if len(sys.argv) > 2 else None)

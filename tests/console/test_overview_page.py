@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from offsetwise.console.desk import Subject
 from offsetwise.errors import ClusterUnreachableError, FileError
+from offsetwise.model import Comparison
 from tests.console import builders
 from tests.console.conftest import OpenPage, words
 from tests.console.readers import ValueReader
@@ -46,7 +48,7 @@ def test_a_hostile_name_stays_text(open_page: OpenPage, name: str) -> None:
 
 def test_a_reader_that_fails_is_told_in_words(open_page: OpenPage) -> None:
     class Broken(ValueReader):
-        def recorded(self, subject: object) -> builders.Comparison:
+        def recorded(self, subject: Subject) -> Comparison:
             raise FileError(f"{subject}: expected a comparison, found nothing.", fix="Record the sample again.")
 
     page = open_page(Broken())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from offsetwise import files
 from offsetwise.console import exports, frames, table
 from offsetwise.console.choosing import WORST_FIRST, Filters
-from offsetwise.model import Comparison
+from offsetwise.model import Comparison, Severity
 from tests.console import builders
 
 BEYOND_FLOAT = 9_007_199_254_740_993
@@ -45,7 +46,7 @@ def test_an_unknown_place_has_no_number_anywhere() -> None:
     assert (unknown["exactness"], unknown["if unedited"], unknown["ahead"]) == (
         "? unknown",
         "? unknown",
-        "? not examined",
+        "? not read",
     )
 
 
@@ -92,9 +93,20 @@ def test_worst_first_begins_with_the_dearest_proven_loss_and_ends_with_what_is_r
     assert rows[-1].raw.verdict == "SAME"
 
 
-def test_findings_of_a_row_are_its_own_its_topics_and_the_migrations() -> None:
+def test_findings_of_a_row_are_its_own_and_its_topics() -> None:
     shown = builders.comparison()
     assert [finding.code for finding in frames.findings_of(shown, shown.partitions[1])] == [
         "LOSS_INSIDE_LOG",
         "FOREIGN_AHEAD",
     ]
+
+
+def test_findings_about_the_whole_migration_come_once_and_blocking_ones_first() -> None:
+    shown = builders.comparison()
+    of_all = tuple(
+        replace(shown.findings[0], topic=None, partition=None, code=severity.name, severity=severity)
+        for severity in reversed(Severity)
+    )
+    shown = replace(shown, findings=(*shown.findings, *of_all))
+    assert [finding.code for finding in frames.findings_of_all(shown)] == ["BLOCKS", "WARNS", "INFORMS"]
+    assert not set(of_all) & set(frames.findings_of(shown, shown.partitions[0]))

@@ -1,0 +1,82 @@
+"""The bundled sample migration in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import console, settle
+
+
+@pytest.fixture
+def page(browser: Browser) -> Page:
+    return browser.new_page(viewport={"width": 1400, "height": 1000})
+
+
+def test_the_overview_shows_1050_beside_950_and_leads_to_the_proof(page: Page, bundled: str) -> None:
+    page.goto(bundled)
+    settle(page)
+    case = page.get_by_text("The same record sits at")
+    expect(case).to_contain_text("1,050")
+    expect(case).to_contain_text("950")
+    page.get_by_role("button", name="Open the sample").click()
+    expect(page.get_by_role("heading", name="Compare", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
+    expect(page.get_by_text("Why 950")).to_be_visible()
+
+
+def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/compare?topic=orders&row=orders-1")
+    settle(page)
+    expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    named = page.locator("[aria-label*='what the old number would do']")
+    grid = page.get_by_test_id("stDataFrame").filter(has=named).first
+    first = grid.locator("tr[role=row]").nth(1)
+    expect(first).to_contain_text("1050")
+    expect(first).to_contain_text("950")
+    expect(first).to_contain_text("! skips 100")
+    grid.scroll_into_view_if_needed()
+    box = grid.locator("canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)
+    expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("row=orders-1"))
+    expect(page.get_by_text("If nobody edits it")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["", "compare", "compare?row=orders-0"])
+def test_the_first_request_of_a_fresh_server_may_go_straight_to_any_page(
+    browser: Browser, tmp_path: Path, path: str
+) -> None:
+    with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
+        page = browser.new_page()
+        page.goto(f"{address}/{path}")
+        settle(page)
+        expect(page.get_by_text("Page not found")).to_have_count(0)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        wanted = "Compare" if path.startswith("compare") else "Offsetwise"
+        expect(page.get_by_role("heading", name=wanted, level=1)).to_be_visible()
+        page.close()
+
+
+def test_what_is_shown_can_be_downloaded(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/compare?topic=orders")
+    settle(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    text = Path(download.value.path()).read_text()
+    assert text.startswith("topic,p,old offset,new offset,shift,")
+    assert "orders,0,1050,950,-100," in text
+
+
+def test_the_page_can_be_used_with_the_keyboard_alone(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/compare")
+    settle(page)
+    choice = page.get_by_role("combobox", name="Evidence of")
+    choice.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
