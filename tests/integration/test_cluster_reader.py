@@ -38,25 +38,11 @@ FIRST_MS = 1_700_000_000_000
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
     with secured_cluster(tmp_path_factory.mktemp("secured")) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.plain})
         create(cluster.plain, NewTopic("split", 4, replica_assignment=[[1], [2], [1], [2]]))
         create(cluster.plain, NewTopic("visible", 1, replica_assignment=[[1]]))
         create(cluster.plain, NewTopic("hidden", 1, replica_assignment=[[1]]))
         fill(cluster.plain, "visible", {0: 10})
-        allowed = [
-            AclBinding(
-                ResourceType.TOPIC,
-                "visible",
-                ResourcePatternType.LITERAL,
-                "User:reader",
-                "*",
-                operation,
-                AclPermissionType.ALLOW,
-            )
-            for operation in (AclOperation.READ, AclOperation.DESCRIBE_CONFIGS)
-        ]
-        for future in admin.create_acls(allowed).values():
-            future.result()
+        allow(cluster.plain, "visible", AclOperation.READ, AclOperation.DESCRIBE_CONFIGS)
         yield cluster
 
 
@@ -68,6 +54,14 @@ def config(bootstrap: str, **properties: str) -> ClusterConfig:
 def create(bootstrap: str, topic: NewTopic) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([topic])[topic.topic].result()
+
+
+def allow(bootstrap: str, topic: str, *operations: AclOperation) -> None:
+    admin, user, literal = AdminClient({"bootstrap.servers": bootstrap}), "User:reader", ResourcePatternType.LITERAL
+    for operation in operations:
+        acl = AclBinding(ResourceType.TOPIC, topic, literal, user, "*", operation, AclPermissionType.ALLOW)
+        for future in admin.create_acls([acl]).values():
+            future.result()
 
 
 def fill(bootstrap: str, topic: str, records: dict[int, int]) -> None:
@@ -316,6 +310,24 @@ def test_a_user_authorised_for_a_part_gets_that_part(secured: SecuredCluster, mo
     assert by_name["visible"].partitions[0].hw == 10
     assert "not authorised" in (by_name["hidden"].error or "")
     assert sorted(codes(snapshot)) == ["GROUP_UNREADABLE", "TOPIC_UNREADABLE"]
+    assert snapshot.groups[0].state is None
+
+
+def test_a_mirror_topic_that_the_user_may_not_read_is_a_problem(
+    secured: SecuredCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD", USERS["reader"])
+    name = "mm2-offset-syncs.denied.internal"
+    create(secured.plain, NewTopic(name, 1, replica_assignment=[[1]]))
+    fill(secured.plain, name, {0: 3})
+    allow(secured.plain, name, AclOperation.DESCRIBE)
+    begun = time.monotonic()
+    snapshot = read(sasl(secured, "reader"), "visible")
+    admin = AdminClient({"bootstrap.servers": secured.plain})
+    admin.delete_topics([name])[name].result()
+    assert time.monotonic() - begun < 5
+    assert "not authorised" in (snapshot.mirror.topics[0].error or "")
+    assert codes(snapshot) == ["MIRROR_UNREADABLE"]
 
 
 def test_a_certificate_that_is_trusted_opens_the_tls_listener(secured: SecuredCluster) -> None:

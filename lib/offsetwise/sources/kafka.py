@@ -185,7 +185,7 @@ def _topic_state(
 ) -> TopicState:
     topic_id, error = None, None
     try:
-        topic_id = _uuid_text(ids[name].result(timeout=client.deadline.left_s()).topic_id)
+        topic_id = _uuid_text(ids[name].result(timeout=client.deadline.grace_s()).topic_id)
     except (KafkaException, TimeoutError) as failed:
         error = reason(failed)
     if metadata is None:
@@ -233,7 +233,7 @@ def _config_of(client: Client, asked: Mapping[ConfigResource, Future[Any]], name
     if future is None:
         return ()
     try:
-        entries = future.result(timeout=client.deadline.left_s())
+        entries = future.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError):
         return ()
     return tuple((key, entries[key].value) for key in CONFIGS if key in entries and entries[key].value is not None)
@@ -289,7 +289,7 @@ def _config_problems(client: Client, cluster: str, asked: Mapping[ConfigResource
     by_reason: dict[str, list[str]] = {}
     for resource, future in asked.items():
         try:
-            future.result(timeout=client.deadline.left_s())
+            future.result(timeout=client.deadline.grace_s())
         except (KafkaException, TimeoutError) as error:
             by_reason.setdefault(reason(error), []).append(resource.name)
     return [

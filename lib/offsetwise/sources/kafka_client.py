@@ -25,6 +25,7 @@ LOGGER.addHandler(logging.NullHandler())
 
 _POLL_S: Final = 0.05
 _FIRST_WAIT_S: Final = 0.25
+_GRACE_S: Final = 1.0
 _HANG_UPS: Final = 3
 _ALL_DOWN_GRACE_S: Final = 3.0
 """How long brokers that refuse are tried again: a name may have several addresses, of which one is right."""
@@ -70,6 +71,10 @@ class Deadline:
     def left_s(self) -> float:
         """Seconds left, at least a tenth, which clients accept as a time-out."""
         return max(self._end - time.monotonic(), 0.1)
+
+    def grace_s(self) -> float:
+        """Seconds until a second after the end, at least none: for answers that librdkafka itself gives up on."""
+        return max(self._end + _GRACE_S - time.monotonic(), 0.0)
 
     @property
     def passed(self) -> bool:

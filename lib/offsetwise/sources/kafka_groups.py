@@ -38,8 +38,9 @@ def read_groups(client: Client, names: tuple[str, ...]) -> tuple[tuple[GroupStat
     states, problems = _states(client)
     groups = []
     for name, future in _offsets(client, sorted(set(names))):
-        state, kind = states.get(name, (None if problems else "Dead", None))
         offsets, error = _committed(client, future)
+        # A group that is not listed does not exist, unless some were not listed or the user may not see it.
+        state, kind = states.get(name, (None if problems or error else "Dead", None))
         groups.append(GroupState(name=name, state=state, type=kind, offsets=offsets, error=error))
         if error:
             problems.append(
@@ -57,7 +58,7 @@ def read_groups(client: Client, names: tuple[str, ...]) -> tuple[tuple[GroupStat
 def _states(client: Client) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
     future = client.admin.list_consumer_groups(request_timeout=client.deadline.left_s())
     try:
-        listed = future.result(timeout=client.deadline.left_s() + 1)
+        listed = future.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return {}, [_unlisted(client, reason(error))]
     states = {
@@ -83,8 +84,12 @@ def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
     for name in names:
         if len(under_way) == _UNDER_WAY:
             _wait(client, under_way.popleft())
-        request = [ConsumerGroupTopicPartitions(name)]
-        future = client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[name]
+        if client.deadline.passed:
+            future: Future[Any] = Future()
+            future.set_exception(TimeoutError())
+        else:
+            request = [ConsumerGroupTopicPartitions(name)]
+            future = client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[name]
         under_way.append(future)
         made.append((name, future))
     return made
@@ -92,14 +97,14 @@ def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
 
 def _wait(client: Client, future: Future[Any]) -> None:
     try:
-        future.exception(timeout=client.deadline.left_s())
+        future.exception(timeout=client.deadline.grace_s())
     except TimeoutError:
         return
 
 
 def _committed(client: Client, future: Future[Any]) -> tuple[tuple[GroupOffset, ...], str | None]:
     try:
-        answer = future.result(timeout=client.deadline.left_s() + 1)
+        answer = future.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return (), reason(error)
     failed = [entry for entry in answer.topic_partitions if entry.error is not None]

@@ -80,8 +80,7 @@ def _answers(
 ) -> Iterable[tuple[TopicPartition, LogAnswer]]:
     for partition, future in futures:
         try:
-            # Answers come from librdkafka's own time-out; the extra second is for a late callback.
-            result = future.result() if future.done() else future.result(timeout=client.deadline.left_s() + 1)
+            result = future.result(timeout=client.deadline.grace_s())
         except (KafkaException, TimeoutError) as error:
             yield partition, LogAnswer(error=reason(error))
             continue

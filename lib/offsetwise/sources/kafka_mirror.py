@@ -39,19 +39,22 @@ def read_mirror(client: Client, topics: Mapping[str, Any]) -> tuple[MirrorState,
     named = {name: known for name in sorted(topics) if (known := recognise(name)) is not None}
     if not named:
         return MirrorState(), []
-    readings = _bounds(client, named)
+    readings = _bounds(client, named, topics)
     _read(client, readings)
     return _state(client, named, readings)
 
 
-def _bounds(client: Client, named: Mapping[str, MirrorTopicName]) -> dict[str, _Reading]:
-    first = [Partition(topic=name, partition=0) for name in named]
+def _bounds(client: Client, named: Mapping[str, MirrorTopicName], topics: Mapping[str, Any]) -> dict[str, _Reading]:
+    led = [name for name in named if 0 in topics[name].partitions and topics[name].partitions[0].leader >= 0]
+    first = [Partition(topic=name, partition=0) for name in led]
     asked = {
         "start": list_offsets(client, dict.fromkeys(first, EARLIEST)),
         "end": list_offsets(client, dict.fromkeys(first, LATEST)),
     }
     answers = take_logs(client, asked)
-    made: dict[str, _Reading] = {}
+    made = {
+        name: _Reading(0, 0, done=True, error="it has no leader at the moment") for name in named if name not in led
+    }
     for partition in first:
         start, end = answers["start"][partition], answers["end"][partition]
         if start.offset is None or end.offset is None:
