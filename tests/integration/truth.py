@@ -11,10 +11,8 @@ from offsetwise.pipeline.content import Ask, ContentMatch, Found
 from offsetwise.pipeline.session import open_session
 from offsetwise.sources import kafka
 from offsetwise.translation.search import Span, Target
-from tests.lab.reading import Log, read_log
+from tests.lab.reading import Log, Read, read_log
 from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin
-
-PLACES = TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +38,8 @@ class Both:
             ),
         )
 
-    def _identity(self, record: object) -> tuple[object, ...]:
-        value, time = record.value, record.timestamp_ms  # type: ignore[attr-defined]
-        return (value, time if self.timed else None)
+    def _identity(self, record: Read) -> tuple[bytes, int | None]:
+        return record.value, record.timestamp_ms if self.timed else None
 
     def cost(self, position: int, place: int) -> Cost:
         """Say what resuming at a place would do: the better of counting by content and by origin."""
@@ -51,7 +48,9 @@ class Both:
         return content if content.right else replace(origin, skip=min(content.skip, origin.skip))
 
     def answerable(self, position: int) -> bool:
-        """Whether any place of the new log is right."""
+        """Whether a copy of any record exists on the new log, and a place there is right."""
+        if not {self._identity(r) for r in self.old.records} & {self._identity(r) for r in self.new.records}:
+            return False
         places = {self.new.start, *(r.offset for r in self.new.records), *(r.offset + 1 for r in self.new.records)}
         return any(self.cost(position, place).right for place in places)
 

@@ -1,0 +1,173 @@
+"""Targets that another tool filled, or filled badly: proven where a right place exists, honest where not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from offsetwise.lab import Lab
+from offsetwise.model import Exactness, TopicPartition
+from offsetwise.pipeline.content import Found
+from offsetwise.translation.windows import Cut, Reason
+from tests.integration.test_content_live import PROVEN, check
+from tests.integration.topics import Record, copies, create, natives, produce, trim
+from tests.integration.truth import Both, find, read_both
+
+N = 300
+Results = dict[str, dict[int, Found]]
+
+
+def _with_natives(every: int) -> list[Record]:
+    mixed: list[Record] = []
+    for number, record in enumerate(copies(0, N)):
+        mixed += [Record(f"native{number}")] if number % every == 0 else []
+        mixed.append(record)
+    return mixed
+
+
+def _schema(record: Record, schema_id: int) -> Record:
+    return replace(record, prefix=b"\x00" + schema_id.to_bytes(4, "big"))
+
+
+def _with_header(record: Record, offset: int) -> Record:
+    return replace(record, headers=(("x-original-offset", offset.to_bytes(8, "little")), ("traceparent", b"00-ab")))
+
+
+NEW = {
+    "duplicates": [*copies(0, 200), *copies(150, N)],
+    "foreign": _with_natives(10),
+    "filtered": [record for number, record in enumerate(copies(0, N)) if number % 7],
+    "same": copies(0, N),
+    "other": [Record(f"other{number}") for number in range(N)],
+    "stopped": copies(0, 150),
+    "retained": copies(0, N),
+    "cutover": [*copies(0, N), *natives(50)],
+    "headers": [_with_header(record, number) for number, record in enumerate(copies(0, N))],
+}
+RENAMED = {"renamed": copies(0, N)}
+
+
+@pytest.fixture(scope="session")
+def logs(lab: Lab) -> dict[str, Both]:
+    names = {name: f"tool-{name}" for name in (*NEW, *RENAMED, "schemas")}
+    create(lab.old_bootstrap, *names.values())
+    create(lab.new_bootstrap, *(f"{topic}-new" if name in RENAMED else topic for name, topic in names.items()))
+    old = {topic: copies(0, N) for name, topic in names.items() if name != "schemas"}
+    produce(lab.old_bootstrap, old | {names["schemas"]: [_schema(r, 7 + n % 2) for n, r in enumerate(copies(0, N))]})
+    new = {names[name]: records for name, records in NEW.items()}
+    new |= {f"{names[name]}-new": records for name, records in RENAMED.items()}
+    new |= {names["schemas"]: [_schema(r, 107 + n % 2) for n, r in enumerate(copies(0, N))]}
+    produce(lab.new_bootstrap, new)
+    trim(lab.old_bootstrap, names["renamed"], 100)
+    trim(lab.new_bootstrap, names["retained"], 200)
+    return {
+        name: read_both(
+            lab.old_bootstrap,
+            lab.new_bootstrap,
+            TopicPartition(topic=topic, partition=0),
+            f"{topic}-new" if name in RENAMED else topic,
+        )
+        for name, topic in names.items()
+        if name != "schemas"
+    }
+
+
+@pytest.fixture(scope="session")
+def found(lab: Lab, logs: dict[str, Both]) -> dict[tuple[Both, int], Found]:
+    return find(lab.old_bootstrap, lab.new_bootstrap, {both: both.everywhere() for both in logs.values()})
+
+
+def _cut(found: dict[tuple[Both, int], Found], both: Both, position: int) -> Cut:
+    cut = found[both, position].answer.cut
+    assert cut is not None
+    return cut
+
+
+def test_every_answer_is_right_or_honest(found: dict[tuple[Both, int], Found]) -> None:
+    tally = check(found)
+    print(f"\n{len(found)} positions: {dict(tally)}")
+
+
+def test_records_copied_twice_after_a_restart_are_neither_skipped_nor_repeated_where_possible(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    both = logs["duplicates"]
+    assert _cut(found, both, N - 65).offset == N - 65 + 50
+    assert _cut(found, both, N - 65).exactness is Exactness.EXACT
+    in_the_middle = _cut(found, both, N // 2)
+    assert (in_the_middle.offset, in_the_middle.exactness) == (200, Exactness.EXACT)
+    before = _cut(found, both, 64)
+    assert (before.exactness, before.reason, before.replay) == (Exactness.BOUNDED, Reason.REPLAY_UNAVOIDABLE, 50)
+
+
+def test_records_of_others_below_the_place_are_never_passed_over_in_silence(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    cut = _cut(found, logs["foreign"], N // 2)
+    assert (cut.exactness, cut.reason, cut.foreign_below) == (Exactness.BOUNDED, Reason.NATIVE_BELOW, 15)
+    assert cut.offset == 0
+
+
+def test_filtered_records_are_counted_as_missing_ahead(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    cut = _cut(found, logs["filtered"], N // 2)
+    assert cut.exactness is Exactness.POSITION_EXACT
+    assert cut.ahead.missing == sum(number % 7 == 0 for number in range(N // 2, N))
+
+
+def test_other_records_at_the_same_offsets_are_confusion(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    cut = _cut(found, logs["other"], N // 2)
+    assert (cut.exactness, cut.reason, cut.raw_differs) == (Exactness.UNKNOWN, Reason.NO_COMMON_RECORD, True)
+
+
+def test_a_mirror_that_stopped_early_is_waited_for(logs: dict[str, Both], found: dict[tuple[Both, int], Found]) -> None:
+    assert _cut(found, logs["stopped"], N).reason is Reason.NOT_YET_MIRRORED
+    at_the_end = _cut(found, logs["stopped"], N // 2)
+    assert (at_the_end.exactness, at_the_end.offset) == (Exactness.POSITION_EXACT, 150)
+    assert at_the_end.ahead.missing == 150
+
+
+def test_where_retention_took_the_place_the_new_log_start_is_left_and_the_loss_counted(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    cut = _cut(found, logs["retained"], N // 2)
+    assert (cut.exactness, cut.offset, cut.ahead.missing) == (Exactness.POSITION_EXACT, 200, 50)
+
+
+def test_a_caught_up_job_reads_what_producers_already_wrote_on_the_new_cluster(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    cut = _cut(found, logs["cutover"], N)
+    assert (cut.exactness, cut.offset, cut.ahead.foreign) == (Exactness.POSITION_EXACT, N, 50)
+
+
+def test_headers_of_tools_on_the_way_are_no_part_of_a_record(
+    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+) -> None:
+    answer = found[logs["headers"], N // 2].answer
+    assert answer.cut is not None
+    assert (answer.cut.exactness, answer.cut.offset) == (Exactness.EXACT, N // 2)
+    assert answer.ignored_headers == ("traceparent", "x-original-offset")
+    assert answer.origin_shift == 0
+
+
+def test_one_mapping_of_schema_ids_is_masked_and_said(lab: Lab, logs: dict[str, Both]) -> None:
+    both = replace(logs["same"], partition=TopicPartition(topic="tool-schemas", partition=0), new_topic="tool-schemas")
+    answer = find(lab.old_bootstrap, lab.new_bootstrap, {both: [N // 2]})[both, N // 2].answer
+    assert answer.cut is not None
+    assert (answer.cut.offset, answer.cut.exactness) == (N // 2, Exactness.POSITION_EXACT)
+    assert answer.schema_ids == ((7, 107), (8, 108))
+
+
+def test_a_link_said_to_keep_offsets_is_believed_only_where_probes_agree(lab: Lab, logs: dict[str, Both]) -> None:
+    wanted = {logs["same"]: [N // 2], logs["other"]: [N // 2], logs["duplicates"]: [N // 2]}
+    found = find(lab.old_bootstrap, lab.new_bootstrap, wanted, preserving=True)
+    assert found[logs["same"], N // 2].preserved
+    assert not found[logs["other"], N // 2].preserved
+    assert _cut(found, logs["other"], N // 2).exactness is Exactness.UNKNOWN
+    assert not found[logs["duplicates"], N // 2].preserved
+    assert _cut(found, logs["duplicates"], N // 2).exactness in PROVEN
