@@ -68,7 +68,8 @@ def _ranges(read: Checkpoint) -> Ranges:
 
 
 def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSession, tmp_path: Path) -> None:
-    (made,) = AdminClient({"bootstrap.servers": lab.old_bootstrap}).create_topics([NewTopic(TOPIC, 2, 1)]).values()
+    admin = AdminClient({"bootstrap.servers": lab.old_bootstrap})
+    (made,) = admin.create_topics([NewTopic(TOPIC, 2, 1)]).values()
     made.result()
     folder = tmp_path / "checkpoint"
 

@@ -213,3 +213,15 @@ def test_any_file_gone_is_shown_or_said(name: str) -> None:
         read = _read(rest)
         assert not isinstance(read, OffsetwiseError)
         _assert_honest(rest, read)
+
+
+def test_no_damaged_state_file_gives_a_wrong_number_of_rows(seed: int) -> None:
+    files = sample_files("spark-4.0.0-agg-rocksdb")
+    newest = [path for path in files if re.fullmatch(r"state/0/\d/7_[^/]*\.zip", path)]
+    chance = random.Random(seed)
+
+    for _ in range(MUTANTS // 10):
+        path = chance.choice(newest)
+        read = _read(files | {path: _mutate(files[path], files[path], chance)})
+        assert isinstance(read, Checkpoint)
+        assert read.state[0].keys in (4, None)

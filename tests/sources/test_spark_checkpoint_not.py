@@ -111,6 +111,13 @@ def test_a_folder_that_may_not_be_listed_is_an_error(name: str, as_nobody: Path)
     assert "read access" in caught.value.fix
 
 
+def test_a_folder_below_one_that_may_not_be_entered_is_an_error(as_nobody: Path) -> None:
+    _forbid(as_nobody)
+
+    with pytest.raises(StorageError, match="access refused"):
+        read_checkpoint(str(as_nobody / "offsets"))
+
+
 def test_a_file_that_may_not_be_read_is_damage_without_positions(as_nobody: Path) -> None:
     _forbid(as_nobody / "offsets" / "1")
 

@@ -61,18 +61,16 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, batches: in
 def read_from(folder: FolderReader, *, batches: int = 100) -> Checkpoint:
     """Read a checkpoint from an open folder; see `read_checkpoint`."""
     root = require_checkpoint(folder)
-    listed = _list_logs(folder)
-    for attempt in range(1, ATTEMPTS + 1):
+    listed, moved = _list_logs(folder), False
+    for _ in range(ATTEMPTS):
         logs = _read_logs(folder, root, listed, batches=batches)
         again = _list_logs(folder)
-        changed = (again.planned, again.committed) != (listed.planned, listed.committed)
-        if not changed and not logs.vanished:
+        if not logs.vanished and (again.planned, again.committed) == (listed.planned, listed.committed):
             break
-        if attempt < ATTEMPTS:
-            listed = again
+        listed, moved = again, True
     problems = list(logs.problems)
-    if changed or logs.vanished:
-        problems.append(_running(f"its logs changed during each of {ATTEMPTS} readings"))
+    if moved:
+        problems.append(_running("its logs changed while they were read"))
     elif listed.young_tmp:
         problems.append(_running(f"{listed.young_tmp} was written within the last {YOUNG_S} seconds"))
     state, state_problems = _state(folder, root)

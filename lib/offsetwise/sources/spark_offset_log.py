@@ -24,7 +24,7 @@ PARTITION_MAX: Final = 2**31 - 1
 
 _LINES: Final = re.compile(r"\r\n|\n|\r")
 _VERSION: Final = re.compile(r"v([1-9][0-9]{0,8})")
-_SOURCE_ID: Final = re.compile(r"[A-Za-z0-9_]+")
+_SOURCE_ID: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._\-]{1,249}")
 _DIGITS: Final = re.compile(r"-?[0-9]+")
 _PARTITION: Final = re.compile(r"0|[1-9][0-9]{0,9}")

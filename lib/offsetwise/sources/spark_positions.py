@@ -21,7 +21,7 @@ from offsetwise.sources.storage import FolderReader
 
 POLLUTED: Final = "CHECKPOINT_POLLUTED"
 SHOWN_PARTITIONS: Final = 4
-_SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]+")
+_SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ class InitialOffsets:
     stumbles: Mapping[str, str] = field(default_factory=dict)
     """What Spark would stumble over, by source id."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Why a file could not be read, by source id; under the empty id why none could."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +211,9 @@ def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
 
 def _initial_problems(lines: _Lines, initial: InitialOffsets) -> list[Problem]:
     where = f"sources/{lines.id}/0"
-    if lines.id in initial.unreadable:
-        return [_damaged(f"{where} cannot be read: {initial.unreadable[lines.id]}")]
+    unreadable = initial.unreadable.get(lines.id) or initial.unreadable.get("")
+    if unreadable is not None:
+        return [_damaged(f"{where} cannot be read: {unreadable}")]
     if lines.initial is None:
         return [_no_initial(where)] if lines.kafka else []
     problems: list[Problem] = []

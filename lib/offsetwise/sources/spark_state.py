@@ -6,7 +6,6 @@ import io
 import json
 import re
 import zipfile
-import zlib
 from collections import defaultdict
 from typing import Final
 
@@ -15,6 +14,7 @@ from offsetwise.model import StateStore
 from offsetwise.sources.storage import FolderReader
 
 MAX_METADATA_BYTES: Final = 4 * 1024 * 1024
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _CHANGELOG_OR_ZIP: Final = re.compile(r"([0-9]{1,18})(?:_[0-9A-Za-z\-]+)?\.(zip|changelog)")
 
 
@@ -26,7 +26,7 @@ def read_state(folder: FolderReader) -> tuple[StateStore, ...]:
     files: dict[int, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for path, size in folder.walk("state"):
         operator, *rest = path.split("/")
-        if operator.isdigit() and rest and not _is_leftover(rest[-1]):
+        if _NUMBER.fullmatch(operator) and rest and not _is_leftover(rest[-1]):
             files[int(operator)].append((tuple(rest), size))
     newest: dict[int, dict[tuple[str, ...], tuple[int, str | None]]] = {}
     for operator_id, found in files.items():
@@ -37,7 +37,7 @@ def read_state(folder: FolderReader) -> tuple[StateStore, ...]:
     return tuple(
         StateStore(
             operator=operator_id,
-            partitions=len({rest[0] for rest, _ in files[operator_id] if rest[0].isdigit()}),
+            partitions=len({rest[0] for rest, _ in files[operator_id] if _NUMBER.fullmatch(rest[0])}),
             files=len(files[operator_id]),
             size_bytes=sum(size for _, size in files[operator_id]),
             keys=_total([None if path is None else keys[path] for _, path in newest[operator_id].values()]),
@@ -53,7 +53,7 @@ def _newest_versions(
     newest: dict[tuple[str, ...], tuple[int, str | None]] = {}
     for rest, _ in files:
         matched = _CHANGELOG_OR_ZIP.fullmatch(rest[-1])
-        if matched is None or not rest[0].isdigit():
+        if matched is None or not _NUMBER.fullmatch(rest[0]):
             continue
         version = int(matched[1])
         path = f"state/{operator}/{'/'.join(rest)}" if matched[2] == "zip" else None
@@ -71,7 +71,7 @@ def _num_keys(data: bytes | StorageError) -> int | None:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("metadata") as metadata:
             text = metadata.read(MAX_METADATA_BYTES + 1).decode("utf-8")
         value = json.loads(text.partition("\n")[2])
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error):
+    except Exception:  # noqa: BLE001 - what zipfile raises on a damaged archive is not documented; unknown is the answer
         return None
     count = value.get("numKeys") if isinstance(value, dict) else None
     return count if type(count) is int and 0 <= count < 2**63 else None

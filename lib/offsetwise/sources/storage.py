@@ -22,6 +22,8 @@ from offsetwise.errors import LibraryMissingError, MissingError, OutsideRootsErr
 from offsetwise.sources.location import Location, locate, locate_local, refuse_spelling
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
+MAX_READ_BYTES: Final = 8 * MAX_FILE_BYTES
+"""What one call may read in all."""
 MAX_WALK_DEPTH: Final = 6
 _INSTALL: Final = {"s3": "offsetwise[s3]", "gs": "offsetwise[gcs]", "abfs": "offsetwise[azure]", "hdfs": "pyarrow"}
 
@@ -81,17 +83,19 @@ class Tree:
         """
         path = self._path(folder)
         local = self.location.scheme == "file"
-        if local and not os.path.isdir(path):
-            found = "a file" if os.path.lexists(path) else "nothing"
-            raise MissingError(
-                f"{self._shown(folder)}: expected a folder, found {found}. Nothing was read.",
-                fix="Check the path and that it is mounted here.",
-            )
         self.fs.invalidate_cache()
         try:
+            if local and not stat.S_ISDIR(os.stat(path).st_mode):
+                raise NotADirectoryError
             if local and not details:
                 return tuple(Entry(name=name) for name in sorted(os.listdir(path)))
             listed = self.fs.ls(path, detail=True)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            found = "a file" if isinstance(error, NotADirectoryError) else "nothing"
+            raise MissingError(
+                f"{self._shown(folder)}: expected a folder, found {found}. Nothing was read.",
+                fix="Check the path and, on an object store, bucket and region.",
+            ) from error
         except Exception as error:
             raise self._refused(folder, error, "listed") from error
         own = path.rstrip("/")
@@ -123,15 +127,19 @@ class Tree:
         Returns:
             For every path its bytes, or the error that says why not.
         """
-        if self.location.scheme == "file":
-            return {file: self._read_local(file) for file in files}
         made: dict[str, bytes | StorageError] = {}
+        if self.location.scheme == "file":
+            left = MAX_READ_BYTES
+            for file in files:
+                made[file] = found = self._read_local(file, min(left, self.max_file_bytes))
+                left -= len(found) if isinstance(found, bytes) else 0
+            return made
         wanted: list[tuple[str, int]] = []
         for file, listed_size in files.items():
             size = self._size(file) if listed_size is None else listed_size
             if isinstance(size, StorageError):
                 made[file] = size
-            elif size > self.max_file_bytes:
+            elif size > min(self.max_file_bytes, MAX_READ_BYTES - sum(taken for _, taken in wanted)):
                 made[file] = self._too_large(file, size)
             elif size == 0:
                 made[file] = b""
@@ -154,7 +162,7 @@ class Tree:
         Links are not followed, and nothing is given when the folder is missing.
         """
         if self.location.scheme == "file":
-            yield from self._walk_local(self._path(folder), "", MAX_WALK_DEPTH)
+            yield from self._walk_local(self._path(folder), folder, "", MAX_WALK_DEPTH)
             return
         path = self._path(folder)
         self.fs.invalidate_cache()
@@ -168,25 +176,25 @@ class Tree:
         for name, info in found.items():
             yield name.strip("/").removeprefix(base), int(info.get("size") or 0)
 
-    def _walk_local(self, path: str, below: str, depth: int) -> Iterator[tuple[str, int]]:
+    def _walk_local(self, path: str, folder: str, below: str, depth: int) -> Iterator[tuple[str, int]]:
         try:
             with os.scandir(path) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise self._refused(path, error, "listed") from error
+            raise self._refused(f"{folder}/{below}".rstrip("/"), error, "listed") from error
         for entry in found:
             if entry.is_dir(follow_symlinks=False):
                 if depth:
-                    yield from self._walk_local(entry.path, f"{below}{entry.name}/", depth - 1)
+                    yield from self._walk_local(entry.path, folder, f"{below}{entry.name}/", depth - 1)
             elif entry.is_file(follow_symlinks=False):
                 try:
                     yield below + entry.name, entry.stat(follow_symlinks=False).st_size
                 except FileNotFoundError:
                     continue
 
-    def _read_local(self, file: str) -> bytes | StorageError:
+    def _read_local(self, file: str, limit: int) -> bytes | StorageError:
         try:
             path = self._path(file)
             found = os.stat(path)
@@ -196,7 +204,7 @@ class Tree:
                     f"{self._shown(file)}: expected a file, found something else. It was not read.",
                     fix="Check that the path names a checkpoint.",
                 )
-            if found.st_size > self.max_file_bytes:
+            if found.st_size > limit:
                 return self._too_large(file, found.st_size)
             with open(path, "rb", buffering=0) as stream:
                 return stream.readall()
@@ -228,8 +236,8 @@ class Tree:
 
     def _too_large(self, file: str, size: int) -> StorageError:
         return StorageError(
-            f"{self._shown(file)}: expected at most {self.max_file_bytes} bytes, found {size} or more. "
-            "It was not read.",
+            f"{self._shown(file)}: expected at most {self.max_file_bytes} bytes (and {MAX_READ_BYTES} in all), found "
+            f"{size}. It was not read.",
             fix="Check that the path names a checkpoint: its log files are small.",
         )
 
