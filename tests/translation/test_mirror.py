@@ -60,6 +60,7 @@ def test_an_earlier_run_is_a_candidate_after_the_last_one() -> None:
     index = SyncIndex.of(syncs([(0, 0), (100, 100), (200, 200), (150, 220), (300, 370)]))
     found = mirror_candidates(120, "orders", 0, index, (), "orders", NEW)
     assert [(candidate.lo, candidate.hi) for candidate in found] == [(120, 120), (101, 200), (0, 220)]
+    assert [candidate.guess for candidate in found] == [True, True, False]
     assert "earlier run" in found[1].said_by
 
 
@@ -91,6 +92,7 @@ def test_the_narrowest_candidate_comes_first_and_says_who() -> None:
     assert [(candidate.lo, candidate.hi) for candidate in found] == [(950, 950), (910, 1010)]
     assert "1009 → 909 and 1110 → 1010" in found[1].said_by
     assert "11 syncs" in found[1].said_by
+    assert [candidate.guess for candidate in found] == [True, False]
 
 
 def checkpoint(upstream: int, downstream: int, *, topic: str = "orders", partition: int = 0) -> MirrorCheckpoint:

@@ -110,7 +110,7 @@ def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
         said = f"MirrorMaker's sync{run} {_pair(floor)} stands at the position itself ({kept})."
         if bracket.lo != floor.downstream:
             said += f" That is below the new log start {bracket.lo}."
-        return [Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said)]
+        return [Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)]
     if floor is not None and ceiling is not None:
         said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position} ({kept})."
     elif floor is not None:
@@ -119,7 +119,8 @@ def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
         said = f"MirrorMaker's first usable sync{run} {_pair(ceiling)} stands after {position} ({kept})."
     else:
         said = f"No sync of MirrorMaker's bounds {position}: its record would lie beyond the new log end ({kept})."
-    wide = Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said)
+    # An earlier run may be about records of a topic that was recreated since: a place to look, not even a claim.
+    wide = Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)
     if bracket.linear is None or floor is None or bracket.width == 0:
         return [wide]
     counted = (
