@@ -24,7 +24,8 @@ lint: $(PACKAGE)
 	$(BIN)/mypy
 
 sample: $(PACKAGE) $(JARS)
-	$(BIN)/offsetwise lab sample
+	$(BIN)/python tools/record_sample.py
+	$(BIN)/offsetwise lab down
 
 clean:
 	rm -rf $(VENV)

@@ -27,7 +27,7 @@ class Both:
 
     def pair(self, position: int) -> Pair:
         """Give the logs as the checks on generated logs take them. Origins follow from unique serials."""
-        origins = {record.serial: record.offset for record in self.old.records if record.serial is not None}
+        origins: dict[str | None, int] = {r.serial: r.offset for r in self.old.records if r.serial is not None}
         return Pair(
             old=tuple(Entry(r.offset, self._identity(r), 0, r.offset) for r in self.old.records),
             new=tuple(Entry(r.offset, self._identity(r), 0, origins.get(r.serial)) for r in self.new.records),

@@ -1,0 +1,186 @@
+"""B5: exact positions by content, against joining both topics whole on Spark.
+
+Topics of 1, 4 and 10 million records on each of two real clusters, the old one without its first 100 records' copies.
+The content match reads windows, so its cost should not depend on the topics' size; the join reads everything.
+
+    .venv/bin/python benchmarks/b5_content.py [--millions 1 4 10] [--dir FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from offsetwise.config import ClusterConfig, SparkSettings
+from offsetwise.lab import Lab
+from offsetwise.model import Cluster, Exactness, IsolationLevel, TopicPartition
+from offsetwise.pipeline.content import Ask, ContentMatch, Found
+from offsetwise.pipeline.records import OffsetRange, read_records
+from offsetwise.pipeline.session import open_session
+from offsetwise.sources import kafka
+from offsetwise.translation.search import Span, Target
+
+PARTITIONS = 2
+SHIFT = 100
+POSITIONS = 8
+REPEATS = 3
+MILLION = 1_000_000
+Result = TypeVar("Result")
+
+
+def main() -> None:
+    """Produce the topics, find the positions both ways, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--millions", type=int, nargs="*", default=[1, 4, 10])
+    parser.add_argument("--dir", type=Path, default=None, help="the lab's folder; a temporary one by default")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Lab.up(given.dir or Path(folder))
+        try:
+            spark = open_session(SparkSettings(master="local[2]"), kafka=True)
+            rows = [_measure(spark, lab, millions * MILLION) for millions in given.millions]
+        finally:
+            if given.dir is None:
+                lab.down()
+    print("\n| records per cluster | content match | offsets read | full Spark join | factor | false |")
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        print(row)
+
+
+def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
+    topic = f"b5-{records}"
+    _produce(spark, lab, topic, records)
+    asks = _asks(topic, records)
+    match = _match(spark, lab)
+    match.find(asks[:1])
+    found: dict[Ask, Found] = {}
+    ours = []
+    for _ in range(REPEATS):
+        took, found = _timed(lambda: match.find(asks))
+        ours.append(took)
+    theirs, joined = _timed(lambda: _join(spark, lab, topic, records, asks))
+    wrong = 0
+    for ask, each in found.items():
+        cut = each.answer.cut
+        assert cut is not None
+        right = ask.target.position - SHIFT
+        wrong += cut.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT) and cut.offset != right
+        assert cut.offset == right == joined[ask.partition.partition, ask.target.position]
+    read = sum(each.old_offsets_read + each.new_offsets_read for each in found.values())
+    median = statistics.median(ours)
+    return f"| {records:,} | {median:.1f} s | {read:,} | {theirs:.1f} s | {theirs / median:.1f} | {wrong} |"
+
+
+def _timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def _produce(spark: SparkSession, lab: Lab, topic: str, records: int) -> None:
+    """Write the same records to both clusters, the first ones to the old cluster only, and trim those there."""
+    each = records // PARTITIONS
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, SHIFT)):
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values():
+            created.result(30)
+        for partition in range(PARTITIONS):
+            (
+                # One task per partition: a record's offset is its number.
+                spark.range(first, each + SHIFT, 1, 1)
+                .select(
+                    F.lit(partition).alias("partition"),
+                    F.col("id").cast("string").cast("binary").alias("key"),
+                    F.concat(F.lit(f"{partition}-"), F.col("id").cast("string")).cast("binary").alias("value"),
+                )
+                .write.format("kafka")
+                .options(**{"kafka.bootstrap.servers": bootstrap, "kafka.linger.ms": "20", "topic": topic})
+                .save()
+            )
+        if first == 0:
+            moved = [Place(topic, partition, SHIFT) for partition in range(PARTITIONS)]
+            for deleted in admin.delete_records(moved).values():
+                deleted.result(30)
+
+
+def _spans(records: int) -> tuple[Span, Span]:
+    each = records // PARTITIONS
+    return Span(start=SHIFT, end=each + SHIFT), Span(start=0, end=each)
+
+
+def _asks(topic: str, records: int) -> list[Ask]:
+    old, new = _spans(records)
+    step = len(old) // (POSITIONS + 1)
+    return [
+        Ask(
+            partition=TopicPartition(topic=topic, partition=partition),
+            new_topic=topic,
+            target=Target(position=old.start + step * number, old=old, new=new, budget=50_000),
+        )
+        for partition in range(PARTITIONS)
+        for number in range(1, POSITIONS + 1)
+    ]
+
+
+def _match(spark: SparkSession, lab: Lab) -> ContentMatch:
+    configs = {
+        Cluster.OLD: ClusterConfig(name="old", properties={"bootstrap.servers": lab.old_bootstrap}),
+        Cluster.NEW: ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}),
+    }
+    return ContentMatch(
+        spark=spark,
+        properties={side: dict(config.properties) for side, config in configs.items()},
+        isolation=IsolationLevel.READ_UNCOMMITTED,
+        offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
+        log_starts=lambda side, wanted: kafka.log_starts(configs[side], wanted),
+        progress=lambda *_: None,
+    )
+
+
+def _join(spark: SparkSession, lab: Lab, topic: str, records: int, asks: list[Ask]) -> dict[tuple[int, int], int]:
+    """Join both topics on the identity of their records: what one would write without windows."""
+    salt = os.urandom(16)
+    frames: list[DataFrame] = []
+    for bootstrap, span in zip((lab.old_bootstrap, lab.new_bootstrap), _spans(records), strict=True):
+        ranges = [OffsetRange(topic=topic, partition=p, start=span.start, end=span.end) for p in range(PARTITIONS)]
+        frames.append(
+            read_records(
+                spark,
+                {"bootstrap.servers": bootstrap},
+                ranges,
+                isolation=IsolationLevel.READ_UNCOMMITTED,
+                salt=salt,
+                max_records_per_task=250_000,
+            ).select("partition", "content", "offset")
+        )
+    old, new = frames
+    pairs = old.withColumnRenamed("offset", "old_offset").join(new, on=["partition", "content"], how="inner")
+    wanted = spark.createDataFrame(
+        [(ask.partition.partition, ask.target.position) for ask in asks], "wanted_partition int, position long"
+    )
+    at_or_after = (F.col("partition") == F.col("wanted_partition")) & (F.col("old_offset") >= F.col("position"))
+    found = (
+        pairs.join(F.broadcast(wanted), on=at_or_after, how="inner")
+        .groupBy("wanted_partition", "position")
+        .agg(F.min("offset").alias("offset"))
+        .toArrow()
+        .to_pylist()
+    )
+    return {(row["wanted_partition"], row["position"]): row["offset"] for row in found}
+
+
+if __name__ == "__main__":
+    main()
