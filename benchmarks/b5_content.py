@@ -34,6 +34,8 @@ from offsetwise.translation.search import Span, Target
 
 PARTITIONS = 2
 SHIFT = 100
+STAMPED = {"message.timestamp.type": "LogAppendTime"}
+"""Spark writes no timestamps of its own, so those of the two clusters differ and say nothing."""
 POSITIONS = 8
 REPEATS = 3
 MILLION = 1_000_000
@@ -95,7 +97,7 @@ def _produce(spark: SparkSession, lab: Lab, topic: str, records: int) -> None:
     each = records // PARTITIONS
     for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, SHIFT)):
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values():
+        for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=STAMPED)]).values():
             created.result(30)
         for partition in range(PARTITIONS):
             (

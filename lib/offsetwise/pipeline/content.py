@@ -175,7 +175,7 @@ class ContentMatch:
         lost = {}
         for ask, read in windows.items():
             cut, time = answers[ask].cut, answers[ask].time_before
-            if cut is not None and time is not None and wants_time(ask.target, read, cut):
+            if cut is not None and time is not None and wants_time(read, cut):
                 lost[ask] = time
         if not lost:
             return {}

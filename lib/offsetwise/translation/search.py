@@ -11,6 +11,7 @@ step that reads everything ahead, and only where that fits the budget.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -89,7 +90,7 @@ def first_windows(target: Target) -> Windows:
     if len(target.old) + len(target.new) <= SMALL_LOGS * target.window:
         return Windows(old=target.old, new=target.new, last=True)
     old = target.old.clip(target.position - target.window, target.position + target.window)
-    bracket = _narrow_bracket(target)
+    bracket = _bracket(target, min)
     if bracket is None:
         # A mirror that keeps up ends where the old log ends.
         guess = target.new.end - (target.old.end - target.position)
@@ -127,9 +128,9 @@ def better(located: Cut, confirmed: Cut) -> Cut:
     return confirmed
 
 
-def wants_time(target: Target, windows: Windows, cut: Cut) -> bool:
-    """Whether a look-up by timestamp would help: nothing was paired, and nobody says where to look."""
-    return cut.exactness is None and cut.shift is None and windows.round == 1 and _narrow_bracket(target) is None
+def wants_time(windows: Windows, cut: Cut) -> bool:
+    """Whether a look-up by timestamp would help: nothing was paired where the position was expected."""
+    return cut.exactness is None and cut.shift is None and windows.round == 1
 
 
 def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Windows:
@@ -145,8 +146,11 @@ def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Wi
         middle = Span(start=windows.new.start, end=windows.new.end)
         new = target.new.clip(middle.start - reach, middle.end + reach)
     if is_last or (cut.shift is None and windows.round >= 2):
-        # The widest look: everything, where that is allowed.
-        new = target.new if len(target.new) <= target.budget else new
+        # The widest look: everything, where that is allowed, else the widest bracket.
+        if len(target.new) <= target.budget:
+            new = target.new
+        elif cut.shift is None and target.brackets:
+            new = _around(target, _bracket(target, max) or Span(start=new.start, end=new.end), target.window)
         old = target.old if len(target.old) <= target.budget else old
         is_last = True
     return Windows(old=old, new=new, last=is_last, round=windows.round + 1)
@@ -193,9 +197,10 @@ def _raw_only(target: Target, windows: Windows) -> Windows | None:
     )
 
 
-def _narrow_bracket(target: Target) -> Span | None:
+def _bracket(target: Target, choose: Callable[..., Span]) -> Span | None:
+    """Choose among the brackets that may be read whole."""
     fitting = [bracket for bracket in target.brackets if len(bracket) <= target.budget // 2]
-    return min(fitting, key=len) if fitting else None
+    return choose(fitting, key=len) if fitting else None
 
 
 def _around(target: Target, place: Span, reach: int) -> Span:
