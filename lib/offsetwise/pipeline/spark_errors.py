@@ -88,9 +88,9 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
     text = str(error)
     for pattern, kind, problem, fix in _KNOWN:
         if found := pattern.search(text):
-            return kind(f"{problem}: {_line_of(text, found.start())}. Nothing was read.", fix=fix)
+            return kind(f"{problem}: {_line_of(text, found.start())}. No result was used.", fix=fix)
     return SparkError(
-        f"A Spark job failed: {_cause(text)}. Nothing was read.", fix="Run it again; if it stays, see Spark's log."
+        f"A Spark job failed: {_cause(text)}. No result was used.", fix="Run it again; if it stays, see Spark's log."
     )
 
 
