@@ -7,14 +7,14 @@ run, and never stored: `files.py` is the format for that.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem, SourcePosition, StateStore
 from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.spark_offset_log import quick_position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,25 +142,28 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
     )
 
 
-def _columns(positions: Iterable[SourcePosition]) -> list[list[Any]]:
-    made = []
-    for topic, group in groupby(positions, key=lambda one: one.topic):
-        found = list(group)
-        planned = [one.planned_offset for one in found]
-        made.append(
-            [
-                topic,
-                [one.partition for one in found],
-                [one.offset for one in found],
-                planned if any(end is not None for end in planned) else None,
-            ]
-        )
+def _columns(positions: Sequence[SourcePosition]) -> list[list[Any]]:
+    """Give positions column by column: one row per run of a topic, so that their order is kept."""
+    made: list[list[Any]] = []
+    topic: str | None = None
+    for one in positions:
+        if one.topic != topic:
+            topic, partitions, offsets, planned = one.topic, list[int](), list[int](), list[int | None]()
+            made.append([topic, partitions, offsets, planned])
+        partitions.append(one.partition)
+        offsets.append(one.offset)
+        planned.append(one.planned_offset)
+    for columns in made:
+        if not any(columns[3]) and all(end is None for end in columns[3]):
+            columns[3] = None
     return made
 
 
 def _positions(columns: list[list[Any]]) -> tuple[SourcePosition, ...]:
     return tuple(
-        SourcePosition(topic=topic, partition=partition, offset=offset, planned_offset=end)
-        for topic, partitions, offsets, planned in columns
-        for partition, offset, end in zip(partitions, offsets, planned or [None] * len(offsets), strict=True)
+        [
+            quick_position(topic, partition, offset, end)
+            for topic, partitions, offsets, planned in columns
+            for partition, offset, end in zip(partitions, offsets, planned or [None] * len(offsets), strict=True)
+        ]
     )

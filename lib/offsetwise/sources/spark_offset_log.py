@@ -159,6 +159,24 @@ def checksum_fits(data: bytes, checksum: bytes) -> bool:
     return checksum[8:] == expected
 
 
+# A checkpoint of 1,000 partitions and 100 batches has 100,000 positions, and the generated `__init__` of a frozen
+# dataclass takes most of the time to read it. Filling the slots directly gives an equal value in a quarter of that.
+_new: Final = object.__new__
+_set_topic, _set_partition, _set_offset, _set_planned = (
+    vars(SourcePosition)[slot].__set__ for slot in ("topic", "partition", "offset", "planned_offset")
+)
+
+
+def quick_position(topic: str, partition: int, offset: int, planned_offset: int | None) -> SourcePosition:
+    """Make a position whose values are known to be right; equal to one made by its class, and made much faster."""
+    position = _new(SourcePosition)
+    _set_topic(position, topic)
+    _set_partition(position, partition)
+    _set_offset(position, offset)
+    _set_planned(position, planned_offset)
+    return position
+
+
 def parse_source(source_id: str, text: str) -> SourceOffset:
     """Classify one offset text by its shape, and read it when it is Kafka's.
 
@@ -206,23 +224,11 @@ def _kafka(value: Any) -> _Positions | None:
             if offset < 0:
                 negative.append((topic, partition, offset))
                 continue
-            position = _new(SourcePosition)
-            _set_topic(position, topic)
-            _set_partition(position, partition)
-            _set_offset(position, offset)
-            _set_planned(position, None)
-            made.append(position)
+            made.append(quick_position(topic, partition, offset, None))
     return tuple(made), tuple(negative)
 
 
 _PARTITIONS: Final = {str(number): number for number in range(4096)}
-
-# A checkpoint of 1,000 partitions and 100 batches has 100,000 positions, and the generated `__init__` of a frozen
-# dataclass takes most of the time to read it. Filling the slots directly gives an equal value in a quarter of that.
-_new: Final = object.__new__
-_set_topic, _set_partition, _set_offset, _set_planned = (
-    vars(SourcePosition)[slot].__set__ for slot in ("topic", "partition", "offset", "planned_offset")
-)
 
 
 def _partition(topic: str, name: str) -> int:
