@@ -29,9 +29,20 @@ ICEBERG = {"metadata/v1.metadata.json": b"{}", "data/0.parquet": b"PAR1"}
         (ICEBERG, "another folder ('data', 'metadata')"),
         ({"metadata": b"{}", "notes.txt": b""}, "another folder"),
         ({"0": b"v1\n{}\n7", ".0.crc": b"crc"}, "files named by batch (0), as inside offsets/ or commits/"),
+        ({"0/0/1.delta": b""}, "another folder ('0')"),
         ({"orders/offsets/0": b"v1", "orders/metadata": b"{}"}, "a folder of checkpoints (orders)"),
     ],
-    ids=["other", "flink", "delta", "file sink", "iceberg", "a file called metadata", "offsets itself", "parent"],
+    ids=[
+        "other",
+        "flink",
+        "delta",
+        "file sink",
+        "iceberg",
+        "a file called metadata",
+        "offsets itself",
+        "state",
+        "parent",
+    ],
 )
 def test_another_folder_is_named_for_what_it_is(files: dict[str, bytes], found: str, tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError) as caught:

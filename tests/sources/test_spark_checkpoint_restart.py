@@ -419,6 +419,15 @@ class TestAChecksum:
         assert f"{folder}{slash}.{name}.crc does not fit {path}" in _said(read)
         assert _offsets(read) == [(2, None), (20, None)]
 
+    def test_of_initial_offsets_that_are_used_is_held_against_them(self) -> None:
+        files = checkpoint({0: orders(9)})
+        fitting = {"sources/0/.0.crc": crc_of(files["sources/0/0"])}
+        stale = {"sources/0/.0.crc": crc_of(b"other")}
+
+        assert _codes(_read(files | fitting)) == ["PENDING_BATCH"]
+        assert "sources/0/.0.crc does not fit sources/0/0" in _said(_read(files | stale))
+        assert _offsets(_read(files | stale)) == [(5, 9), (5, 20)]
+
 
 class TestOtherFiles:
     @pytest.mark.parametrize("name", [".2.crc.tmp", "2.tmp", ".2.a1b2.tmp", ".2.a1b2.TID7.tmp", "_temporary", "2.bak"])

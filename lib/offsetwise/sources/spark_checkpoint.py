@@ -23,7 +23,7 @@ from offsetwise.sources.spark_offset_log import (
     parse_offsets,
     parse_query_id,
 )
-from offsetwise.sources.spark_positions import read_initial_offsets, resolve_positions, restart_sentence
+from offsetwise.sources.spark_positions import read_initial_offsets, resolve_positions, restart_sentence, stale_checksum
 from offsetwise.sources.spark_restart import DAMAGED, RESTORE, Restart, decide_restart
 from offsetwise.sources.spark_state import read_state
 from offsetwise.sources.storage import Entry, FolderReader, open_tree
@@ -180,14 +180,7 @@ def _parsed(
         return None
     checksum = read.get(_crc(path))
     if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
-        problems.append(
-            Problem(
-                code=DAMAGED,
-                message=f"{_crc(path)} does not fit {path}: the file was edited by hand or damaged. Spark's own "
-                "reader does not notice; other Hadoop readers fail with ChecksumException.",
-                fix=f"If the edit was meant, delete {_crc(path)}; otherwise restore both files.",
-            )
-        )
+        problems.append(stale_checksum(path, _crc(path)))
     try:
         return parse(data)
     except GarbledError as error:
@@ -204,7 +197,9 @@ def _assemble(
     state: tuple[StateStore, ...],
 ) -> Checkpoint:
     restart = logs.restart
-    initial = read_initial_offsets(folder, present=any(entry.name == "sources" for entry in root))
+    initial = read_initial_offsets(
+        folder, present=any(entry.name == "sources" for entry in root), checksums=restart.from_initial
+    )
     resolved = resolve_positions(restart, logs.files, initial)
     problems = (*problems, *resolved.problems)
     newest = logs.files.get(restart.last_planned) if restart.last_planned is not None else None

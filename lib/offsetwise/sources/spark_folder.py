@@ -56,8 +56,9 @@ def _foreign(names: set[str]) -> tuple[str, str] | None:
 
 
 def _instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str]:
-    names = [entry.name for entry in entries if not entry.name.startswith(".")]
-    if names and all(name.isdigit() for name in names):
+    shown_entries = [entry for entry in entries if not entry.name.startswith(".")]
+    names = [entry.name for entry in shown_entries]
+    if names and all(entry.name.isdigit() and not entry.is_dir for entry in shown_entries):
         return (
             f"files named by batch ({', '.join(names[:3])}), as inside offsets/ or commits/",
             "Give the folder above it.",
@@ -66,10 +67,8 @@ def _instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str]:
     checkpoints = [name for name in inside if _has_logs(folder, name)]
     if checkpoints:
         shown = ", ".join(checkpoints[:5]) + (", …" if len(checkpoints) > 5 else "")
-        return (
-            f"a folder of checkpoints ({shown})",
-            f"Give one of them, such as {folder.uri.rstrip('/')}/{checkpoints[0]}.",
-        )
+        parent = folder.uri.rstrip("/")
+        return f"a folder of checkpoints ({shown})", f"Give one of them, such as {parent}/{checkpoints[0]}."
     shown = ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
     return f"another folder ({shown})", "Give the folder that holds offsets/, commits/ and metadata."
 

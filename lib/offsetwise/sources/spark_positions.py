@@ -13,6 +13,7 @@ from offsetwise.model import CheckpointSource, Problem, SourcePosition
 from offsetwise.sources.spark_offset_log import (
     OffsetFile,
     SourceOffset,
+    checksum_fits,
     looks_like_kafka_initial,
     parse_initial_offsets,
 )
@@ -36,6 +37,8 @@ class InitialOffsets:
     """SHA-256 in hex of every Kafka one, by path."""
     stumbles: Mapping[str, str] = field(default_factory=dict)
     """What Spark would stumble over, by source id."""
+    stale: frozenset[str] = frozenset()
+    """The ids whose `.crc` file does not fit."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """Why a file could not be read, by source id; under the empty id why none could."""
 
@@ -50,12 +53,13 @@ class Resolved:
     """The `sources/<id>/0` files that positions were taken from."""
 
 
-def read_initial_offsets(folder: FolderReader, *, present: bool) -> InitialOffsets:
+def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool) -> InitialOffsets:
     """Read the first file of every source folder, and keep those of Kafka sources.
 
     Args:
         folder: The checkpoint.
         present: Whether it has a folder `sources`.
+        checksums: Hold them against their `.crc` files, where there are some.
     """
     if not present:
         return InitialOffsets()
@@ -64,11 +68,15 @@ def read_initial_offsets(folder: FolderReader, *, present: bool) -> InitialOffse
     except StorageError as error:
         return InitialOffsets(unreadable={"": error.problem})
     ids = sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
-    read = folder.read_many({f"sources/{name}/0": None for name in ids})
+    paths = [f"sources/{name}/0" for name in ids]
+    if checksums:
+        paths += [f"sources/{name}/.0.crc" for name in ids]
+    read = folder.read_many(dict.fromkeys(paths))
     offsets: dict[str, SourceOffset] = {}
     digests: dict[str, str] = {}
     stumbles: dict[str, str] = {}
     unreadable: dict[str, str] = {}
+    stale: set[str] = set()
     for name in ids:
         data = read[f"sources/{name}/0"]
         if isinstance(data, StorageError):
@@ -79,8 +87,16 @@ def read_initial_offsets(folder: FolderReader, *, present: bool) -> InitialOffse
             digests[f"sources/{name}/0"] = hashlib.sha256(data).hexdigest()
             if stumble is not None:
                 stumbles[name] = stumble
+            checksum = read.get(f"sources/{name}/.0.crc")
+            if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
+                stale.add(name)
     return InitialOffsets(
-        offsets=offsets, folders=tuple(ids), digests=digests, stumbles=stumbles, unreadable=unreadable
+        offsets=offsets,
+        folders=tuple(ids),
+        digests=digests,
+        stumbles=stumbles,
+        stale=frozenset(stale),
+        unreadable=unreadable,
     )
 
 
@@ -217,6 +233,8 @@ def _initial_problems(lines: _Lines, initial: InitialOffsets) -> list[Problem]:
     if lines.initial is None:
         return [_no_initial(where)] if lines.kafka else []
     problems: list[Problem] = []
+    if lines.id in initial.stale:
+        problems.append(stale_checksum(where, f"sources/{lines.id}/.0.crc"))
     if lines.id in initial.stumbles:
         problems.append(_damaged(f"{where}: {initial.stumbles[lines.id]}."))
     if lines.initial.damage is not None:
@@ -328,6 +346,16 @@ def _no_initial(where: str) -> Problem:
     return _damaged(
         f"No batch is committed and {where} is missing: Spark would choose the start again, from the job's "
         "startingOffsets."
+    )
+
+
+def stale_checksum(file: str, checksum: str) -> Problem:
+    """Say that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
+    return Problem(
+        code=DAMAGED,
+        message=f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
+        "notice; other Hadoop readers fail with ChecksumException.",
+        fix=f"If the edit was meant, delete {checksum}; otherwise restore both files.",
     )
 
 
