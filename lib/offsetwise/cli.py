@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
-import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from offsetwise import files, show, workflow
 from offsetwise.config import load_migration
 from offsetwise.config import schema as migration_schema
-from offsetwise.errors import ConfigError, FileError, OffsetwiseError
+from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
 from offsetwise.lab.commands import app as lab_app
 from offsetwise.model import Cluster
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
@@ -26,6 +28,12 @@ EXIT_CODES: Final = """
 Exit codes: 0 done or equal; 1 error; 2 differences, only with --detailed-exitcode.
 Results go to stdout, progress and errors to stderr. With --json, stdout holds only JSON, errors included.
 """
+
+DEBUG: Final = "OFFSETWISE_DEBUG"
+INTERRUPTED: Final = 130
+"""What typer makes of Ctrl-C. Our own exit code for it is 1."""
+USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
+"""The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
 
 talk: Final = Console(stderr=True, highlight=False)
 
@@ -69,10 +77,15 @@ def snapshot(
     cluster: Annotated[Cluster, typer.Option(help="Which of the two.")],
     out: Annotated[Path, typer.Option(help="The file to write. It must not exist.")],
     topic: Annotated[list[str] | None, typer.Option(help="Only these topics; may be repeated.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
-    """Write what a cluster says now to a file, so that a comparison needs no cluster."""
+    """Write what a cluster says now to a file, so that a comparison needs no cluster. With --json print it too."""
     taken = workflow.snapshot(load_migration(migration), cluster, topics=tuple(topic) if topic else None)
-    _write_new(out, files.dump(taken))
+    text = files.dump(taken)
+    _write_new(out, text)
+    if as_json:
+        typer.echo(text, nl=False)
     talk.print(
         f"{len(taken.topics)} topics, {sum(len(t.partitions) for t in taken.topics)} partitions and "
         f"{len(taken.groups)} groups of {taken.name!r} (cluster id {taken.cluster_id}) written to {out}.",
@@ -132,6 +145,8 @@ def reconcile(
 @app.command(epilog=EXIT_CODES)
 def schema(
     kind: Annotated[str, typer.Argument(help="migration, checkpoint, snapshot, comparison or reconciliation.")],
+    *,
+    as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() looks for it where errors are told
 ) -> None:
     """Print the JSON Schema of one kind of file."""
     if kind == "migration":
@@ -140,7 +155,8 @@ def schema(
         made = files.schema(kind)
     else:
         raise ConfigError(
-            f"schema: expected one of migration, {', '.join(files.KINDS)}; found {kind!r}.", fix="Name one of them."
+            f"schema: expected one of migration, {', '.join(files.KINDS)}; found {kind!r}. Nothing was printed.",
+            fix="Name one of them.",
         )
     typer.echo(json.dumps(made, indent=1, sort_keys=True))
 
@@ -161,43 +177,70 @@ def console(
 def main() -> None:
     """Run the command line, and turn every error into a message and an exit code."""
     as_json = "--json" in sys.argv[1:]
+    _take_any_name(as_json=as_json)
     try:
         code = app(standalone_mode=False)
     except OffsetwiseError as error:
         code = _told(error, as_json=as_json)
-    except click.exceptions.Abort:
-        talk.print("Stopped. Nothing was written.")
-        code = 1
-    except click.ClickException as error:
-        problem = error.format_message()
-        code = _told(ConfigError(problem, fix="See: offsetwise --help"), as_json=as_json)
-    except KeyboardInterrupt:
-        talk.print("Stopped. Nothing was written.")
+    except USAGE_ERROR as error:
+        code = _usage(error, as_json=as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a person gets a message, whatever happened
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        code = _told(_unexpected(error), as_json=as_json)
+    if code == INTERRUPTED:
+        talk.print("Stopped before the end.")
         code = 1
     raise SystemExit(code or 0)
 
 
+def _take_any_name(*, as_json: bool) -> None:
+    """Let names with any character be printed: our JSON is UTF-8, a terminal may be anything."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Half a surrogate pair comes from a file name of other bytes; escaped, it is JSON still.
+        sys.stdout.reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")
+
+
+def _usage(error: Exception, *, as_json: bool) -> int:
+    problem = str(getattr(error, "format_message", lambda: error)()).strip()
+    context = getattr(error, "ctx", None)
+    if not problem:
+        return 1  # no command was named, and the help has been shown
+    command = context.command_path if context is not None else "offsetwise"
+    return _told(
+        UsageError(f"{command}: {problem.rstrip('.')}. Nothing was done.", fix=f"See: {command} --help"),
+        as_json=as_json,
+    )
+
+
+def _unexpected(error: Exception) -> OffsetwiseError:
+    """Name an exception and where it was raised; its text may repeat what should not be shown."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "offsetwise" in Path(each.filename).parts]
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return OffsetwiseError(
+        f"Expected to finish, but {type(error).__name__} was raised{place}. This is a defect of Offsetwise; "
+        "whatever was printed before may be incomplete.",
+        fix=f"Report it with this message; with {DEBUG}=1 in the environment the traceback is shown.",
+    )
+
+
 def _told(error: OffsetwiseError, *, as_json: bool) -> int:
-    if as_json:
-        typer.echo(_error_json(type(error).__name__, error.problem, error.fix))
-    talk.print(f"[bold red]error[/] {_plain(error.problem)}\n[bold]next[/]  {_plain(error.fix)}")
-    return 1
+    return _tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
 
 
 def _failed(read: FailedCheckpoint, *, as_json: bool) -> None:
+    _tell(read.error, read.problem, read.fix, as_json=as_json, uri=read.uri)
+
+
+def _tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> int:
     if as_json:
-        typer.echo(_error_json(read.error, read.problem, read.fix, uri=read.uri))
-    talk.print(f"[bold red]error[/] {_plain(read.problem)}\n[bold]next[/]  {_plain(read.fix)}")
-
-
-def _error_json(name: str, problem: str, fix: str, **more: str) -> str:
-    header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
-    return json.dumps(header | {"error": name, "problem": problem, "fix": fix} | more, sort_keys=True)
-
-
-def _plain(text: str) -> str:
-    """Keep markup and control characters of names out of the terminal."""
-    return show.printable(text).replace("[", r"\[")
+        header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
+        body = header | {"error": name, "problem": problem, "fix": fix} | more
+        typer.echo(json.dumps(body, ensure_ascii=False, sort_keys=True))
+    talk.print(f"[bold red]error[/] {show.safe(problem)}\n[bold]next[/]  {show.safe(fix)}", soft_wrap=True)
+    return 1
 
 
 def _write_new(path: Path, text: str) -> None:

@@ -381,7 +381,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(
-            f"{path}: expected a migration file, but {error.strerror or error}.",
+            f"{path}: expected a migration file, but {error.strerror or error}. Nothing was read.",
             fix="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
         ) from error
     if len(content) > MAX_BYTES:

@@ -1,6 +1,7 @@
 """Every error Offsetwise raises on purpose, in one tree.
 
     OffsetwiseError
+    ├── UsageError                  the command line, before anything is read
     ├── ConfigError                 the migration file, before anything is contacted
     │   ├── ForbiddenPropertyError  a client property that is not on the allow-list
     │   └── SecretError             a secret reference that leads nowhere
@@ -51,6 +52,10 @@ class OffsetwiseError(Exception):
     def __reduce__(self) -> tuple[partial[Self], tuple[str]]:
         # An error crosses processes (Spark's workers), and pickle forgets keyword arguments.
         return partial(type(self), fix=self.fix), (self.problem,)
+
+
+class UsageError(OffsetwiseError):
+    """The command line cannot be understood."""
 
 
 class ConfigError(OffsetwiseError):

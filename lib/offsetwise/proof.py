@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
 from offsetwise.config import java_properties
 from offsetwise.model import Candidate, Cluster, Link, Method, TopicPartition, Writers
-from offsetwise.pipeline.content import Ask, ContentMatch, Found, Progress
-from offsetwise.pipeline.session import open_session
-from offsetwise.pipeline.shipping import ship
 from offsetwise.sources import kafka
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span
+
+if TYPE_CHECKING:
+    from offsetwise.pipeline.content import Ask, ContentMatch, Found, Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,10 @@ def prove(scene: Scene, positions: Sequence[Position], progress: Progress) -> Pr
         ClusterError: A cluster cannot be read.
         SparkError: Spark cannot read the records.
     """
+    from offsetwise.pipeline.content import ContentMatch  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
+
     asks: dict[tuple[TopicPartition, int], Ask] = {}
     for position in positions:
         for offset in (position.offset, position.planned):
@@ -60,6 +65,8 @@ def prove(scene: Scene, positions: Sequence[Position], progress: Progress) -> Pr
 
 
 def _ask(scene: Scene, position: Position, offset: int) -> Ask | None:
+    from offsetwise.pipeline.content import Ask  # noqa: PLC0415 - as above
+
     target = target_of(scene, position, offset, candidates_of(scene, position, offset))
     if target is None:
         return None

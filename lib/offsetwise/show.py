@@ -5,8 +5,11 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 
 from offsetwise.findings import describe
@@ -15,8 +18,8 @@ from offsetwise.model import (
     Comparison,
     Exactness,
     Finding,
+    LogRange,
     PartitionComparison,
-    RawReuse,
     RawVerdict,
     Reconciliation,
     Severity,
@@ -24,7 +27,7 @@ from offsetwise.model import (
 
 CLASSES: Final = {
     Exactness.EXACT: "[green]✓ exact[/]",
-    Exactness.POSITION_EXACT: "[green]✓ position exact[/]",
+    Exactness.POSITION_EXACT: "[green]✓ place exact[/]",
     Exactness.PRESERVED: "[green]✓ preserved[/]",
     Exactness.BOUNDED: "[yellow]≈ bounded[/]",
     Exactness.CLAIMED: "[yellow]? claimed[/]",
@@ -35,59 +38,70 @@ SEVERITIES: Final = {
     Severity.WARNS: "[yellow]▲ warns[/]",
     Severity.INFORMS: "[blue]i informs[/]",
 }
+ROOMY: Final = 100
+"""From so many columns on, headers stand on one line."""
 
 
 def printable(text: str) -> str:
-    """Replace what could drive a terminal or turn text around: controls, and bidirectional marks."""
+    """Replace what could drive a terminal or turn text around: controls, bidirectional marks, halves of pairs."""
     return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"} else c for c in text
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in text
     )
+
+
+def safe(text: str) -> str:
+    """Give text that was read somewhere as rich takes it: printable, and no markup."""
+    return escape(printable(text))
 
 
 def checkpoint(out: Console, read: Checkpoint) -> None:
     """Show where a checkpoint's job would restart."""
-    out.print(f"[bold]{_safe(read.uri)}[/]  {read.engine}, query {_safe(read.job_id or 'unknown')}")
-    out.print(_safe(read.restart))
-    table = Table("source", "topic", "partition", "offset", "planned")
+    out.print(f"[bold]{safe(read.restart)}[/]")
+    out.print(f"{safe(read.uri)}  {read.engine}, query {safe(read.job_id or 'unknown')}", soft_wrap=True)
+    table = _table(out, ("source", "partition"), ("offset", "planned end"))
     for source in read.sources:
         for position in source.positions:
             planned = "" if position.planned_offset is None else f"{position.planned_offset:,}"
-            table.add_row(source.id, _safe(position.topic), str(position.partition), f"{position.offset:,}", planned)
+            where = f"{position.topic}-{position.partition}"
+            table.add_row(safe(source.id), safe(where), f"{position.offset:,}", planned)
         if not source.positions:
-            table.add_row(source.id, f"({source.kind})", "", _safe(source.raw or "no offset yet"), "")
-    out.print(table)
+            table.add_row(safe(source.id), f"({source.kind}) {safe(source.raw or 'no offset yet')}", "", "")
+    _print_table(out, table)
     for problem in read.problems:
-        out.print(f"[bold]{problem.code}[/] {_safe(problem.message)} {_safe(problem.fix)}")
+        out.print(f"[bold]{safe(problem.code)}[/]")
+        _indented(out, safe(problem.message))
+        if problem.fix:
+            _indented(out, f"→ {safe(problem.fix)}")
 
 
 def comparison(out: Console, made: Comparison) -> None:
     """Show a comparison: the answer, the partitions, the findings."""
     subject = f"checkpoint {made.checkpoint.uri}" if made.checkpoint is not None else f"group {made.group}"
-    out.print(
-        f"[bold]{_safe(made.migration)}[/]  {_safe(subject)}, old {_safe(made.old.name)}, new {_safe(made.new.name)}"
+    out.print(f"[bold]{headline(made)}[/]")
+    out.print(f"{places(made)}\n")
+    out.print(f"{safe(made.migration)}: {safe(subject)}", soft_wrap=True)
+    out.print(f"old cluster '{safe(made.old.name)}', new cluster '{safe(made.new.name)}', read {safe(made.taken_at)}")
+    out.print(safe(made.belongs_to.reason))
+    table = _table(
+        out, ("partition", "exactness", "if unedited"), ("old offset", "new offset", "lag old", "lag new"), first=1
     )
-    out.print(f"{_safe(made.belongs_to.reason)}\n")
-    out.print(f"[bold]{headline(made)}[/]\n")
-    table = Table()
-    for name in ("topic", "p"):
-        table.add_column(name)
-    for name in ("old offset", "new offset"):
-        table.add_column(name, justify="right")
-    table.add_column("exactness")
-    table.add_column("if unedited")
-    for name in ("lag old", "lag new"):
-        table.add_column(name, justify="right")
     for row in made.partitions:
         table.add_row(*_cells(row))
-    out.print(table)
-    for finding in made.findings:
-        out.print(f"{SEVERITIES[finding.severity]} {finding.code} {_safe(_where(finding))}{_safe(finding.message)}")
-        out.print(f"    {_safe(finding.remedy)} [dim]({describe(finding.code).page})[/]")
+    _print_table(out, table)
+    by_code: dict[str, list[Finding]] = {}
+    for finding in sorted(made.findings, key=lambda each: [*Severity].index(each.severity)):
+        by_code.setdefault(finding.code, []).append(finding)
+    for code, findings in by_code.items():
+        out.print(f"{SEVERITIES[findings[0].severity]} [bold]{code}[/]")
+        for each in findings:
+            _indented(out, f"{safe(_where(each))}{safe(each.message)}")
+        for remedy in dict.fromkeys(each.remedy for each in findings):
+            _indented(out, f"→ {safe(remedy)} [dim]({describe(code).page})[/]")
 
 
 def reconciliation(out: Console, made: Reconciliation) -> None:
     """Show what both clusters hold of a topic."""
-    out.print(f"[bold]{_safe(made.summary())}[/]\n")
+    out.print(f"[bold]{safe(made.summary())}[/]\n")
     table = Table()
     for name in ("p", "old records", "new records", "on both", "missing", "duplicated", "only on new"):
         table.add_column(name, justify="right")
@@ -104,48 +118,107 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
 def headline(made: Comparison) -> str:
     """Say in one sentence what would happen if nobody acted."""
     total, wrong = made.summary.partitions, made.summary.raw_wrong
+    unknown = sum(row.raw.verdict is RawVerdict.UNKNOWN and row.old_offset is not None for row in made.partitions)
     if not wrong:
-        unknown = sum(row.raw.verdict is RawVerdict.UNKNOWN for row in made.partitions)
-        known = f"None of {total} partitions is known to go wrong if the old numbers are used as they are"
-        return f"{known}; of {unknown} it is not known." if unknown else f"{known}."
+        known = f"None of {total:,} partitions is known to go wrong if the old numbers are used as they are"
+        return f"{known}; of {unknown:,} it is not known." if unknown else f"{known}."
     effects = []
     if made.summary.raw_skip:
         effects.append(f"at least {made.summary.raw_skip:,} records never read")
     if made.summary.raw_replay:
         effects.append(f"at least {made.summary.raw_replay:,} records read twice")
     if made.summary.raw_out_of_range:
-        effects.append(f"{made.summary.raw_out_of_range} outside the new log")
+        effects.append(f"{made.summary.raw_out_of_range:,} outside the new log")
     confused = sum(row.raw.verdict is RawVerdict.CONFUSION for row in made.partitions)
     if confused:
-        effects.append(f"{confused} reading other records")
+        effects.append(f"{confused:,} reading other records")
     told = ", ".join(effects) or "see below"
-    return f"{wrong} of {total} partitions would go wrong if the old numbers were used: {told}."
+    more = f" Of {unknown:,} more it is not known." if unknown else ""
+    return f"{wrong:,} of {total:,} partitions would go wrong if the old numbers were used: {told}.{more}"
+
+
+def places(made: Comparison) -> str:
+    """Say in one sentence how many new offsets are known, and how well."""
+    summary = made.summary
+    proven = summary.exact + summary.position_exact + summary.preserved
+    rest = [
+        f"{count:,} {word}"
+        for count, word in (
+            (summary.bounded, "known within bounds"),
+            (summary.claimed, "only claimed"),
+            (summary.unknown, "unknown"),
+        )
+        if count
+    ]
+    share = f"all {proven:,}" if not rest and proven > 1 else f"{proven:,} of {summary.partitions:,}"
+    known = f"The place on the new cluster is proven for {share}"
+    return ", ".join([known, *rest]) + "."
+
+
+def _table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, first: int | None = None) -> Table:
+    """Make a table whose numbers never break; they stand behind the first few of the text columns, or all."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    lead = len(texts) if first is None else first
+    for name in (*texts[:lead], *numbers, *texts[lead:]):
+        header = name if out.width >= ROOMY else name.replace(" ", "\n")
+        if name in numbers:
+            table.add_column(header, justify="right", no_wrap=True)
+        else:
+            table.add_column(header, overflow="fold", min_width=min(len(name), 9))
+    return table
+
+
+def _print_table(out: Console, table: Table) -> None:
+    """Print a table; where its numbers need more than the terminal has, that wraps the lines, and nothing is cut."""
+    least = Measurement.get(out, out.options.update(max_width=10_000), table).minimum
+    out.print(table, width=max(out.width, least), crop=False, no_wrap=True, overflow="ignore")
+
+
+def _indented(out: Console, text: str) -> None:
+    out.print(Padding(text, (0, 0, 0, 4), expand=False))
 
 
 def _cells(row: PartitionComparison) -> tuple[str, ...]:
-    name = row.topic if row.topic == row.new_topic else f"{row.topic} → {row.new_topic}"
+    name = f"{row.topic}-{row.partition}"
+    if row.topic != row.new_topic:
+        name += f" → {row.new_topic}-{row.partition}"
     return (
-        _safe(name),
-        str(row.partition),
+        safe(name),
         _number(row.old_offset),
         _number(row.new_offset),
-        CLASSES[row.exactness],
-        _raw(row.raw),
         _number(row.lag_old),
         _number(row.lag_new),
+        _exactness(row),
+        _raw(row),
     )
 
 
-def _raw(raw: RawReuse) -> str:
-    skip, replay = ("" if n is None else f" {n:,}" for n in (raw.skip, raw.replay))
+def _exactness(row: PartitionComparison) -> str:
+    if row.exactness is Exactness.BOUNDED and row.replay is not None:
+        return f"{CLASSES[row.exactness]}, ≤ {row.replay:,} twice"
+    return CLASSES[row.exactness]
+
+
+def _raw(row: PartitionComparison) -> str:
+    if row.old_offset is None:
+        return "+ new partition"
+    skip, replay = (" records" if n is None else f" {n:,}" for n in (row.raw.skip, row.raw.replay))
     return {
         RawVerdict.SAME: "✓ same record",
         RawVerdict.LOSS: f"[bold red]! skips{skip}[/]",
         RawVerdict.REPLAY: f"[bold red]! repeats{replay}[/]",
         RawVerdict.CONFUSION: "[bold red]! other record[/]",
-        RawVerdict.OUT_OF_RANGE: "[bold red]! outside the log[/]",
+        RawVerdict.OUT_OF_RANGE: f"[bold red]! {_outside(row.old_offset, row.new)}[/]",
         RawVerdict.UNKNOWN: "? unknown",
-    }[raw.verdict]
+    }[row.raw.verdict]
+
+
+def _outside(offset: int, log: LogRange) -> str:
+    if log.hw is not None and offset > log.hw:
+        return f"{offset - log.hw:,} past the end"
+    if log.log_start is not None and offset < log.log_start:
+        return f"{log.log_start - offset:,} before the start"
+    return "outside the log"
 
 
 def _number(value: int | None) -> str:
@@ -156,7 +229,3 @@ def _where(finding: Finding) -> str:
     if finding.topic is None:
         return ""
     return f"{finding.topic}: " if finding.partition is None else f"{finding.topic}-{finding.partition}: "
-
-
-def _safe(text: str) -> str:
-    return escape(printable(text))

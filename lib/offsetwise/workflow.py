@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from offsetwise import files
 from offsetwise.comparison import Scene, Subject, assemble, planned_at_ms, positions_of, standings_of
@@ -26,17 +26,16 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
-from offsetwise.pipeline import reconcile as pipeline_reconcile
-from offsetwise.pipeline.content import SALT_BYTES, Progress
 from offsetwise.pipeline.fleet import expand, inspect_many
-from offsetwise.pipeline.records import OffsetRange
-from offsetwise.pipeline.session import open_session
-from offsetwise.pipeline.shipping import ship
 from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 from offsetwise.translation.belongs import belongs_to
+
+if TYPE_CHECKING:
+    from offsetwise.pipeline.content import Progress
+    from offsetwise.pipeline.reconcile import TopicLog
 
 INSPECT_IN_PROCESS = 3
 """Up to so many checkpoints are read here; more go through Spark."""
@@ -95,8 +94,9 @@ def inspect(
         for uri in found:
             yield _inspected(uri, roots, batches, alone=len(found) == 1)
         return
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+
     session = open_session(spark or SparkSettings(), kafka=False)
-    ship(session, uris=found)
     yield from inspect_many(session, found, roots=roots, batches=batches)
 
 
@@ -185,6 +185,11 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         ClusterError: A cluster or the topic cannot be read, or retention removed records meanwhile.
         SparkError: The job failed.
     """
+    from offsetwise.pipeline import reconcile as counting  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.content import SALT_BYTES  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
+
     names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
     logs = {}
     for side, name in names.items():
@@ -196,7 +201,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     ship(session)
     progress("start Spark", 1, 1)
     progress("compare every record", 0, 1)
-    made = pipeline_reconcile.reconcile(
+    made = counting.reconcile(
         session,
         logs[Cluster.OLD],
         logs[Cluster.NEW],
@@ -209,7 +214,10 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     return made
 
 
-def _topic_log(migration: Migration, side: Cluster, name: str) -> pipeline_reconcile.TopicLog:
+def _topic_log(migration: Migration, side: Cluster, name: str) -> TopicLog:
+    from offsetwise.pipeline.reconcile import TopicLog  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
+
     config = migration.cluster(side)
     taken = kafka.read_cluster(side, config, topics=(name,), groups=())
     committed = migration.isolation_level is IsolationLevel.READ_COMMITTED
@@ -233,10 +241,10 @@ def _topic_log(migration: Migration, side: Cluster, name: str) -> pipeline_recon
             f"Topic {name!r} on {config.name!r}: expected its partitions, but {why}. Nothing was compared.",
             fix="Check the topic's name; `topics` in the migration file says what it is called on the new cluster.",
         )
-    return pipeline_reconcile.TopicLog(properties=java_properties(config), topic=name, ranges=tuple(ranges))
+    return TopicLog(properties=java_properties(config), topic=name, ranges=tuple(ranges))
 
 
-def _check_not_passed(migration: Migration, side: Cluster, log: pipeline_reconcile.TopicLog) -> None:
+def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> None:
     starts = kafka.log_starts(
         migration.cluster(side), [TopicPartition(topic=each.topic, partition=each.partition) for each in log.ranges]
     )

@@ -9,16 +9,15 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import ceil
-from typing import Final
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Final
 
 from offsetwise.errors import StorageError
 from offsetwise.model import Checkpoint
-from offsetwise.pipeline.shipping import ship
-from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
 from offsetwise.sources.storage import glob_folders
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 WAVE: Final = 1_000
 """How many checkpoints one job reads: what the driver holds at a time is bounded by it."""
@@ -72,6 +71,9 @@ def inspect_many(
         WorkerError: The workers cannot run the parser.
         SparkError: The job failed.
     """
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.spark_errors import spark_errors  # noqa: PLC0415 - as above
+
     if uris:
         ship(spark, uris=uris)
     for first in range(0, len(uris), WAVE):
