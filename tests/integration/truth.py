@@ -9,6 +9,7 @@ from offsetwise.config import ClusterConfig, SparkSettings
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
 from offsetwise.pipeline.content import Ask, ContentMatch, Found
 from offsetwise.pipeline.session import open_session
+from offsetwise.pipeline.shipping import ship
 from offsetwise.sources import kafka
 from offsetwise.translation.search import Span, Target
 from tests.lab.reading import Log, Read, read_log
@@ -95,14 +96,17 @@ def find(
     window: int = 64,
     natives_excluded: bool = False,
     preserving: bool = False,
+    spark: SparkSettings | None = None,
 ) -> dict[tuple[Both, int], Found]:
     """Find positions by content on Spark, all in one run."""
     configs = {
         Cluster.OLD: ClusterConfig(name="old", properties={"bootstrap.servers": old}),
         Cluster.NEW: ClusterConfig(name="new", properties={"bootstrap.servers": new}),
     }
+    session = open_session(spark or SparkSettings(master="local[2]"), kafka=True)
+    ship(session)
     match = ContentMatch(
-        spark=open_session(SparkSettings(master="local[2]"), kafka=True),
+        spark=session,
         properties={
             side: {"bootstrap.servers": config.properties["bootstrap.servers"]} for side, config in configs.items()
         },

@@ -27,12 +27,14 @@ from confluent_kafka.cimpl import NewTopic
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ClusterError, ConnectorError, SparkError, WorkerError
 from offsetwise.lab import Lab
-from offsetwise.model import IsolationLevel
+from offsetwise.model import Exactness, IsolationLevel, TopicPartition
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import CONNECTOR, open_session
 from offsetwise.pipeline.shipping import ship
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identity import content_hash
+from tests.integration.topics import copies, create, produce, trim
+from tests.integration.truth import find, read_both
 
 SALT = b"salt"
 TOPIC = "connect-records"
@@ -130,6 +132,14 @@ def read(address: str, bootstrap: str) -> list[dict[str, Any]]:
         return frame.orderBy("partition", "offset").toArrow().to_pylist()
 
 
+def find_by_content(address: str, old: str, new: str) -> list[tuple[int | None, Exactness | None]]:
+    match = TopicPartition(topic="connect-match", partition=0)
+    both = read_both(old, new, match, match.topic)
+    found = find(old, new, {both: [150, 250]}, spark=SparkSettings(remote=address))
+    cuts = [each.answer.cut for each in found.values()]
+    return [(cut.offset, cut.exactness) for cut in cuts if cut is not None]
+
+
 def read_nothing_there(address: str, bootstrap: str) -> None:
     spark = open_session(SparkSettings(remote=address), kafka=True)
     ranges = [OffsetRange(topic="never-created", partition=0, start=0, end=5)]
@@ -191,6 +201,19 @@ def test_workers_without_offsetwise_run_the_code_that_was_shipped(client: Execut
 
     assert ".zip/offsetwise/translation/identity.py" in place
     assert computed == content_hash(SALT, b"k", None)
+
+
+def test_positions_are_found_by_content_on_workers_that_have_no_offsetwise(
+    client: Executor, server: str, lab: Lab
+) -> None:
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, 100)):
+        create(bootstrap, "connect-match")
+        produce(bootstrap, {"connect-match": copies(first, 300)})
+    trim(lab.old_bootstrap, "connect-match", 100)
+
+    found = client.submit(find_by_content, server, lab.old_bootstrap, lab.new_bootstrap).result()
+
+    assert found == [(50, Exactness.EXACT), (150, Exactness.EXACT)]
 
 
 def test_a_file_system_library_that_the_servers_workers_lack_is_named(client: Executor, server: str) -> None:

@@ -57,7 +57,8 @@ def read_records(
 ) -> DataFrame:
     """Read the records of `ranges` as identities, in one job that leaves no trace on the cluster.
 
-    Ranges must lie inside fresh [log start, HW or LSO]: an end beyond the log waits for `POLL_TIMEOUT_MS` and fails.
+    Ranges must lie inside fresh [log start, HW or LSO]: an end beyond the log waits for `POLL_TIMEOUT_MS` and is then
+    an error, or a shorter range without one.
     A range that retention passes while it is read comes back shorter and without an error (anything else would fail the
     whole read for one partition): **read the log starts again afterwards and distrust the ranges they passed.**
 
