@@ -23,7 +23,7 @@ from offsetwise.errors import ClusterAuthError
 from offsetwise.model import Cluster, PartitionState, Problem, Snapshot, TopicPartition, TopicState
 from offsetwise.sources.kafka_client import Client, RequestCounter, reason
 from offsetwise.sources.kafka_groups import read_groups
-from offsetwise.sources.kafka_logs import LogAnswer, ask_logs, list_offsets, take_logs
+from offsetwise.sources.kafka_logs import Key, LogAnswer, ask_logs, list_offsets, take_logs
 from offsetwise.sources.kafka_mirror import read_mirror
 
 CONFIGS: Final = (
@@ -50,6 +50,7 @@ CONFIGS: Final = (
 
 _INTERNAL_PREFIX: Final = "__"
 _NAMED_PARTITIONS: Final = 12
+_NOTHING: Final = LogAnswer()
 
 
 def read_cluster(
@@ -156,12 +157,12 @@ def _offsets(
     client = Client(config, timeout_s=timeout_s)
     metadata = client.contact().topics
     known = {
-        partition: spec
+        (partition.topic, partition.partition): spec
         for partition, spec in wanted.items()
         if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
     }
     answers = take_logs(client, {"asked": list_offsets(client, known)})
-    return {partition: answers["asked"].get(partition, LogAnswer()).offset for partition in wanted}
+    return {at: answers["asked"].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
 
 
 def _wanted(metadata: Mapping[str, Any], topics: tuple[str, ...] | None) -> list[str]:
@@ -179,7 +180,7 @@ def _topic_state(
     name: str,
     metadata: Any | None,
     *,
-    logs: Mapping[str, Mapping[TopicPartition, LogAnswer]],
+    logs: Mapping[str, Mapping[Key, LogAnswer]],
     ids: Mapping[str, Future[Any]],
     configs: Mapping[ConfigResource, Future[Any]],
 ) -> TopicState:
@@ -192,8 +193,7 @@ def _topic_state(
         # A topic that the user may not see is left out of the metadata; only a question by name tells the difference.
         return TopicState(name=name, error=error or "it does not exist")
     partitions = tuple(
-        _partition_state(TopicPartition(topic=name, partition=number), partition, logs)
-        for number, partition in sorted(metadata.partitions.items())
+        _partition_state((name, number), partition, logs) for number, partition in sorted(metadata.partitions.items())
     )
     config = _config_of(client, configs, name)
     return TopicState(name=name, id=topic_id, partitions=partitions, config=config, error=error)
@@ -209,16 +209,14 @@ def _uuid_text(topic_id: Any) -> str | None:
     return None if text.strip("A=") == "" else text
 
 
-def _partition_state(
-    partition: TopicPartition, metadata: Any, logs: Mapping[str, Mapping[TopicPartition, LogAnswer]]
-) -> PartitionState:
-    earliest, latest, stable = (logs[kind].get(partition, LogAnswer()) for kind in ("earliest", "latest", "stable"))
+def _partition_state(key: Key, metadata: Any, logs: Mapping[str, Mapping[Key, LogAnswer]]) -> PartitionState:
+    earliest, latest, stable = (logs[kind].get(key, _NOTHING) for kind in ("earliest", "latest", "stable"))
     leader = metadata.leader if metadata.leader >= 0 else None
     error = next((answer.error for answer in (earliest, latest, stable) if answer.error), None)
     if leader is None:
         error = "it has no leader at the moment"
     return PartitionState(
-        partition=partition.partition,
+        partition=key[1],
         leader=leader,
         leader_epoch=latest.leader_epoch,
         log_start=earliest.offset,

@@ -14,10 +14,11 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # re-exported without saying so
 
-from offsetwise.model import TopicPartition
 from offsetwise.sources.kafka_client import Client, reason
 
-Asked: TypeAlias = dict[TopicPartition, Future[Any]]
+Key: TypeAlias = tuple[str, int]
+"""Topic and partition. A tuple, because there may be many thousands."""
+Asked: TypeAlias = dict[Key, Future[Any]]
 
 _SPECS: Final[Any] = OffsetSpec
 EARLIEST: Final = _SPECS.earliest()
@@ -45,7 +46,7 @@ def ask_logs(client: Client, topics: Mapping[str, Any]) -> dict[str, Asked]:
     """
     # One partition without a leader would hold up the answers for all others until the time-out.
     led = [
-        TopicPartition(topic=name, partition=number)
+        (name, number)
         for name, metadata in topics.items()
         for number, partition in metadata.partitions.items()
         if partition.leader >= 0
@@ -57,27 +58,25 @@ def ask_logs(client: Client, topics: Mapping[str, Any]) -> dict[str, Asked]:
     }
 
 
-def list_offsets(client: Client, wanted: Mapping[TopicPartition, Any], *, committed: bool = False) -> Asked:
+def list_offsets(client: Client, wanted: Mapping[Key, Any], *, committed: bool = False) -> Asked:
     """Put one question for many partitions: EARLIEST, LATEST, or confluent-kafka's OffsetSpec for a time."""
     if not wanted:
         return {}
-    keys = {confluent_kafka.TopicPartition(key.topic, key.partition): spec for key, spec in wanted.items()}
+    keys = {confluent_kafka.TopicPartition(*key): spec for key, spec in wanted.items()}
     futures = client.admin.list_offsets(
         keys,
         isolation_level=IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED,
         request_timeout=client.deadline.left_s(),
     )
-    return {TopicPartition(topic=key.topic, partition=key.partition): future for key, future in futures.items()}
+    return {(key.topic, key.partition): future for key, future in futures.items()}
 
 
-def take_logs(client: Client, asked: Mapping[str, Asked]) -> dict[str, dict[TopicPartition, LogAnswer]]:
+def take_logs(client: Client, asked: Mapping[str, Asked]) -> dict[str, dict[Key, LogAnswer]]:
     """Wait for the answers, until the client's deadline."""
     return {kind: dict(_answers(client, futures.items())) for kind, futures in asked.items()}
 
 
-def _answers(
-    client: Client, futures: Iterable[tuple[TopicPartition, Future[Any]]]
-) -> Iterable[tuple[TopicPartition, LogAnswer]]:
+def _answers(client: Client, futures: Iterable[tuple[Key, Future[Any]]]) -> Iterable[tuple[Key, LogAnswer]]:
     for partition, future in futures:
         try:
             result = future.result(timeout=client.deadline.grace_s())

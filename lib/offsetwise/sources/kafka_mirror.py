@@ -13,7 +13,6 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from offsetwise.model import Heartbeat, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync, Problem
-from offsetwise.model import TopicPartition as Partition
 from offsetwise.sources.kafka_client import LOGGER, Client, consumer_configuration, reason
 from offsetwise.sources.kafka_logs import EARLIEST, LATEST, list_offsets, take_logs
 from offsetwise.sources.mirror_topics import MirrorKind, MirrorTopicName, Raw, decode, recognise
@@ -46,7 +45,7 @@ def read_mirror(client: Client, topics: Mapping[str, Any]) -> tuple[MirrorState,
 
 def _bounds(client: Client, named: Mapping[str, MirrorTopicName], topics: Mapping[str, Any]) -> dict[str, _Reading]:
     led = [name for name in named if 0 in topics[name].partitions and topics[name].partitions[0].leader >= 0]
-    first = [Partition(topic=name, partition=0) for name in led]
+    first = [(name, 0) for name in led]
     asked = {
         "start": list_offsets(client, dict.fromkeys(first, EARLIEST)),
         "end": list_offsets(client, dict.fromkeys(first, LATEST)),
@@ -55,18 +54,18 @@ def _bounds(client: Client, named: Mapping[str, MirrorTopicName], topics: Mappin
     made = {
         name: _Reading(0, 0, done=True, error="it has no leader at the moment") for name in named if name not in led
     }
-    for partition in first:
-        start, end = answers["start"][partition], answers["end"][partition]
+    for name in led:
+        start, end = answers["start"][name, 0], answers["end"][name, 0]
         if start.offset is None or end.offset is None:
-            made[partition.topic] = _Reading(0, 0, done=True, error=start.error or end.error)
+            made[name] = _Reading(0, 0, done=True, error=start.error or end.error)
             continue
-        heartbeats = named[partition.topic].kind is MirrorKind.HEARTBEATS
+        heartbeats = named[name].kind is MirrorKind.HEARTBEATS
         limit = _MAX_HEARTBEATS if heartbeats else MAX_RECORDS
         begin = max(start.offset, end.offset - limit)
         error = None
         if begin > start.offset and not heartbeats:
             error = f"it holds more than {limit} records, only the newest {limit} were read"
-        made[partition.topic] = _Reading(begin, end.offset, done=begin >= end.offset, error=error)
+        made[name] = _Reading(begin, end.offset, done=begin >= end.offset, error=error)
     return made
 
 
