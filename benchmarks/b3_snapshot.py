@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from offsetwise.config import ClusterConfig
@@ -26,7 +26,8 @@ from offsetwise.model import Cluster
 from offsetwise.sources.kafka import read_cluster
 from offsetwise.sources.kafka_client import RequestCounter
 
-PARTITIONS_PER_TOPIC, ROUNDS = 100, 3
+PARTITIONS_PER_TOPIC, ROUNDS = 100, 5
+COMMIT_LIMIT_S = 180
 PARTITIONS_PER_GROUP = 20
 TARGET = 5
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -88,11 +89,23 @@ def fill(bootstrap: str, partitions: int, groups: list[str]) -> None:
     for partition in range(min(PARTITIONS_PER_GROUP, partitions)):
         producer.produce("topic-0", b"x", partition=partition)
     producer.flush()
+    offsets = [TopicPartition("topic-0", number, 1) for number in range(min(PARTITIONS_PER_GROUP, partitions))]
     for group in groups:
-        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-        offsets = [TopicPartition("topic-0", number, 1) for number in range(min(PARTITIONS_PER_GROUP, partitions))]
-        consumer.commit(offsets=offsets, asynchronous=False)
-        consumer.close()
+        commit(bootstrap, group, offsets)
+
+
+def commit(bootstrap: str, group: str, offsets: list[TopicPartition]) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    end = time.monotonic() + COMMIT_LIMIT_S
+    while True:
+        try:
+            consumer.commit(offsets=offsets, asynchronous=False)
+            break
+        except KafkaException as error:
+            # The first commit of a cluster makes its offsets topic, which takes long beside 10,000 new partitions.
+            if time.monotonic() > end or error.args[0].code() != KafkaError._WAIT_COORD:
+                raise
+    consumer.close()
 
 
 def requests(cluster: tuple[Cluster, str], topics: tuple[str, ...] | None, groups: tuple[str, ...]) -> dict[str, int]:
