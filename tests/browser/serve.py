@@ -31,6 +31,12 @@ def reader(scenario: str) -> Reader:
             return ValueReader({"orders": builders.comparison(builders.many_rows(10_000, per_topic=20))})
         case "hostile":
             return ValueReader({"orders": builders.comparison(builders.hostile_rows())})
+        case "huge":
+            beyond = 9_007_199_254_740_993
+            log = (beyond - 50, beyond + 50)
+            return ValueReader(
+                {"orders": builders.comparison((builders.partition(old=beyond, new=950, old_log=log), rows[1]))}
+            )
         case "empty":
             return ValueReader({"orders": builders.comparison(())})
         case "down":

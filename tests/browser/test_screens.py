@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 from tests.browser.conftest import SCREENSHOTS, Serve, settle, whole
 
 Theme = Literal["light", "dark"]
+BYTES_PER_CLICK = 200_000
 SERIOUS = ("serious", "critical")
 NOT_OURS = {"exclude": [['[data-testid="stSidebar"]'], ['[data-testid="stHeader"]'], [".js-plotly-plot"]]}
 """Streamlit's own sidebar and toolbar, and Plotly's drawing, which has a text of its own beside it."""
@@ -96,3 +97,29 @@ def test_a_live_migration_shows_its_steps_and_then_its_answer(browser: Browser, 
     page.screenshot(path=SCREENSHOTS / "slow-compare.png")
     expect(page.get_by_text("5 of 8 partitions would go wrong")).to_be_visible(timeout=20_000)
     page.close()
+
+
+def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, serve: Serve) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
+    page.goto(f"{serve('many')}/compare")
+    page.get_by_role("heading", name="Evidence").wait_for()
+    settle(page)
+    for name in ("Evidence of", "Order", "Topic in the charts below"):
+        sent.clear()
+        page.get_by_role("combobox", name=name).focus()
+        page.keyboard.press("ArrowDown")
+        page.wait_for_timeout(300)
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(1_500)
+        settle(page)
+        assert 0 < sum(sent) <= BYTES_PER_CLICK, name
+    page.close()
+
+
+def test_offsets_beyond_2_53_are_shown_with_every_digit(browser: Browser, serve: Serve) -> None:
+    page = opened(browser, f"{serve('huge')}/compare")
+    expect(page.locator("tr[role=row]", has_text="9007199254740993").first).to_be_attached()
+    expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
+    keep(page, "huge-compare")

@@ -44,9 +44,10 @@ def comparison(desk: Desk, migration: Offered, key: Key, head: guard.Head) -> He
             f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · "
             f"{markdown(str(key.subject))} · not read yet"
         )
-    if not migration.recorded:
-        held = _live(desk, key, held)
-    return held
+    if migration.recorded:
+        return held
+    with st.empty().container():
+        return _live(desk, key, held)
 
 
 def draw(held: Held) -> None:

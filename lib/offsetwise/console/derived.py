@@ -69,9 +69,9 @@ def topic_table(held: Held) -> pd.DataFrame:
     return _topic_table(held.id, held)
 
 
-def partition_table(held: Held, rows: Rows, colours: Palette) -> Styler:
-    """Give the coloured table of these partitions."""
-    return _partition_table(held.id, tuple(map(row_id, rows)), colours, rows)
+def partition_table(held: Held, rows: Rows, columns: tuple[str, ...], colours: Palette) -> Styler:
+    """Give the coloured table of these partitions, with these columns."""
+    return _partition_table(held.id, tuple(map(row_id, rows)), columns, colours, rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -108,8 +108,14 @@ def _topic_table(held_id: int, _held: Held) -> pd.DataFrame:  # noqa: ARG001 - t
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _partition_table(held_id: int, ids: tuple[str, ...], colours: Palette, _rows: Rows) -> Styler:  # noqa: ARG001 - the key
-    styled = printed(frames.partition_table(_rows))
+def _partition_table(
+    held_id: int,  # noqa: ARG001 - the key, with the ids
+    ids: tuple[str, ...],  # noqa: ARG001 - as above
+    columns: tuple[str, ...],
+    colours: Palette,
+    _rows: Rows,
+) -> Styler:
+    styled = printed(frames.partition_table(_rows)[list(columns)])
     for column, tones, weight in (
         ("exactness", [verdicts.EXACTNESS[row.exactness].tone for row in _rows], ""),
         ("if unedited", [verdicts.raw(row).tone for row in _rows], "; font-weight: 600"),

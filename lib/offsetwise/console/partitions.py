@@ -52,17 +52,16 @@ def choose(held: Held, rows: tuple[PartitionComparison, ...], colours: Palette) 
     wanted = st.session_state.get("row") or st.query_params.get("row")
     current = ids.index(wanted) if wanted in ids else first
     grid = f"partitions-{held.id}-{span.start}-{abs(hash(tuple(ids)))}"
-    columns = [name for name in frames.PARTITION_COLUMNS if _says_something(name, page)]
+    columns = tuple(name for name in frames.PARTITION_COLUMNS if _says_something(name, page))
     st.dataframe(
-        derived.partition_table(held, page, colours),
+        derived.partition_table(held, page, columns, colours),
         hide_index=True,
         height=table.height(len(page)),
         placeholder="?",
         key=grid,
         on_select=lambda: _picked(grid, ids),
         selection_mode="single-row",
-        selection_default={"selection": {"rows": [current]}},
-        column_order=columns,
+        selection_default={"selection": {"rows": [_first_selected(grid, current)]}},
         column_config={
             name: st.column_config.Column(
                 width=_WIDTHS.get(name, 110), help=_HELP.get(name), pinned=name in ("topic", "p")
@@ -106,6 +105,14 @@ def _downloads(held: Held, rows: tuple[PartitionComparison, ...]) -> None:
                 on_click="ignore",
                 help=f"The rows shown, as {text}.",
             )
+
+
+def _first_selected(grid: str, current: int) -> int:
+    """Keep saying what was selected when this table was first drawn: an unchanged table is not sent again."""
+    known: tuple[str, int] | None = st.session_state.get("first-selected")
+    if known is None or known[0] != grid:
+        known = st.session_state["first-selected"] = (grid, current)
+    return known[1]
 
 
 def _picked(grid: str, ids: Sequence[str]) -> None:
