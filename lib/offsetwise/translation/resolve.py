@@ -77,7 +77,7 @@ def resolve(position: Position, told: Told, *, planned: Told | None = None) -> P
     elif told.answer is not None and told.answer.cut is not None:
         row = _by_content(row, offset, told, told.answer.cut)
     else:
-        row = _claimed(row, offset, told)
+        row = _claimed(row, position, offset, told)
     end_new = new.lso if position.isolation is IsolationLevel.READ_COMMITTED else new.hw
     row = replace(row, lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset)
     return replace(row, restart=_restart(position, row, planned))
@@ -147,7 +147,7 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
         skip=0 if told.probed else None,
         mirror_maker=told.mirror_maker,
         raw=RawReuse(
-            verdict=RawVerdict.OUT_OF_RANGE if inside is False else RawVerdict.SAME,
+            verdict=_RAW_IF_PRESERVED[inside],
             skip=0 if told.probed and inside else None,
             replay=0 if told.probed and inside else None,
         ),
@@ -159,6 +159,9 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
             salt=told.salt,
         ),
     )
+
+
+_RAW_IF_PRESERVED = {True: RawVerdict.SAME, False: RawVerdict.OUT_OF_RANGE, None: RawVerdict.UNKNOWN}
 
 
 def _by_content(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> PartitionComparison:
@@ -190,10 +193,10 @@ def _by_content(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> 
     return replace(row, evidence=_evidence(row, offset, told, cut))
 
 
-def _claimed(row: PartitionComparison, offset: int, told: Told) -> PartitionComparison:
+def _claimed(row: PartitionComparison, position: Position, offset: int, told: Told) -> PartitionComparison:
     row = replace(row, mirror_maker=told.mirror_maker, raw=_raw(row, offset, None))
     claim = _best_claim(told.candidates)
-    missing = _why_not(row)
+    missing = _why_not(position, offset)
     if claim is None or missing:
         reason = missing or "Nobody says where the position lies, and no record was read."
         return replace(row, evidence=Evidence(reason=reason, candidates=told.candidates))
@@ -207,9 +210,16 @@ def _claimed(row: PartitionComparison, offset: int, told: Told) -> PartitionComp
     )
 
 
-def _why_not(row: PartitionComparison) -> str:
-    if row.new.hw is None or row.new.log_start is None:
-        return f"The new cluster did not give the log of {row.new_topic}-{row.partition}."
+def _why_not(position: Position, offset: int) -> str:
+    """Say why there can be no answer; empty where a claim may stand."""
+    for side, name, log in (("old", position.topic, position.old), ("new", position.new_topic, position.new)):
+        where = f"{name}-{position.partition}"
+        if log is None:
+            return f"The {side} cluster has no {where}."
+        if log.log_start is None or log.hw is None:
+            return f"The {side} cluster did not give the log of {where}."
+    if position.old is not None and position.old.hw is not None and offset > position.old.hw:
+        return f"{offset:,} lies past the end of the old log, {position.old.hw:,}: it was not read from there."
     return ""
 
 
