@@ -221,7 +221,7 @@ def _refused(name: str, where: str) -> ForbiddenPropertyError:
     if not reason:
         reason = "it is not on the list of properties that a migration file may set"
         near = difflib.get_close_matches(name, ALLOWED, n=1, cutoff=0.8)
-        fix = f"Did you mean {near[0]}?" if near else "Remove it. The allowed ones are in docs/migration-file.md."
+        fix = f"Did you mean {near[0]}?" if near else "Remove it. `offsetwise schema migration` lists the allowed ones."
     return ForbiddenPropertyError(
         f"{where}.{name}: expected an allowed client property, but {reason}. Nothing was contacted.", fix=fix
     )
