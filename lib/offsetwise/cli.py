@@ -81,6 +81,8 @@ def snapshot(
     as_json: AsJson = False,
 ) -> None:
     """Write what a cluster says now to a file, so that a comparison needs no cluster. With --json print it too."""
+    if out.exists():
+        raise _not_new(out, "something of that name exists")
     taken = workflow.snapshot(load_migration(migration), cluster, topics=tuple(topic) if topic else None)
     text = files.dump(taken)
     _write_new(out, text)
@@ -248,10 +250,14 @@ def _write_new(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise FileError(
-            f"{path}: expected to write a new file, but {error.strerror or error}. Nothing was written.",
-            fix="Name a file that does not exist yet, in a folder that does.",
-        ) from error
+        raise _not_new(path, error.strerror or str(error)) from error
+
+
+def _not_new(path: Path, why: str) -> FileError:
+    return FileError(
+        f"{path}: expected to write a new file, but {why}. Nothing was written.",
+        fix="Name a file that does not exist yet, in a folder that does.",
+    )
 
 
 @contextmanager

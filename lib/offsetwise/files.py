@@ -123,7 +123,7 @@ def schema(kind: str) -> dict[str, Any]:
     }
     made["properties"] = header | made["properties"]
     made["required"] = ["format", "format_version", *made.get("required", [])]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"offsetwise/{kind}"} | made
+    return made | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"offsetwise/{kind}"}
 
 
 @cache

@@ -8,7 +8,6 @@ from typing import Final
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 
@@ -170,8 +169,12 @@ def _table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, fi
 
 def _print_table(out: Console, table: Table) -> None:
     """Print a table; where its numbers need more than the terminal has, that wraps the lines, and nothing is cut."""
-    least = Measurement.get(out, out.options.update(max_width=10_000), table).minimum
-    out.print(table, width=max(out.width, least), crop=False, no_wrap=True, overflow="ignore")
+    numbers = [max(len(str(cell)) for cell in column.cells) for column in table.columns if column.no_wrap]
+    texts = [column.min_width or 0 for column in table.columns if not column.no_wrap]
+    least = sum(numbers) + sum(texts) + 3 * len(table.columns)
+    if least > out.width:
+        table.width = least
+    out.print(table, crop=False, no_wrap=True, overflow="ignore")
 
 
 def _indented(out: Console, text: str) -> None:
