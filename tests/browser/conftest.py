@@ -16,6 +16,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "artifacts" / "screens"
+CLI = "from offsetwise.cli import main; main()"
+"""What `.venv/bin/offsetwise` does."""
+
 START_SECONDS = 60
 
 Serve = Callable[..., str]

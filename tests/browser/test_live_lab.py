@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import SCREENSHOTS, console, settle, whole
+from tests.browser.conftest import CLI, SCREENSHOTS, console, settle, whole
 
 COMPARE_SECONDS = 300
 
@@ -16,7 +16,7 @@ COMPARE_SECONDS = 300
 def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(
     browser: Browser, sample: Path, tmp_path: Path
 ) -> None:
-    command = ("-m", "offsetwise.cli", "console", "--migration", str(sample), "--port", "{port}")
+    command = ("-c", CLI, "console", "--migration", str(sample), "--port", "{port}")
     with console(*command, log=tmp_path / "log") as address:
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.goto(address)

@@ -34,6 +34,20 @@ def test_integers_are_printed_with_separators_and_every_digit() -> None:
     assert "9,007,199,254,740,993" in shown.to_html()
 
 
+def test_a_column_is_wide_enough_for_its_longest_number() -> None:
+    made = frames.partition_table((builders.partition(old=BEYOND_FLOAT), builders.partition(number=1)))
+    widths = table.layout(made, {"old offset": 80, "new offset": 80})
+    assert widths["old offset"] == (20 + 8 * 21, "right")
+    assert widths["new offset"] == (80, "right")
+
+
+def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:
+    shown = table.printed(frames.partition_table((builders.partition(old=BEYOND_FLOAT), builders.partition(old=None))))
+    column = vars(shown)["data"]["old offset"]
+    assert column.tolist()[0] == "9,007,199,254,740,993"
+    assert column.isna().tolist() == [False, True]
+
+
 def test_1050_and_950_stand_on_one_row_with_their_cost() -> None:
     row = frames.partition_table(builders.reference_rows()).iloc[0]
     assert (row["old offset"], row["new offset"], row["shift"], row["if unedited"]) == (1050, 950, -100, "! skips 100")

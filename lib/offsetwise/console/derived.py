@@ -6,8 +6,9 @@ sessions and must not be changed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +18,7 @@ from offsetwise.console import figures, frames, heat, takeaways, verdicts
 from offsetwise.console.choosing import Filters, row_id
 from offsetwise.console.desk import Held
 from offsetwise.console.palette import Palette, Tone
-from offsetwise.console.table import printed
+from offsetwise.console.table import layout, printed
 from offsetwise.model import PartitionComparison
 
 Rows = tuple[PartitionComparison, ...]
@@ -74,6 +75,13 @@ def partition_table(held: Held, rows: Rows, columns: tuple[str, ...], colours: P
     return _partition_table(held.id, tuple(map(row_id, rows)), columns, colours, rows)
 
 
+def partition_layout(
+    held: Held, rows: Rows, columns: tuple[str, ...], widths: Mapping[str, int]
+) -> dict[str, tuple[int | None, Literal["right"] | None]]:
+    """Give width and alignment of the columns of that table."""
+    return _partition_layout(held.id, tuple(map(row_id, rows)), columns, rows, widths)
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _facts(held_id: int, _held: Held) -> Facts:  # noqa: ARG001 - the key
     shown = _held.comparison
@@ -124,3 +132,14 @@ def _partition_table(
         css = [f"color: {colours.tone(tone)}{weight}" for tone in tones]
         styled = styled.apply(lambda _, css=css: css, subset=[column])
     return styled
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _partition_layout(
+    held_id: int,  # noqa: ARG001 - the key, with the ids
+    ids: tuple[str, ...],  # noqa: ARG001 - as above
+    columns: tuple[str, ...],
+    _rows: Rows,
+    _widths: Mapping[str, int],
+) -> dict[str, tuple[int | None, Literal["right"] | None]]:
+    return layout(frames.partition_table(_rows)[list(columns)], _widths)

@@ -30,6 +30,8 @@ _BOTTOM_PX: Final = 58
 _OLD_LANE: Final = -0.17
 _NEW_LANE: Final = 0.17
 _BAR: Final = 0.26
+_SHORT_NUMBER: Final = 10
+"""Characters; a longer label stands left of its mark, so that it does not run into the lags."""
 _LOGS: Final = 1
 _LAGS: Final = 2
 

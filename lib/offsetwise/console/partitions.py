@@ -64,9 +64,9 @@ def choose(held: Held, rows: tuple[PartitionComparison, ...], colours: Palette) 
         selection_default={"selection": {"rows": [_first_selected(grid, current)]}},
         column_config={
             name: st.column_config.Column(
-                width=_WIDTHS.get(name, 110), help=_HELP.get(name), pinned=name in ("topic", "p")
+                width=width or 110, alignment=alignment, help=_HELP.get(name), pinned=name in ("topic", "p")
             )
-            for name in columns
+            for name, (width, alignment) in derived.partition_layout(held, page, columns, _WIDTHS).items()
         },
         alt=f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do.",
     )

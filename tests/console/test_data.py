@@ -1,0 +1,93 @@
+"""The console's data, through the same verbs as the command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from offsetwise.console import desk as desks
+from offsetwise.console.data import WorkflowReader, reader_of_process
+from offsetwise.console.desk import Subject, SubjectKind
+from offsetwise.errors import ConfigError, StorageError
+from tests.console.readers import ETL, ORDERS
+
+SAMPLE = "orders-to-new (sample)"
+MIGRATION = """
+name: {name}
+source: {{name: prod-a, properties: {{bootstrap.servers: "127.0.0.1:1"}}}}
+target: {{name: prod-b, properties: {{bootstrap.servers: "127.0.0.1:2"}}}}
+checkpoint_roots: [./checkpoints]
+checkpoints:
+  - {{name: orders, uri: ./checkpoints/orders}}
+  - {{name: gone, uri: ./checkpoints/gone}}
+groups: [orders-etl]
+"""
+
+
+def migration(folder: Path, name: str = "mine") -> Path:
+    made = folder / f"{name}.yaml"
+    made.write_text(MIGRATION.format(name=name))
+    shutil.copytree(str(files("offsetwise") / "sample" / "checkpoints"), folder / "checkpoints", dirs_exist_ok=True)
+    return made
+
+
+def test_the_sample_is_always_offered_and_recorded() -> None:
+    offered = WorkflowReader(()).offered()
+    assert [(one.name, one.recorded) for one in offered] == [(SAMPLE, True)]
+    assert ORDERS in offered[0].subjects
+
+
+def test_every_checkpoint_of_the_sample_has_its_recorded_comparison() -> None:
+    reader = WorkflowReader(())
+    for subject in reader.offered()[0].subjects:
+        assert reader.recorded(subject).partitions
+
+
+def test_the_sample_holds_1050_that_is_950() -> None:
+    row = next(
+        row for row in WorkflowReader(()).recorded(ORDERS).partitions if (row.topic, row.partition) == ("orders", 0)
+    )
+    assert (row.old_offset, row.new_offset, row.raw.skip) == (1050, 950, 100)
+
+
+def test_migrations_are_offered_by_name_after_the_sample(tmp_path: Path) -> None:
+    offered = WorkflowReader((migration(tmp_path),)).offered()
+    assert [(one.name, one.old, one.new, one.recorded) for one in offered[1:]] == [("mine", "prod-a", "prod-b", False)]
+    assert ETL in offered[1].subjects
+
+
+def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
+    file = migration(tmp_path)
+    assert [one.name for one in WorkflowReader((file, file)).offered()[1:]] == ["mine", "mine (2)"]
+
+
+def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
+    found = WorkflowReader((migration(tmp_path),)).checkpoint("mine", ORDERS)
+    assert found is not None
+    assert found.last_committed_batch == 6
+
+
+def test_a_group_has_no_checkpoint(tmp_path: Path) -> None:
+    assert WorkflowReader((migration(tmp_path),)).checkpoint("mine", ETL) is None
+
+
+def test_a_checkpoint_that_is_gone_is_told(tmp_path: Path) -> None:
+    gone = Subject(kind=SubjectKind.CHECKPOINT, name="gone")
+    with pytest.raises(StorageError):
+        WorkflowReader((migration(tmp_path),)).checkpoint("mine", gone)
+
+
+def test_the_files_come_through_the_process_and_a_broken_one_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(desks.MIGRATIONS_VARIABLE, os.pathsep.join([str(migration(tmp_path))]))
+    assert [one.name for one in reader_of_process().offered()] == [SAMPLE, "mine"]
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("name: [")
+    monkeypatch.setenv(desks.MIGRATIONS_VARIABLE, str(broken))
+    with pytest.raises(ConfigError):
+        reader_of_process()
