@@ -28,6 +28,13 @@ def test_the_answer_stands_first_and_says_at_least(open_page: OpenPage) -> None:
     ]
 
 
+def test_it_is_said_which_cluster_the_positions_belong_to_and_why(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE)
+    assert "The positions are those of the old cluster: All positions lie inside the old cluster's logs" in words(
+        page
+    ).replace("\\", "")
+
+
 def test_the_worst_row_is_opened_with_its_proof(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), COMPARE)
     assert page.subheader[-1].value == "Evidence · orders\\-0"

@@ -62,6 +62,7 @@ def draw(held: Held) -> None:
         )
         return
     _metrics(shown)
+    _belongs(shown)
     _of_all(shown)
     _picture(held, colours)
     _partitions(held, colours)
@@ -77,6 +78,16 @@ def _partitions(held: Held, colours: Palette) -> None:
             evidence.draw(held.comparison, partitions.choose(held, rows, colours))
         else:
             blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
+
+
+def _belongs(shown: Comparison) -> None:
+    of = shown.belongs_to
+    whose = (
+        f"The positions are those of the {of.cluster} cluster"
+        if of.cluster
+        else "? Which cluster they belong to is open"
+    )
+    st.markdown(f":gray[{whose}: {markdown(of.reason)}]")
 
 
 def _of_all(shown: Comparison) -> None:
