@@ -32,7 +32,7 @@ def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, i
     origin = {j: i for i, j in chain}
     explained = set(old.identities)
     rows = []
-    for j in range(max(0, index - 1), min(len(new.offsets), index + 2)):
+    for j in range(max(0, index - NEIGHBOURS), min(len(new.offsets), index + NEIGHBOURS)):
         i = origin.get(j)
         if i is not None:
             side = Side.READ if old.offsets[i] < position else Side.UNREAD
