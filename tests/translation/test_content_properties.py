@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 from offsetwise.model import Exactness
 from tests.translation.logs import answerable, cost_by_content, cost_by_origin, generate, is_right, locate
 
+PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 FULL = os.environ.get("OFFSETWISE_GATES") == "full"
 LOGS = 100_000 if FULL else 5_000
 SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
@@ -37,3 +39,17 @@ def test_no_exact_answer_is_wrong_and_nothing_is_ever_skipped() -> None:
     assert not wrong
     assert exact / answers > 0.23
     assert proven / answers > 0.55
+
+
+def test_a_later_position_never_resumes_earlier() -> None:
+    both_proven = 0
+    for number in range(LOGS // 5):
+        random = Random(SEED * 7_000_003 + number)
+        pair = generate(random)
+        target = replace(pair.target, budget=100_000)
+        positions = sorted(random.randint(target.old.start, target.old.end) for _ in range(2))
+        cuts = [locate(replace(pair, target=replace(target, position=position))) for position in positions]
+        if all(cut.exactness in PROVEN for cut in cuts):
+            both_proven += 1
+            assert (cuts[0].offset or 0) <= (cuts[1].offset or 0), f"log {number}, positions {positions}"
+    assert both_proven > LOGS // 25
