@@ -88,13 +88,15 @@ def snapshot(
     _write_new(out, text)
     if as_json:
         typer.echo(text, nl=False)
+    counted = (len(taken.topics), "topic"), (sum(len(t.partitions) for t in taken.topics), "partition")
+    told = ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted)
     talk.print(
-        f"{len(taken.topics)} topics, {sum(len(t.partitions) for t in taken.topics)} partitions and "
-        f"{len(taken.groups)} groups of {taken.name!r} (cluster id {taken.cluster_id}) written to {out}.",
-        markup=False,
+        f"{told} and {len(taken.groups):,} group{'' if len(taken.groups) == 1 else 's'} of {show.safe(taken.name)} "
+        f"(cluster id {show.safe(taken.cluster_id or 'unknown')}) written to {show.safe(str(out))}.",
+        soft_wrap=True,
     )
     for problem in taken.problems:
-        talk.print(f"{problem.code}: {problem.message} {problem.fix}", markup=False)
+        talk.print(f"{problem.code}: {show.safe(problem.message)} {show.safe(problem.fix)}", soft_wrap=True)
 
 
 @app.command(epilog=EXIT_CODES)

@@ -1,0 +1,279 @@
+"""From what was read to rows and sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from offsetwise.comparison import (
+    Learnt,
+    Scene,
+    Subject,
+    assemble,
+    candidates_of,
+    mirror_maker_of,
+    planned_at_ms,
+    positions_of,
+    standings_of,
+    summarise,
+    target_of,
+)
+from offsetwise.config import ClusterConfig, Migration, TopicSettings
+from offsetwise.model import (
+    Batch,
+    BelongsTo,
+    Candidate,
+    Checkpoint,
+    CheckpointSource,
+    Cluster,
+    Exactness,
+    GroupOffset,
+    GroupState,
+    IsolationLevel,
+    LogRange,
+    Method,
+    MirrorState,
+    MirrorTopic,
+    OffsetSync,
+    PartitionState,
+    RawReuse,
+    RawVerdict,
+    Snapshot,
+    SourcePosition,
+    TopicState,
+)
+from offsetwise.translation.resolve import Position, Told
+from offsetwise.translation.search import Span
+from tests.findings.cases import OLD, ROW
+
+MIGRATION = Migration(
+    name="orders-to-new",
+    source=ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"}),
+    target=ClusterConfig(name="new", properties={"bootstrap.servers": "127.0.0.1:2"}),
+)
+
+
+def log(partition: int, start: int, end: int, *, lso: int | None = None) -> PartitionState:
+    return PartitionState(partition=partition, log_start=start, hw=end, lso=end if lso is None else lso)
+
+
+OLD_ORDERS = TopicState(name="orders", partitions=(log(0, 100, 1200, lso=1180), log(1, 100, 1180)))
+NEW_ORDERS = TopicState(name="orders", partitions=(log(0, 0, 1100), log(1, 0, 1080)))
+SYNCS = MirrorState(
+    topics=(MirrorTopic(name="mm2-offset-syncs.new.internal", kind="offset-syncs", alias="new", records=2),),
+    syncs=(
+        (
+            "mm2-offset-syncs.new.internal",
+            (
+                OffsetSync(topic="orders", partition=0, upstream=1009, downstream=909),
+                OffsetSync(topic="orders", partition=0, upstream=1110, downstream=1010),
+            ),
+        ),
+    ),
+)
+CHECKPOINT = Checkpoint(
+    uri="checkpoints/orders",
+    engine="spark",
+    job_id="0d1c",
+    last_planned_batch=7,
+    last_committed_batch=6,
+    reruns_batch=7,
+    restart="Batch 7 runs again.",
+    sources=(
+        CheckpointSource(
+            index=0,
+            id="0",
+            kind="kafka",
+            positions=(
+                SourcePosition(topic="orders", partition=0, offset=1050, planned_offset=1100),
+                SourcePosition(topic="orders", partition=1, offset=1030, planned_offset=1080),
+            ),
+        ),
+        CheckpointSource(index=1, id="1", kind="other", raw="7"),
+    ),
+    batches=(
+        Batch(id=6, committed=True, sources=(), timestamp_ms=1_767_225_600_000),
+        Batch(id=7, committed=False, sources=(), timestamp_ms=1_767_225_660_000),
+    ),
+)
+GROUP = GroupState(name="etl", offsets=(GroupOffset(topic="orders", partition=0, offset=1000),))
+
+
+def snapshot(cluster: Cluster, *topics: TopicState, mirror: MirrorState | None = None) -> Snapshot:
+    return Snapshot(
+        cluster=cluster,
+        name=str(cluster),
+        alias=str(cluster),
+        cluster_id=f"id of {cluster}",
+        taken_at="2026-01-01T00:00:00+00:00",
+        topics=topics,
+        groups=(GROUP,) if cluster is Cluster.OLD else (),
+        mirror=mirror or MirrorState(),
+    )
+
+
+def scene(
+    *,
+    migration: Migration = MIGRATION,
+    subject: Subject | None = None,
+    old: tuple[TopicState, ...] = (OLD_ORDERS,),
+    new: tuple[TopicState, ...] = (NEW_ORDERS,),
+) -> Scene:
+    return Scene.of(
+        migration,
+        subject or Subject(checkpoint=CHECKPOINT),
+        snapshot(Cluster.OLD, *old, mirror=SYNCS),
+        snapshot(Cluster.NEW, *new),
+        live=False,
+    )
+
+
+def first(given: Scene) -> Position:
+    return positions_of(given)[0]
+
+
+def test_a_checkpoints_positions_carry_both_ends_of_a_pending_batch() -> None:
+    position = first(scene())
+
+    assert (position.offset, position.batch, position.planned, position.planned_batch) == (1050, 6, 1100, 7)
+    assert (position.old, position.new) == (
+        LogRange(log_start=100, lso=1180, hw=1200),
+        LogRange(log_start=0, lso=1100, hw=1100),
+    )
+
+
+def test_sources_that_are_not_kafkas_have_no_position() -> None:
+    assert {position.source for position in positions_of(scene())} == {"0"}
+
+
+def test_a_partition_that_the_checkpoint_lacks_follows_its_topics_own() -> None:
+    wider = replace(NEW_ORDERS, partitions=(*NEW_ORDERS.partitions, log(2, 0, 5)))
+
+    assert [(p.partition, p.offset) for p in positions_of(scene(new=(wider,)))] == [(0, 1050), (1, 1030), (2, None)]
+
+
+def test_a_renamed_topic_is_looked_up_under_its_new_name() -> None:
+    renamed = MIGRATION.model_copy(update={"topics": TopicSettings(map={"orders": "old.orders"})})
+    given = scene(migration=renamed, new=(replace(NEW_ORDERS, name="old.orders"),))
+
+    assert (first(given).new_topic, first(given).new) == ("old.orders", LogRange(log_start=0, lso=1100, hw=1100))
+
+
+def test_a_partition_that_does_not_exist_is_told_from_one_that_was_not_read() -> None:
+    assert first(scene(new=())).new is None
+    assert first(scene(new=(TopicState(name="orders", error="not authorised"),))).new == LogRange(
+        log_start=None, lso=None, hw=None
+    )
+
+
+def test_a_groups_topics_are_those_it_committed() -> None:
+    subject = Subject(group="etl")
+
+    assert subject.topics() == ()
+    assert subject.topics(snapshot(Cluster.OLD)) == ("orders",)
+    assert [(p.source, p.partition, p.offset) for p in positions_of(scene(subject=subject))] == [
+        ("etl", 0, 1000),
+        ("etl", 1, None),
+    ]
+
+
+def test_a_position_is_looked_for_between_what_the_job_may_read() -> None:
+    committed = MIGRATION.model_copy(update={"isolation_level": IsolationLevel.READ_COMMITTED})
+    for migration, end in ((MIGRATION, 1200), (committed, 1180)):
+        given = scene(migration=migration)
+        target = target_of(given, first(given), 1050, ())
+        assert target is not None
+        assert target.old == Span(start=100, end=end)
+
+
+def test_brackets_without_an_end_are_no_place_to_look() -> None:
+    given = scene()
+    open_ended = Candidate(method=Method.MIRROR_SYNC, lo=910, hi=None, said_by="")
+    closed = replace(open_ended, hi=1010)
+
+    target = target_of(given, first(given), 1050, (open_ended, closed))
+
+    assert target is not None
+    assert target.brackets == (Span(start=910, end=1010),)
+
+
+def test_a_position_past_the_old_log_or_without_a_log_is_not_looked_for() -> None:
+    given = scene()
+
+    assert target_of(given, first(given), 1201, ()) is None
+    assert target_of(scene(new=()), first(scene(new=())), 1050, ()) is None
+
+
+def test_the_mirrors_bracket_and_its_own_answer_stand_side_by_side() -> None:
+    given = scene()
+
+    bracket = next(each for each in candidates_of(given, first(given), 1050) if not each.guess)
+    assert (bracket.lo, bracket.hi) == (910, 1010)
+    assert mirror_maker_of(given, first(given), 1050) == 910
+    assert mirror_maker_of(given, positions_of(given)[1], 1030) is None
+
+
+def test_a_partition_the_new_cluster_lacks_has_no_candidate() -> None:
+    assert candidates_of(scene(new=()), first(scene(new=())), 1050) == ()
+
+
+def test_the_cluster_is_inferred_under_the_topics_own_name() -> None:
+    renamed = MIGRATION.model_copy(update={"topics": TopicSettings(map={"orders": "old.orders"})})
+    given = scene(migration=renamed, new=(replace(NEW_ORDERS, name="old.orders"),))
+
+    assert [standing.new for standing in standings_of(given, positions_of(given))] == [None, None]
+
+
+def test_the_last_committed_batch_says_when_the_positions_were_planned() -> None:
+    assert planned_at_ms(CHECKPOINT) == 1_767_225_600_000
+    assert planned_at_ms(replace(CHECKPOINT, batches=())) is None
+    assert planned_at_ms(None) is None
+
+
+def test_rows_carry_the_codes_of_their_findings() -> None:
+    given = scene()
+    made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
+
+    assert [row.findings for row in made.partitions] == [("OPEN_TRANSACTION", "UNTRANSLATED"), ("UNTRANSLATED",)]
+    assert {finding.code for finding in made.findings} >= {"UNTRANSLATED", "PENDING_BATCH"}
+    assert (made.old.cluster_id, made.taken_at) == ("id of old", "2026-01-01T00:00:00+00:00")
+
+
+def test_without_knowing_the_cluster_everything_is_flagged() -> None:
+    given = scene()
+    unclear = BelongsTo(cluster=None, reason="Every position lies inside both.")
+
+    made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], unclear)
+
+    assert "CLUSTER_UNCLEAR" in {finding.code for finding in made.findings}
+
+
+class TestTheSums:
+    def test_count_each_class(self) -> None:
+        rows = [replace(ROW, partition=n, exactness=exactness) for n, exactness in enumerate(Exactness)]
+
+        sums = summarise(rows, [])
+
+        assert (sums.partitions, sums.exact, sums.position_exact, sums.preserved) == (6, 1, 1, 1)
+        assert (sums.bounded, sums.claimed, sums.unknown) == (1, 1, 1)
+
+    def test_add_nothing_for_what_is_unknown(self) -> None:
+        loss = replace(ROW, raw=RawReuse(verdict=RawVerdict.LOSS, skip=100, replay=0))
+        uncounted = replace(ROW, raw=RawReuse(verdict=RawVerdict.LOSS))
+
+        sums = summarise([loss, uncounted], [])
+
+        assert (sums.raw_wrong, sums.raw_skip, sums.raw_replay) == (2, 100, 0)
+
+    def test_call_every_verdict_wrong_but_same_and_unknown(self) -> None:
+        rows = [replace(ROW, raw=RawReuse(verdict=verdict)) for verdict in RawVerdict]
+
+        assert (summarise(rows, []).raw_wrong, summarise(rows, []).raw_out_of_range) == (4, 1)
+
+    def test_block_a_partition_once_and_not_for_what_only_an_unedited_job_meets(self) -> None:
+        given = scene()
+        made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
+        edited = [each for each in made.findings if each.code == "UNTRANSLATED"]
+        unedited = replace(edited[0], code="LOSS_INSIDE_LOG")
+
+        assert summarise(made.partitions, [*edited, *edited]).blocked == 2
+        assert summarise(made.partitions, [unedited]).blocked == 0
