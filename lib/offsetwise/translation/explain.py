@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from offsetwise.model import Candidate, Exactness, PartitionComparison, RawVerdict
+from offsetwise.model import Candidate, Exactness, PartitionComparison
 from offsetwise.translation.windows import Cut, Reason
 
 
 def explain(
     row: PartitionComparison, offset: int, cut: Cut, *, made_of: str, candidates: tuple[Candidate, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """Give the reason in one sentence, and the statements that lead to it."""
-    statements = [
-        _alignment(cut, made_of),
-        *_ahead(row),
-        *_claims(row, candidates),
-        *_mirror_maker(row),
-        *_raw(row, offset),
-    ]
+    """Give the reason in one sentence, and the statements that lead to it.
+
+    What MirrorMaker would answer and what the old number would do have fields of their own.
+    """
+    statements = [_alignment(cut, made_of), *_ahead(row), *_claims(row, candidates)]
     return _reason(row, offset, cut), tuple(each for each in statements if each)
 
 
@@ -100,36 +97,3 @@ def _claims(row: PartitionComparison, candidates: tuple[Candidate, ...]) -> list
     lo, hi = narrowest.lo or 0, narrowest.hi or 0
     word = "contains it" if lo <= row.new_offset <= hi else "does not contain it: the records decide"
     return [f"The narrowest bracket anybody claims, [{lo:,}, {hi:,}] by {narrowest.method}, {word}."]
-
-
-def _mirror_maker(row: PartitionComparison) -> list[str]:
-    if row.mirror_maker is None:
-        return ["MirrorMaker 2 itself has no answer for this position."] if row.exactness.proven else []
-    if row.mirror_maker < 0:
-        return ["MirrorMaker 2 itself would answer -1: all its syncs lie after the position."]
-    if row.new_offset is None or not row.exactness.proven:
-        return [f"MirrorMaker 2 itself would answer {row.mirror_maker:,}."]
-    away = row.new_offset - row.mirror_maker
-    if not away:
-        return [f"MirrorMaker 2 itself would answer {row.mirror_maker:,}, the same."]
-    effect = f"{away:,} offsets earlier" if away > 0 else f"{-away:,} offsets too late"
-    return [f"MirrorMaker 2 itself would answer {row.mirror_maker:,}, {effect}."]
-
-
-def _raw(row: PartitionComparison, offset: int) -> list[str]:
-    raw = row.raw
-    match raw.verdict:
-        case RawVerdict.LOSS:
-            skipped = "unread records" if raw.skip is None else f"{raw.skip:,} unread records"
-            return [f"Using {offset:,} unchanged would never read {skipped}."]
-        case RawVerdict.REPLAY:
-            repeated = "records" if raw.replay is None else f"{raw.replay:,} records"
-            return [f"Using {offset:,} unchanged would read {repeated} twice."]
-        case RawVerdict.OUT_OF_RANGE:
-            return [f"{offset:,} lies outside the new log [{row.new.log_start:,}, {row.new.hw:,}]."]
-        case RawVerdict.CONFUSION:
-            return [f"The record at {offset:,} on the new cluster is another one."]
-        case RawVerdict.SAME:
-            return [f"{offset:,} happens to be right unchanged."]
-        case _:
-            return []
