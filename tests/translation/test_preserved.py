@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from offsetwise.translation.preserved import PROBE_RECORDS, Probe, places, preserved, probe
+from offsetwise.translation.search import Span
+from offsetwise.translation.windows import LogWindow
+
+
+def window(offsets: Sequence[int], identities: Sequence[str]) -> LogWindow:
+    return LogWindow(start=0, end=100, at_start=True, at_end=True, offsets=offsets, identities=identities)
+
+
+class TestPlaces:
+    def test_are_at_both_ends_in_the_middle_and_on_both_sides_of_the_position(self) -> None:
+        found = places(5000, Span(start=100, end=10_000), Span(start=0, end=10_000))
+
+        half = PROBE_RECORDS // 2
+        assert found == tuple(
+            Span(start=middle - half, end=middle + half)
+            for middle in (100 + half, 5000 - half, 5000 + half, 5050, 10_000 - half)
+        )
+
+    @pytest.mark.parametrize("position", [0, 40, 99, 100, 500])
+    def test_lie_inside_both_logs(self, position: int) -> None:
+        for place in places(position, Span(start=20, end=100), Span(start=0, end=60)):
+            assert 20 <= place.start < place.end <= 60
+
+    def test_are_none_where_the_logs_do_not_overlap(self) -> None:
+        assert places(50, Span(start=0, end=100), Span(start=100, end=200)) == ()
+        assert places(0, Span(start=0, end=0), Span(start=0, end=100)) == ()
+
+
+class TestAProbe:
+    def test_counts_unique_records_at_the_same_offset(self) -> None:
+        assert probe(window([1, 2], ["a", "b"]), window([1, 2], ["a", "b"])) == Probe(agree=2)
+
+    def test_counts_other_records_at_the_same_offset(self) -> None:
+        assert probe(window([1, 2], ["a", "b"]), window([1, 2], ["b", "c"])) == Probe(differ=2)
+
+    def test_takes_no_comfort_from_identical_records(self) -> None:
+        assert probe(window([1, 2], ["a", "a"]), window([1, 2], ["a", "a"])) == Probe(alike=2)
+
+    def test_passes_over_offsets_that_only_one_log_holds(self) -> None:
+        assert probe(window([1, 3], ["a", "c"]), window([2, 3], ["b", "c"])) == Probe(agree=1)
+
+    def test_adds_up(self) -> None:
+        assert Probe(agree=1, differ=2) + Probe(agree=3, alike=4) == Probe(agree=4, alike=4, differ=2)
+
+
+class TestOffsetsAre:
+    def test_kept_where_records_agree_near_and_far(self) -> None:
+        assert preserved([Probe(agree=1)], [Probe(agree=1), Probe(agree=2)])
+
+    def test_not_kept_where_one_record_differs_anywhere(self) -> None:
+        assert not preserved([Probe(agree=9)], [Probe(agree=9), Probe(agree=9, differ=1)])
+
+    def test_not_known_to_be_kept_where_nothing_near_the_position_agrees(self) -> None:
+        assert not preserved([Probe(alike=9)], [Probe(alike=9), Probe(agree=9)])
+
+    def test_not_known_to_be_kept_on_too_few_records(self) -> None:
+        assert not preserved([Probe(agree=2)], [Probe(agree=2)])
+        assert not preserved([], [])

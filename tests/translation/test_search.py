@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from offsetwise.model import Exactness
+from offsetwise.translation.search import (
+    ROUNDS,
+    Phase,
+    Span,
+    Target,
+    Windows,
+    better,
+    first_windows,
+    next_windows,
+    wants_time,
+)
+from offsetwise.translation.windows import Cut, Reason
+
+LARGE = Target(
+    position=1_050_000, old=Span(start=100_000, end=1_200_000), new=Span(start=0, end=1_100_000), window=64, budget=1000
+)
+UNDECIDED = Cut(exactness=None, reason=Reason.FEW_ANCHORS)
+PROVEN = Cut(exactness=Exactness.POSITION_EXACT, reason=Reason.PROVEN, offset=950_000)
+
+
+class TestTheFirstWindows:
+    def test_of_small_logs_are_the_whole_logs_and_the_last(self) -> None:
+        small = Target(position=1050, old=Span(start=100, end=1100), new=Span(start=0, end=1000))
+
+        assert first_windows(small) == Windows(old=small.old, new=small.new, last=True)
+
+    def test_of_large_logs_are_narrow_whatever_their_size(self) -> None:
+        windows = first_windows(LARGE)
+
+        assert windows.old == Span(start=1_050_000 - 64, end=1_050_000 + 64)
+        assert len(windows.new) <= 2 * 64
+        assert not windows.last
+
+    def test_without_a_bracket_look_as_far_from_the_end_as_the_position_is(self) -> None:
+        assert first_windows(LARGE).new == Span(start=950_000 - 64, end=950_000 + 64)
+
+    def test_look_around_the_narrowest_bracket(self) -> None:
+        wide, narrow = Span(start=900_000, end=900_400), Span(start=910_000, end=910_100)
+
+        windows = first_windows(replace(LARGE, brackets=(wide, narrow)))
+
+        assert windows.new == Span(start=910_000 - 64, end=910_100 + 64)
+
+    def test_pass_over_a_bracket_above_half_the_budget(self) -> None:
+        windows = first_windows(replace(LARGE, brackets=(Span(start=0, end=501),)))
+
+        assert windows.new == first_windows(LARGE).new
+
+    @pytest.mark.parametrize("bracket", [Span(start=-50, end=-10), Span(start=2_000_000, end=2_000_001)])
+    def test_stay_inside_the_log_whatever_a_bracket_says(self, bracket: Span) -> None:
+        windows = first_windows(replace(LARGE, brackets=(bracket,)))
+
+        assert 0 <= windows.new.start < windows.new.end <= 1_100_000
+
+
+class TestAfterAnUndecidedCut:
+    def test_windows_grow_fourfold(self) -> None:
+        following = next_windows(LARGE, first_windows(LARGE), UNDECIDED)
+
+        assert following is not None
+        assert (len(following.old), following.round) == (4 * 128, 2)
+
+    def test_windows_follow_the_shift_of_the_records_that_paired(self) -> None:
+        following = next_windows(LARGE, first_windows(LARGE), replace(UNDECIDED, shift=-100_500))
+
+        assert following is not None
+        assert following.new == Span(start=949_500 - 256, end=949_500 + 256)
+
+    def test_windows_go_where_the_timestamp_points_when_nothing_paired(self) -> None:
+        following = next_windows(LARGE, first_windows(LARGE), UNDECIDED, at_time=700_000)
+
+        assert following is not None
+        assert following.new == Span(start=700_000 - 256, end=700_000 + 256)
+
+    def test_a_timestamp_is_asked_for_only_once_and_only_without_another_clue(self) -> None:
+        first = first_windows(LARGE)
+
+        assert wants_time(first, UNDECIDED)
+        assert not wants_time(replace(first, round=2), UNDECIDED)
+        assert not wants_time(first, replace(UNDECIDED, shift=0))
+        assert not wants_time(first, PROVEN)
+
+    def test_the_rounds_and_the_budget_end_the_search(self) -> None:
+        windows: Windows | None = first_windows(LARGE)
+        seen = []
+        while windows is not None and not windows.last:
+            seen.append(windows)
+            windows = next_windows(LARGE, windows, replace(UNDECIDED, shift=-100_000))
+
+        assert windows is not None
+        assert len(seen) < ROUNDS
+        assert max(len(windows.old), len(windows.new)) <= 2 * 64 * 4 ** (ROUNDS - 1)
+
+    def test_the_last_look_takes_whole_logs_only_within_the_budget(self) -> None:
+        target = replace(LARGE, new=Span(start=0, end=900))
+        windows = next_windows(target, replace(first_windows(target), round=3), UNDECIDED)
+
+        assert windows is not None
+        assert windows.last
+        assert windows.new == target.new
+        assert windows.old != target.old
+
+
+class TestAfterADecidedCut:
+    def test_everything_ahead_is_read_where_the_budget_allows(self) -> None:
+        target = replace(LARGE, budget=200_000)
+
+        following = next_windows(target, first_windows(target), PROVEN)
+
+        assert following is not None
+        assert following.phase is Phase.CONFIRM
+        assert (following.old.end, following.new.end) == (1_200_000, 1_100_000)
+        assert following.old.start > target.old.start
+
+    def test_what_lies_ahead_stays_unread_above_the_budget(self) -> None:
+        near = replace(PROVEN, offset=1_049_950)
+
+        following = next_windows(replace(LARGE, new=Span(start=0, end=1_199_950)), first_windows(LARGE), near)
+
+        assert following is not None
+        assert following.new.end < 1_199_950
+        assert following.new.start <= 1_049_950 - 0
+        assert following.new.end >= 1_050_000, "the raw number is read too, since it is near"
+
+    def test_whole_logs_are_read_where_both_fit(self) -> None:
+        target = replace(LARGE, budget=2_000_000)
+
+        following = next_windows(target, first_windows(target), PROVEN)
+
+        assert following is not None
+        assert (following.old, following.new) == (target.old, target.new)
+
+    def test_nothing_is_read_again_that_was_read_already(self) -> None:
+        target = replace(LARGE, budget=2_000_000)
+        whole = Windows(old=target.old, new=target.new)
+
+        assert next_windows(target, whole, PROVEN) is None
+
+    def test_no_round_follows_a_confirming_one(self) -> None:
+        confirming = replace(first_windows(LARGE), phase=Phase.CONFIRM)
+
+        assert next_windows(LARGE, confirming, PROVEN) is None
+
+    def test_without_a_place_the_records_at_the_raw_number_are_still_compared(self) -> None:
+        unknown = Cut(exactness=Exactness.UNKNOWN, reason=Reason.NO_COMMON_RECORD)
+
+        following = next_windows(LARGE, first_windows(LARGE), unknown)
+
+        assert following is not None
+        assert following.phase is Phase.RAW_ONLY
+        assert following.new == Span(start=1_050_000 - 64, end=1_050_000 + 64)
+        assert next_windows(replace(LARGE, new=Span(start=0, end=1000)), first_windows(LARGE), unknown) is None
+
+
+class TestBetweenTwoCuts:
+    def test_the_one_from_larger_windows_knows_more(self) -> None:
+        confirmed = replace(PROVEN, exactness=Exactness.EXACT)
+
+        assert better(PROVEN, confirmed) is confirmed
+
+    @pytest.mark.parametrize("reason", [Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD])
+    def test_one_that_lost_its_anchors_takes_nothing_away(self, reason: Reason) -> None:
+        lost = Cut(exactness=Exactness.UNKNOWN, reason=reason, raw_differs=True)
+
+        assert better(PROVEN, lost) == replace(PROVEN, raw_differs=True)
+
+
+class TestASpan:
+    @pytest.mark.parametrize(
+        ("low", "high", "expected"),
+        [(50, 150, (100, 150)), (150, 500, (150, 200)), (0, 50, (100, 100)), (300, 400, (200, 200)), (170, 160, None)],
+        ids=["below", "above", "before it", "behind it", "backward"],
+    )
+    def test_is_clipped_to_a_part_of_itself(self, low: int, high: int, expected: tuple[int, int] | None) -> None:
+        found = Span(start=100, end=200).clip(low, high)
+
+        assert (found.start, found.end) == (expected or (170, 170))
+        assert len(found) == found.end - found.start
