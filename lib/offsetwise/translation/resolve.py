@@ -147,7 +147,7 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
         skip=0 if told.probed else None,
         mirror_maker=told.mirror_maker,
         raw=RawReuse(
-            verdict=_RAW_IF_PRESERVED[inside],
+            verdict=_RAW_IF_PRESERVED[inside if told.probed or not inside else None],
             skip=0 if told.probed and inside else None,
             replay=0 if told.probed and inside else None,
         ),
