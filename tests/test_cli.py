@@ -385,8 +385,9 @@ class TestSchema:
         )
 
 
-def test_the_lab_says_what_runs_in_a_folder(tmp_path: Path) -> None:
-    ran = call("lab", "status", "--dir", tmp_path, "--json")
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_the_lab_says_what_runs_in_a_folder(command: str, tmp_path: Path) -> None:
+    ran = call("lab", command, "--dir", tmp_path, "--json")
 
     assert ran == Ran(0, json.dumps({"directory": str(tmp_path), "services": []}) + "\n", "")
 

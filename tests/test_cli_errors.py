@@ -37,10 +37,10 @@ def edit(path: Path, change: Change) -> None:
     path.write_text(json.dumps(body) if path.suffix == ".json" else yaml.safe_dump(body), encoding="utf-8")
 
 
-def compare(sample: Path, *more: str, checkpoint: str = "orders") -> Ran:
+def compare(sample: Path, *, checkpoint: str = "orders") -> Ran:
     return call(
-        *("compare", "-m", sample / "migration.yaml", "--checkpoint", checkpoint, *more),
-        *("--snapshots", sample / "old.json", sample / "new.json", "--json"),
+        *("compare", "-m", str(sample / "migration.yaml"), "--checkpoint", checkpoint, "--json"),
+        *("--snapshots", str(sample / "old.json"), str(sample / "new.json")),
     )
 
 

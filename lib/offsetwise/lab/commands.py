@@ -17,31 +17,33 @@ Folder = Annotated[Path, typer.Option("--dir", help="The lab's folder.", file_ok
 DEFAULT_FOLDER = Path(".lab")
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+
 @app.command()
-def up(directory: Folder = DEFAULT_FOLDER) -> None:
+def up(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
     """Start both clusters, or leave them alone if they run."""
     lab = Lab.up(directory)
-    typer.echo(f"old cluster  {lab.old_bootstrap}\nnew cluster  {lab.new_bootstrap}")
+    if as_json:
+        typer.echo(_status(directory))
+    else:
+        typer.echo(f"old cluster  {lab.old_bootstrap}\nnew cluster  {lab.new_bootstrap}")
 
 
 @app.command()
-def sample(directory: Folder = DEFAULT_FOLDER) -> None:
+def sample(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
     """Make the reference migration, starting the clusters if needed: a job stopped at 1050, which is 950 there."""
     path = make_sample(Lab.up(directory), said=lambda step: typer.echo(step, err=True))
-    typer.echo(str(path))
+    typer.echo(json.dumps({"migration": str(path)}) if as_json else str(path))
 
 
 @app.command()
-def status(
-    directory: Folder = DEFAULT_FOLDER,
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
-) -> None:
+def status(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
     """Say what runs."""
-    services = Lab.at(directory).status()
     if as_json:
-        typer.echo(json.dumps({"directory": str(directory.resolve()), "services": [asdict(each) for each in services]}))
+        typer.echo(_status(directory))
         return
+    services = Lab.at(directory).status()
     for each in services:
         detail = each.bootstrap or ", ".join(each.topics)
         typer.echo(f"{each.name:16} {'running' if each.running else 'ended':8} pid {each.pid:<8} {detail}")
@@ -50,6 +52,13 @@ def status(
 
 
 @app.command()
-def down(directory: Folder = DEFAULT_FOLDER) -> None:
+def down(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
     """Stop everything that runs in the folder; what was written stays for the next `up`."""
     Lab.at(directory).down()
+    if as_json:
+        typer.echo(_status(directory))
+
+
+def _status(directory: Path) -> str:
+    services = Lab.at(directory).status()
+    return json.dumps({"directory": str(directory.resolve()), "services": [asdict(each) for each in services]})
