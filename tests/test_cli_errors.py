@@ -349,6 +349,30 @@ def test_an_interrupt_ends_with_a_word_and_without_a_traceback(sample: Path, sil
     assert (process.returncode, out, err) == (1, "", "Stopped before the end.\n")
 
 
+def test_an_interrupt_while_spark_starts_leaves_no_java_behind() -> None:
+    with subprocess.Popen(
+        [COMMAND, "inspect", *map(str, SAMPLES.glob("spark-4.*")), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        java = _wait_for_java(process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, out, err) == (1, "", "Stopped before the end.\n")
+    assert not Path("/proc", java).exists()
+
+
+def _wait_for_java(process: subprocess.Popen[str]) -> str:
+    while process.poll() is None:
+        for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split():
+            if Path("/proc", child, "comm").read_text(encoding="ascii").strip() == "java":
+                return child
+        time.sleep(0.05)
+    raise AssertionError("it ended before it started Java")
+
+
 class TestAnExceptionNobodyExpected:
     @pytest.fixture(autouse=True)
     def _defect(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from threading import RLock
+from traceback import walk_tb
 from typing import IO, Final
 
 import grpc
@@ -138,6 +140,10 @@ def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSessio
         except (PySparkException, Py4JError, OSError) as error:
             _end_jvm()
             raise _launch_error(error, _read_all(log), wanted) from error
+        except KeyboardInterrupt as interrupt:
+            _end_jvm()
+            _end_starting_jvm(interrupt)
+            raise
 
 
 def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
@@ -269,6 +275,19 @@ def _end_jvm() -> None:
     if process is not None:
         process.stdin.close()
         process.wait(timeout=30)
+
+
+def _end_starting_jvm(interrupt: KeyboardInterrupt) -> None:
+    """End the JVM that PySpark was waiting for.
+
+    It would never end by itself: the folder where it says its port is gone, it fails to write there, and its
+    gateway thread lives on. PySpark keeps the process to itself until it has the port.
+    """
+    for frame, _ in walk_tb(interrupt.__traceback__):
+        process = frame.f_locals.get("proc")
+        if frame.f_code.co_name == "launch_gateway" and isinstance(process, Popen):
+            process.kill()
+            process.communicate()
 
 
 def _cores(master: str) -> int:
