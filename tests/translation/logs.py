@@ -136,9 +136,32 @@ def cost_by_origin(pair: Pair, place: int) -> Cost:
     )
 
 
-def is_right(pair: Pair, place: int) -> bool:
+def cost_of_copied(pair: Pair, place: int, *, natives_excluded: bool = False) -> Cost:
+    """Count by identity, but only the unread records that were copied at all count as being there.
+
+    An identical record that was read does not make one exist that was never mirrored. Where nobody else writes, that
+    is known to the cut as well, and what the old log has lost since is nobody's record.
+    """
+    position = pair.target.position
+    copies = {entry.origin for entry in pair.new}
+    unread = Counter(e.identity for e in pair.old if e.offset >= position and e.offset in copies)
+    above = Counter(entry.identity for entry in pair.new if entry.offset >= place)
+    content, origin = cost_by_content(pair, place), cost_by_origin(pair, place)
+    return Cost(
+        sum((unread - above).values()),
+        content.replay,
+        origin.foreign_below if natives_excluded else content.foreign_below,
+    )
+
+
+def is_right(pair: Pair, place: int, *, natives_excluded: bool = False) -> bool:
     """Whether a place skips nothing, repeats nothing and leaves nothing foreign below."""
-    return cost_by_content(pair, place).right or cost_by_origin(pair, place).right
+    costs = (
+        cost_by_content(pair, place),
+        cost_by_origin(pair, place),
+        cost_of_copied(pair, place, natives_excluded=natives_excluded),
+    )
+    return any(cost.right for cost in costs)
 
 
 def answerable(pair: Pair) -> bool:
