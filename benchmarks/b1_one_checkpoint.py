@@ -30,7 +30,9 @@ def main() -> None:
         folder = Path(directory) / "checkpoint"
         write_checkpoint(folder, partitions=PARTITIONS, batches=BATCHES)
         checkpoint = read_checkpoint(str(folder), batches=BATCHES)
-        positions = sum(len(source.positions) for batch in checkpoint.batches for source in batch.sources)
+        positions = sum(
+            len(of.offsets) for batch in checkpoint.batches for source in batch.sources for of in source.offsets
+        )
         ours = median_s(lambda: read_checkpoint(str(folder), batches=BATCHES), ROUNDS)
         cpu = median_s(lambda: read_checkpoint(str(folder), batches=BATCHES), ROUNDS, clock=time.process_time)
         newest = median_s(lambda: read_checkpoint(str(folder), batches=0), ROUNDS)

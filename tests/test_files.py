@@ -37,6 +37,7 @@ from offsetwise.model import (
     SourcePosition,
     StateStore,
     Summary,
+    TopicOffsets,
     TopicState,
 )
 from tests.findings.cases import ROW
@@ -58,7 +59,19 @@ CHECKPOINT = Checkpoint(
         CheckpointSource(index=1, id="1", kind="other", raw="7"),
     ),
     problems=(Problem(code="GAP", message="Batch 3 is missing.", fix="Nothing."),),
-    batches=(Batch(id=6, committed=True, sources=(BatchSource(id="0", positions=(POSITION,)),), timestamp_ms=1),),
+    batches=(
+        Batch(
+            id=6,
+            committed=True,
+            sources=(
+                BatchSource(
+                    id="0",
+                    offsets=(TopicOffsets(topic="orders", partitions=(1, 0), offsets=(1050, BEYOND_FLOAT)),),
+                ),
+            ),
+            timestamp_ms=1,
+        ),
+    ),
     state=(StateStore(operator=0, partitions=2, files=4, size_bytes=4096),),
     configuration=(("spark.sql.shuffle.partitions", "2"),),
     offset_log_version=1,

@@ -181,11 +181,25 @@ class CheckpointSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOffsets:
+    """The offsets of one topic's partitions, as two columns of the same length."""
+
+    topic: str
+    partitions: tuple[int, ...]
+    """In the order of the file they were read from, which an edit of that file must keep."""
+    offsets: tuple[Offset, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.partitions) != len(self.offsets):
+            raise ValueError(f"{len(self.partitions)} partitions have {len(self.offsets)} offsets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSource:
     """The end offset of one source in one batch."""
 
     id: str
-    positions: tuple[SourcePosition, ...] = ()
+    offsets: tuple[TopicOffsets, ...] = ()
     raw: str | None = None
 
 

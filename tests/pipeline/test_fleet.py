@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import subprocess
+import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +18,7 @@ from offsetwise.model import Checkpoint
 from offsetwise.pipeline import fleet
 from offsetwise.pipeline.fleet import expand, inspect_many
 from offsetwise.pipeline.session import open_session
+from offsetwise.pipeline.shipping import keep_archive
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, encode
 from tests.sources.folders import NAMES, SAMPLES, checkpoint, orders, write
@@ -83,6 +87,24 @@ def test_a_fleet_larger_than_a_wave_comes_back_in_order(
 
 def test_no_checkpoint_needs_no_job(spark: SparkSession) -> None:
     assert list(inspect_many(spark, [])) == []
+
+
+def test_an_archive_for_workers_stays_and_another_content_gets_another_name() -> None:
+    """Executors fetch it when their first task starts, which may be long after it was sent."""
+    first = keep_archive({"a.py": b"A = 1"})
+    second = keep_archive({"a.py": b"A = 2"})
+
+    assert keep_archive({"a.py": b"A = 1"}) == first
+    assert first != second
+    assert [ZipFile(path).read("offsetwise/a.py") for path in (first, second)] == [b"A = 1", b"A = 2"]
+
+
+def test_archives_for_workers_are_gone_when_the_process_ends() -> None:
+    program = "from offsetwise.pipeline.shipping import keep_archive; print(keep_archive({'a.py': b''}))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert Path(ran.stdout.strip()).suffix == ".zip"
+    assert not Path(ran.stdout.strip()).parent.exists()
 
 
 class TestExpand:

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.model import SourcePosition
-from offsetwise.sources.spark_offset_log import checksum_fits, parse_source, quick_position
+from offsetwise.model import TopicOffsets
+from offsetwise.sources.spark_offset_log import SourceOffset, checksum_fits, parse_source
 from offsetwise.sources.spark_restart import decide_restart
 from tests.sources.folders import crc_of
 
 IDS = st.lists(st.integers(0, 12), unique=True).map(sorted)
-
-
-@pytest.mark.parametrize("planned", [None, 9])
-def test_a_position_made_quickly_is_one_made_by_its_class(planned: int | None) -> None:
-    quick = quick_position("orders", 3, 7, planned)
-    made = SourcePosition(topic="orders", partition=3, offset=7, planned_offset=planned)
-
-    assert (quick, hash(quick), repr(quick)) == (made, hash(made), repr(made))
-    assert dataclasses.asdict(quick) == dataclasses.asdict(made)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        quick.offset = 8  # type: ignore[misc]
 
 
 @given(st.binary(max_size=2000), st.binary(max_size=2000))
@@ -48,17 +37,97 @@ def test_every_offset_kafka_can_write_is_read_as_it_is(offsets: dict[str, dict[i
 
     parsed = parse_source("0", "{" + ",".join(inner) + "}")
 
-    assert [(one.topic, one.partition, one.offset) for one in parsed.positions] == [
-        (topic, partition, offset) for topic, found in offsets.items() for partition, offset in found.items()
+    assert parsed.offsets == tuple(
+        TopicOffsets(topic=topic, partitions=tuple(found), offsets=tuple(found.values()))
+        for topic, found in offsets.items()
+    )
+    assert list(parsed.by_partition().items()) == [
+        ((topic, partition), offset) for topic, found in offsets.items() for partition, offset in found.items()
     ]
     assert (parsed.kind, parsed.damage, parsed.negative) == ("kafka", None, ())
 
 
 @given(st.text(max_size=60) | st.from_regex(r'\{"[a-z]":\{"[0-9]":[0-9eE.+\-]{1,25}\}\}', fullmatch=True))
 def test_no_text_gives_a_number_beyond_its_bounds(text: str) -> None:
-    for one in parse_source("0", text).positions:
-        assert 0 <= one.offset < 2**63
-        assert 0 <= one.partition < 2**31
+    for (_, partition), offset in parse_source("0", text).by_partition().items():
+        assert 0 <= offset < 2**63
+        assert 0 <= partition < 2**31
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"t":{"0":1,"1":2,"0":3}}',
+        '{"t":{"0":3,"0":3}}',
+        '{"t":{"0":1},"u":{"0":1},"t":{"0":2}}',
+        '{"t":{"0":"x"},"t":{"0":2}}',
+        '{"t":{"0":{"a":1}},"t":{"0":2}}',
+        '{"t":{"0":NaN},"t":{"0":2}}',
+        r'{"t":{"0":1,"\u0030":3}}',
+        '{"t":{"0":1.0}}',
+        '{"t":{"0":1e3}}',
+        '{"t":{"0":1.0,"0":1}}',
+        '{"t":{"0":true}}',
+        '{"t":{"0":null}}',
+        '{"t":{"0":"7"}}',
+        '{"t":{"0":9223372036854775808}}',
+        '{"t":{"0":-9223372036854775809}}',
+        '{"t":{"0":1,"00":1}}',
+        '{"t":{"0":1,"01":1}}',
+        '{"t":{"0":1,"+1":1}}',
+        '{"t":{"0":1," 1":1}}',
+        '{"t":{"0":1,"-1":1}}',
+        '{"t":{"0":1,"2147483648":1}}',
+        '{"t":{"0":1,"١":1}}',
+        '{"t":{"0":1},"u":7}',
+        r'{"t":{"0":1},"\"":{"0":1}}',
+    ],
+)
+def test_a_line_that_could_be_read_in_two_ways_is_damaged_and_gives_no_number(text: str) -> None:
+    parsed = parse_source("0", text)
+
+    assert parsed.damage is not None
+    assert (parsed.offsets, parsed.negative, parsed.raw) == ((), (), None)
+
+
+KEYS = st.sampled_from(["0", "1", "t", "u", r"\u0030", r"\""])
+OBJECTS = st.recursive(
+    st.sampled_from(["0", "7", '"0"', r'"\""', "null", "[]", "1.5"]),
+    lambda inner: st.lists(st.tuples(KEYS, inner), max_size=3).map(
+        lambda pairs: "{" + ",".join(f'"{key}":{value}' for key, value in pairs) + "}"
+    ),
+    max_leaves=8,
+)
+
+
+@given(OBJECTS)
+def test_a_key_that_stands_twice_anywhere_is_damage(text: str) -> None:
+    twice = False
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        nonlocal twice
+        twice = twice or len({key for key, _ in pairs}) < len(pairs)
+
+    json.loads(text, object_pairs_hook=look)
+
+    if twice:
+        assert "twice" in str(parse_source("0", text).damage)
+
+
+def test_numbers_below_zero_stand_apart_and_the_order_of_the_rest_is_kept() -> None:
+    parsed = parse_source("0", '{"b":{"10":7,"2":-2,"4097":1,"0":9},"a":{"0":-1},"c":{}}')
+
+    assert parsed == SourceOffset(
+        id="0",
+        kind="kafka",
+        offsets=(TopicOffsets(topic="b", partitions=(10, 4097, 0), offsets=(7, 1, 9)),),
+        negative=(("b", 2, -2), ("a", 0, -1)),
+    )
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 partitions have 1 offsets"):
+        TopicOffsets(topic="t", partitions=(0, 1), offsets=(7,))
 
 
 @given(IDS, IDS)

@@ -125,7 +125,14 @@ def test_every_retained_batch_agrees_with_a_second_parser(sample: str) -> None:
     folder = SAMPLES / sample
     checkpoint = read_checkpoint(str(folder))
     read = {
-        batch.id: [(s.id, [(p.topic, p.partition, p.offset) for p in s.positions], s.raw) for s in batch.sources]
+        batch.id: [
+            (
+                s.id,
+                [(of.topic, *pair) for of in s.offsets for pair in zip(of.partitions, of.offsets, strict=True)],
+                s.raw,
+            )
+            for s in batch.sources
+        ]
         for batch in checkpoint.batches
     }
 

@@ -11,6 +11,8 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from fsspec.core import split_protocol
+
 from offsetwise.errors import StorageError
 from offsetwise.model import Checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
 WAVE: Final = 1_000
 """How many checkpoints one job reads: what the driver holds at a time is bounded by it."""
-ROWS_PER_TASK: Final = 16
+LOCAL_ROWS_PER_TASK: Final = 125
+"""A task costs its worker a tenth of a second whatever it does, a checkpoint on a disk a few milliseconds."""
+REMOTE_ROWS_PER_TASK: Final = 16
+"""An object store answers after tens of milliseconds, many times per checkpoint."""
 COLUMNS: Final = "id long, row string"
 
 _MAGIC: Final = re.compile(r"[*?\[]")
@@ -76,9 +81,11 @@ def inspect_many(
 
     if uris:
         ship(spark, uris=uris)
+    local = all((split_protocol(uri)[0] or "file") == "file" for uri in uris)
+    rows_per_task = LOCAL_ROWS_PER_TASK if local else REMOTE_ROWS_PER_TASK
     for first in range(0, len(uris), WAVE):
         wave = tuple(uris[first : first + WAVE])
-        tasks = min(len(wave), max(8, ceil(len(wave) / ROWS_PER_TASK)))
+        tasks = min(len(wave), max(8, ceil(len(wave) / rows_per_task)))
         read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
         with spark_errors():
             table = spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow()

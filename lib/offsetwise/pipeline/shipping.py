@@ -7,9 +7,11 @@ an installed Offsetwise. That is so for local masters, and for clusters whose im
 from __future__ import annotations
 
 import ast
+import io
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,18 +63,42 @@ def ship(spark: SparkSession, *, uris: Sequence[str] = ()) -> None:
                 fix=f"Run there: {python} -m pip install {missing}",
             )
     if any(installed != digest for *_, installed in answers):
-        with tempfile.TemporaryDirectory() as folder, spark_errors():
-            archive = Path(folder, f"offsetwise-{digest[:16]}.zip")
-            write_archive(archive)
-            spark.addArtifacts(str(archive), pyfile=True)
+        with spark_errors():
+            spark.addArtifacts(str(keep_archive(files)), pyfile=True)
     spark.conf.set(SHIPPED_KEY, done)
 
 
 def write_archive(path: Path) -> None:
     """Write the zip of shipped modules; the same modules give the same bytes."""
-    with ZipFile(path, "w") as archive:
-        for name, source in _files().items():
+    path.write_bytes(_zipped(_files()))
+
+
+def keep_archive(files: Mapping[str, bytes]) -> Path:
+    """Give a zip of modules that stays until this process ends, since an executor may ask for it at any time.
+
+    Its name tells its content: Spark refuses a file that it has under the same name with other bytes.
+
+    Args:
+        files: Source by path below the package.
+    """
+    data = _zipped(files)
+    path = Path(_kept().name, f"offsetwise-{sha256(data).hexdigest()}.zip")
+    if not path.exists():
+        path.write_bytes(data)
+    return path
+
+
+@cache
+def _kept() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="offsetwise-")
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with ZipFile(made, "w") as archive:
+        for name, source in files.items():
             archive.writestr(ZipInfo(f"offsetwise/{name}"), source, compress_type=ZIP_DEFLATED)
+    return made.getvalue()
 
 
 def _files() -> dict[str, bytes]:

@@ -230,7 +230,7 @@ def _batch(batch: int, logs: _Logs) -> Batch:
     return Batch(
         id=batch,
         committed=batch in logs.listing.committed,
-        sources=tuple(BatchSource(id=one.id, positions=one.positions, raw=one.raw) for one in sources),
+        sources=tuple(BatchSource(id=one.id, offsets=one.offsets, raw=one.raw) for one in sources),
         timestamp_ms=found.timestamp_ms if found else None,
         watermark_ms=found.watermark_ms if found else None,
     )

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem, SourcePosition, StateStore
+from offsetwise.model import (
+    Batch,
+    BatchSource,
+    Checkpoint,
+    CheckpointSource,
+    Problem,
+    SourcePosition,
+    StateStore,
+    TopicOffsets,
+)
 from offsetwise.sources.spark_checkpoint import read_checkpoint
-from offsetwise.sources.spark_offset_log import quick_position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +90,16 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
             value.offset_log_version,
             value.commit_log_version,
         ],
-        "sources": [[one.index, one.id, one.kind, one.raw, _columns(one.positions)] for one in value.sources],
+        "sources": [
+            [
+                one.index,
+                one.id,
+                one.kind,
+                one.raw,
+                [[at.topic, at.partition, at.offset, at.planned_offset] for at in one.positions],
+            ]
+            for one in value.sources
+        ],
         "problems": [[one.code, one.message, one.fix] for one in value.problems],
         "batches": [
             [
@@ -90,7 +107,10 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
                 batch.committed,
                 batch.timestamp_ms,
                 batch.watermark_ms,
-                [[one.id, one.raw, _columns(one.positions)] for one in batch.sources],
+                [
+                    [one.id, one.raw, [[of.topic, of.partitions, of.offsets] for of in one.offsets]]
+                    for one in batch.sources
+                ],
             ]
             for batch in value.batches
         ],
@@ -117,8 +137,17 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
         reruns_batch=reruns,
         restart=restart,
         sources=tuple(
-            CheckpointSource(index=index, id=id_, kind=kind, raw=raw, positions=_positions(columns))
-            for index, id_, kind, raw, columns in body["sources"]
+            CheckpointSource(
+                index=index,
+                id=id_,
+                kind=kind,
+                raw=raw,
+                positions=tuple(
+                    SourcePosition(topic=topic, partition=partition, offset=offset, planned_offset=end)
+                    for topic, partition, offset, end in positions
+                ),
+            )
+            for index, id_, kind, raw, positions in body["sources"]
         ),
         problems=tuple(Problem(code=code, message=message, fix=fix) for code, message, fix in body["problems"]),
         batches=tuple(
@@ -127,7 +156,17 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
                 committed=done,
                 timestamp_ms=timestamp,
                 watermark_ms=watermark,
-                sources=tuple(BatchSource(id=i, raw=raw, positions=_positions(columns)) for i, raw, columns in sources),
+                sources=tuple(
+                    BatchSource(
+                        id=source,
+                        raw=raw,
+                        offsets=tuple(
+                            TopicOffsets(topic=topic, partitions=tuple(partitions), offsets=tuple(offsets))
+                            for topic, partitions, offsets in columns
+                        ),
+                    )
+                    for source, raw, columns in sources
+                ),
             )
             for id_, done, timestamp, watermark, sources in body["batches"]
         ),
@@ -139,31 +178,4 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
         offset_log_version=offset_version,
         commit_log_version=commit_version,
         offset_files=tuple((path, digest) for path, digest in body["offset_files"]),
-    )
-
-
-def _columns(positions: Sequence[SourcePosition]) -> list[list[Any]]:
-    """Give positions column by column: one row per run of a topic, so that their order is kept."""
-    made: list[list[Any]] = []
-    topic: str | None = None
-    for one in positions:
-        if one.topic != topic:
-            topic, partitions, offsets, planned = one.topic, list[int](), list[int](), list[int | None]()
-            made.append([topic, partitions, offsets, planned])
-        partitions.append(one.partition)
-        offsets.append(one.offset)
-        planned.append(one.planned_offset)
-    for columns in made:
-        if not any(columns[3]) and all(end is None for end in columns[3]):
-            columns[3] = None
-    return made
-
-
-def _positions(columns: list[list[Any]]) -> tuple[SourcePosition, ...]:
-    return tuple(
-        [
-            quick_position(topic, partition, offset, end)
-            for topic, partitions, offsets, planned in columns
-            for partition, offset, end in zip(partitions, offsets, planned or [None] * len(offsets), strict=True)
-        ]
     )

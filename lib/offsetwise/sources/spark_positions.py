@@ -172,10 +172,12 @@ def _source(
         return made, from_initial, problems
     if not lines.kafka:
         return replace(made, raw=begin.raw), from_initial, problems
-    ends = {} if lines.planned is None else {(end.topic, end.partition): end.offset for end in lines.planned.positions}
+    ends = {} if lines.planned is None else lines.planned.by_partition()
     positions = tuple(
-        replace(position, planned_offset=ends.pop((position.topic, position.partition), None)) if ends else position
-        for position in begin.positions
+        SourcePosition(
+            topic=topic, partition=partition, offset=offset, planned_offset=ends.pop((topic, partition), None)
+        )
+        for (topic, partition), offset in begin.by_partition().items()
     )
     for topic, partition, _ in begin.negative:
         ends.pop((topic, partition), None)
@@ -250,7 +252,7 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
         steps = [(one, one.offset, one.planned_offset) for one in source.positions if one.planned_offset is not None]
         batch, state = restart.reruns, "which is planned and not committed"
     elif before is not None and restart.last_planned is not None:
-        earlier = {(one.topic, one.partition): one.offset for one in before.positions}
+        earlier = before.by_partition()
         pairs = ((one, earlier.get((one.topic, one.partition))) for one in source.positions)
         steps = [(one, start, one.offset) for one, start in pairs if start is not None]
         batch, state = restart.last_planned, "which is committed"
@@ -298,10 +300,10 @@ def _nothing(initial: InitialOffsets) -> Resolved:
 
 
 def _places(sources: Sequence[CheckpointSource]) -> str:
-    said = [_place(position) for source in sources for position in source.positions]
-    shown = said[:SHOWN_PARTITIONS]
-    if len(said) > len(shown):
-        shown.append(f"and {len(said) - len(shown)} more partitions")
+    positions = [position for source in sources for position in source.positions]
+    shown = [_place(position) for position in positions[:SHOWN_PARTITIONS]]
+    if len(positions) > len(shown):
+        shown.append(f"and {len(positions) - len(shown)} more partitions")
     shown += [f"source {one.id} at {one.raw.strip()[:40]}" for one in sources if one.raw is not None]
     return ", ".join(shown)
 
