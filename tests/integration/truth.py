@@ -55,6 +55,11 @@ class Both:
         places = {self.new.start, *(r.offset for r in self.new.records), *(r.offset + 1 for r in self.new.records)}
         return any(self.cost(position, place).right for place in places)
 
+    def waits_for_the_mirror(self, position: int) -> bool:
+        """Whether the last record read is not on the new log, nor any later one."""
+        last = max((i for i, r in enumerate(self.old.records) if r.offset < position), default=0)
+        return not {self._identity(r) for r in self.old.records[last:]} & {self._identity(r) for r in self.new.records}
+
     def everywhere(self) -> list[int]:
         """Give positions at every kind of place: below log start, at it, behind, in the middle, in gaps, at the end."""
         start, end = self.old.start, self.old.end
