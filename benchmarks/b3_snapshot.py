@@ -98,21 +98,19 @@ def fill(bootstrap: str, partitions: int, groups: list[str]) -> None:
         topic = NewTopic(f"topic-{number}", min(PARTITIONS_PER_TOPIC, partitions), 1)
         admin.create_topics([topic], operation_timeout=LIMIT_S, request_timeout=LIMIT_S)[topic.topic].result()
     width = min(PARTITIONS_PER_GROUP, partitions)
-    left, end = groups, time.monotonic() + LIMIT_S
-    while left:
-        # The first commit of a cluster makes its offsets topic, which takes long beside 10,000 new partitions.
-        left = [
-            group for some in range(0, len(left), UNDER_WAY) for group in commit(admin, left[some:][:UNDER_WAY], width)
-        ]
-        if left and time.monotonic() > end:
-            raise SystemExit(f"{len(left)} groups could not be made")
+    # The first commit of a cluster makes its offsets topic, which takes long beside 10,000 new partitions.
+    for some in [groups[:1], *(groups[first:][:UNDER_WAY] for first in range(1, len(groups), UNDER_WAY))]:
+        left, end = some, time.monotonic() + LIMIT_S
+        while left := commit(admin, left, width):
+            if time.monotonic() > end:
+                raise SystemExit(f"{left} could not commit")
 
 
 def commit(admin: AdminClient, groups: list[str], width: int) -> list[str]:
     """Give those that could not commit."""
     offsets = [TopicPartition("topic-0", number, 0) for number in range(width)]
     futures = {
-        group: admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, offsets)], request_timeout=30)
+        group: admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, offsets)], request_timeout=5)
         for group in groups
     }
     failed = []
