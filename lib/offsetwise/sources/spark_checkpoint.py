@@ -111,8 +111,6 @@ def _list_logs(folder: FolderReader) -> _Listing:
         for entry in _entries(folder, log):
             name = entry.name
             sizes[f"{log}/{name}"] = entry.size_bytes
-            if name.endswith(".crc"):
-                continue
             if _is_batch(name):
                 batches.append(int(name))
             elif name.endswith(".tmp"):
