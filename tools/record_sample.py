@@ -18,7 +18,7 @@ from offsetwise import files, workflow
 from offsetwise.config import Migration, load_migration
 from offsetwise.lab import Lab
 from offsetwise.lab.sample import make_sample
-from offsetwise.model import Cluster, Comparison
+from offsetwise.model import Cluster, Comparison, Snapshot
 
 SAMPLE = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample"
 ADDRESSES = {"source": "127.0.0.1:19092", "target": "127.0.0.1:29092"}
@@ -31,12 +31,16 @@ def main() -> None:
     lab = Lab.up(parser.parse_args().dir)
     path = make_sample(lab, said=lambda step: print(step, file=sys.stderr))
     migration = load_migration(path)
+    compared = {checkpoint.name: _compared(migration, checkpoint.name) for checkpoint in migration.checkpoints}
     made = {
-        f"comparison-{checkpoint.name}.json": files.dump(_relative(_compared(migration, checkpoint.name), lab.directory))
-        for checkpoint in migration.checkpoints
+        f"comparison-{name}.json": files.dump(_relative(comparison, lab.directory))
+        for name, comparison in compared.items()
     }
-    for side in Cluster:
-        made[f"{side}.json"] = files.dump(workflow.snapshot(migration, side))
+    rows = [row for comparison in compared.values() for row in comparison.partitions]
+    topics = {Cluster.OLD: {row.topic for row in rows}, Cluster.NEW: {row.new_topic for row in rows}}
+    for side, names in topics.items():
+        taken = workflow.snapshot(migration, side, topics=tuple(sorted(names)))
+        made[f"{side}.json"] = files.dump(_without_heartbeats(taken))
     shutil.rmtree(SAMPLE, ignore_errors=True)
     SAMPLE.mkdir(parents=True)
     shutil.copytree(lab.directory / "checkpoints", SAMPLE / "checkpoints")
@@ -50,9 +54,17 @@ def _compared(migration: Migration, checkpoint: str) -> Comparison:
 
 
 def _relative(comparison: Comparison, directory: Path) -> Comparison:
-    assert comparison.checkpoint is not None
-    uri = str(Path(comparison.checkpoint.uri).relative_to(directory.resolve()))
-    return replace(comparison, checkpoint=replace(comparison.checkpoint, uri=uri))
+    checkpoint = comparison.checkpoint
+    if checkpoint is None:
+        return comparison
+    uri = str(Path(checkpoint.uri).relative_to(directory.resolve()))
+    return replace(comparison, checkpoint=replace(checkpoint, uri=uri))
+
+
+def _without_heartbeats(taken: Snapshot) -> Snapshot:
+    """Leave out the syncs of the mirror's own heartbeats: thousands, and no job reads that topic."""
+    syncs = tuple((topic, tuple(s for s in found if s.topic != "heartbeats")) for topic, found in taken.mirror.syncs)
+    return replace(taken, mirror=replace(taken.mirror, syncs=syncs))
 
 
 def _without_ports(path: Path) -> str:

@@ -476,7 +476,7 @@ class Evidence:
     old_records_read: Count = 0
     new_records_read: Count = 0
     identity: str = ""
-    """What the identity of a record was made of, e.g. `timestamp, key, value, headers`."""
+    """What the identity of a record was made of, e.g. `timestamp, key, value and headers`."""
     ignored_headers: tuple[str, ...] = ()
     schema_ids: tuple[tuple[int, int], ...] = ()
     """(old id, new id) of masked schema registry ids."""

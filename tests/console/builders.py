@@ -105,7 +105,7 @@ def partition(
             anchors_after=64,
             old_records_read=128,
             new_records_read=320,
-            identity="timestamp, key, value, headers",
+            identity="timestamp, key, value and headers",
             salt="00" * 16,
         ),
     )

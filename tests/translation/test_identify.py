@@ -56,7 +56,7 @@ def test_records_are_the_same_by_timestamp_key_value_and_headers() -> None:
     made = identify(records("a", "b"), records("a", "c"))
 
     assert same(made) == [True, False]
-    assert made.made_of == "timestamp, key, value, headers"
+    assert made.made_of == "timestamp, key, value and headers"
 
 
 def test_a_different_timestamp_makes_another_record() -> None:
@@ -69,7 +69,7 @@ def test_timestamps_that_a_broker_set_on_either_side_do_not_count(side: str) -> 
     made = identify(stamped, plain) if side == "old" else identify(plain, stamped)
 
     assert same(made) == [True]
-    assert made.made_of == "key, value, headers"
+    assert made.made_of == "key, value and headers"
 
 
 def test_a_record_without_a_timestamp_rules_timestamps_out() -> None:

@@ -1,7 +1,7 @@
 """Everything one Kafka cluster says: topics, logs, groups, and MirrorMaker's own topics.
 
-Asks in batches: requests are per broker and per group, and logs are asked about by the thousand. Whatever is not
-answered in time is named in the snapshot's `problems`; only a cluster that says nothing at all is an error.
+Asks in batches: the number of requests depends on brokers and groups, not on partitions. Whatever is not answered in
+time is named in the snapshot's `problems`; only a cluster that says nothing at all is an error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
     ConfigResource,
+    OffsetSpec,
     ResourceType,
 )
 
@@ -22,14 +23,7 @@ from offsetwise.errors import ClusterAuthError
 from offsetwise.model import Cluster, PartitionState, Problem, Snapshot, TopicPartition, TopicState
 from offsetwise.sources.kafka_client import Client, RequestCounter, reason
 from offsetwise.sources.kafka_groups import read_groups
-from offsetwise.sources.kafka_logs import (
-    LOG_START,
-    Key,
-    LogAnswer,
-    Question,
-    log_questions,
-    read_logs,
-)
+from offsetwise.sources.kafka_logs import Key, LogAnswer, ask_logs, list_offsets, take_logs
 from offsetwise.sources.kafka_mirror import read_mirror
 
 CONFIGS: Final = (
@@ -76,7 +70,7 @@ def read_cluster(
         topics: The topics wanted; None for all that are not internal to Kafka. MirrorMaker's own are always read.
         groups: The consumer groups wanted.
         timeout_s: When to stop waiting. What is missing by then is named in `problems`.
-        counter: Counts the requests, for those who measure; not those that read MirrorMaker's records.
+        counter: Counts the requests of the admin client, for those who measure.
 
     Raises:
         ClusterUnreachableError: No broker answered.
@@ -84,24 +78,24 @@ def read_cluster(
         ConfigError: Properties that cannot be used, a secret that is not there.
     """
     taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    with Client(config, timeout_s=timeout_s, counter=counter) as client:
-        contacted = client.contact()
-        metadata = contacted.topics
-        wanted = _wanted(metadata, topics)
-        found = {name: metadata[name] for name in wanted if name in metadata}
+    client = Client(config, timeout_s=timeout_s, counter=counter)
+    contacted = client.contact()
+    metadata = contacted.topics
+    wanted = _wanted(metadata, topics)
+    found = {name: metadata[name] for name in wanted if name in metadata}
 
-        asked_ids = client.admin.describe_topics(TopicCollection(wanted), **_within(client)) if wanted else {}
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in found]
-        asked_configs = client.admin.describe_configs(resources, **_within(client)) if found else {}
-        logs = read_logs(client, found, log_questions(found))
-        group_states, group_problems = read_groups(client, groups)
-        mirror, mirror_problems = read_mirror(client, metadata)
-        states = tuple(
-            _topic_state(client, name, found.get(name), logs=logs, ids=asked_ids, configs=asked_configs)
-            for name in wanted
-        )
-        config_problems = _config_problems(client, config.name, asked_configs)
-        client.count_requests()
+    asked_logs = ask_logs(client, found)
+    asked_ids = client.admin.describe_topics(TopicCollection(wanted), **_within(client)) if wanted else {}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in found]
+    asked_configs = client.admin.describe_configs(resources, **_within(client)) if found else {}
+
+    group_states, group_problems = read_groups(client, groups)
+    mirror, mirror_problems = read_mirror(client, metadata)
+    logs = take_logs(client, asked_logs)
+    states = tuple(
+        _topic_state(client, name, found.get(name), logs=logs, ids=asked_ids, configs=asked_configs) for name in wanted
+    )
+    client.count_requests()
     if topics and all(state.error and "authoris" in state.error for state in states):
         raise ClusterAuthError(
             f"Cluster {config.name!r}: expected to read {len(topics)} topics, but the user is authorised for none of "
@@ -120,7 +114,7 @@ def read_cluster(
         problems=(
             *_topic_problems(config.name, states, asked_for_all=topics is None),
             *_partition_problems(config.name, states),
-            *config_problems,
+            *_config_problems(client, config.name, asked_configs),
             *group_problems,
             *mirror_problems,
         ),
@@ -139,8 +133,7 @@ def offsets_for_times(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    # Below zero are words for ends of the log, not times.
-    return _offsets(config, {partition: max(time, 0) for partition, time in times.items()}, timeout_s)
+    return _offsets(config, {partition: OffsetSpec.for_timestamp(time) for partition, time in times.items()}, timeout_s)
 
 
 def log_starts(
@@ -152,25 +145,23 @@ def log_starts(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    return _offsets(config, dict.fromkeys(partitions, LOG_START), timeout_s)
+    earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call] # confluent-kafka has no types here
+    return _offsets(config, dict.fromkeys(partitions, earliest), timeout_s)
 
 
 def _offsets(
-    config: ClusterConfig, wanted: Mapping[TopicPartition, int], timeout_s: float
+    config: ClusterConfig, wanted: Mapping[TopicPartition, OffsetSpec], timeout_s: float
 ) -> dict[TopicPartition, int | None]:
     if not wanted:
         return {}
-    with Client(config, timeout_s=timeout_s) as client:
-        metadata = client.contact().topics
-        led = {
-            (at.topic, at.partition): time
-            for at, time in wanted.items()
-            if at.topic in metadata
-            and at.partition in metadata[at.topic].partitions
-            and metadata[at.topic].partitions[at.partition].leader >= 0
-        }
-        topics = {name: metadata[name] for name, _ in led}
-        answers = read_logs(client, topics, {"asked": Question(times=led)})
+    client = Client(config, timeout_s=timeout_s)
+    metadata = client.contact().topics
+    known = {
+        (partition.topic, partition.partition): spec
+        for partition, spec in wanted.items()
+        if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
+    }
+    answers = take_logs(client, {"asked": list_offsets(client, known)})
     return {at: answers["asked"].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
 
 
@@ -219,13 +210,11 @@ def _uuid_text(topic_id: Any) -> str | None:
 
 
 def _partition_state(key: Key, metadata: Any, logs: Mapping[str, Mapping[Key, LogAnswer]]) -> PartitionState:
-    earliest, latest, stable = (
-        logs["earliest"].get(key, _NOTHING),
-        logs["latest"].get(key, _NOTHING),
-        logs["stable"].get(key, _NOTHING),
-    )
+    earliest, latest, stable = (logs[kind].get(key, _NOTHING) for kind in ("earliest", "latest", "stable"))
     leader = metadata.leader if metadata.leader >= 0 else None
-    error = earliest.error or latest.error or stable.error if leader is not None else "it has no leader at the moment"
+    error = next((answer.error for answer in (earliest, latest, stable) if answer.error), None)
+    if leader is None:
+        error = "it has no leader at the moment"
     return PartitionState(
         partition=key[1],
         leader=leader,

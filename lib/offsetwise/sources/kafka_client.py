@@ -1,4 +1,4 @@
-"""The clients of one cluster: made, contacted, and understood when they fail.
+"""One admin client of one cluster: made, contacted, and understood when it fails.
 
 librdkafka retries behind the scenes and reports why through a callback; the first contact listens to it, so that a
 wrong password is named in a second instead of a time-out.
@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
-from offsetwise.model import IsolationLevel
 
 LOGGER: Final = logging.getLogger("offsetwise.kafka")
 LOGGER.addHandler(logging.NullHandler())
@@ -31,7 +29,6 @@ _GRACE_S: Final = 1.0
 _HANG_UPS: Final = 3
 _ALL_DOWN_GRACE_S: Final = 3.0
 """How long brokers that refuse are tried again: a name may have several addresses, of which one is right."""
-_SILENCE: Final = (KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError.REQUEST_TIMED_OUT)
 _AUTHENTICATION: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _AUTHORISATION: Final = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -42,30 +39,26 @@ _AUTHORISATION: Final = (
 
 @dataclass(slots=True)
 class RequestCounter:
-    """Counts the requests that the clients sent, by librdkafka's own statistics.
+    """Counts the requests that the client sent, by librdkafka's own statistics.
 
     Give one to `read_cluster`; afterwards `by_type` has Kafka's request names. It costs a little time.
     """
 
-    _by_client: dict[str, Counter[str]] = field(default_factory=dict)
-
-    @property
-    def by_type(self) -> Counter[str]:
-        """The requests of all clients, by Kafka's names."""
-        return sum(self._by_client.values(), Counter[str]())
+    by_type: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
         """All requests, of every type."""
-        return self.by_type.total()
+        return sum(self.by_type.values())
 
     def take(self, statistics: str) -> None:
-        """Take over one statistics message (cumulative numbers of one client)."""
-        told = json.loads(statistics)
-        made: Counter[str] = Counter()
-        for broker in told["brokers"].values():
-            made.update(broker["req"])
-        self._by_client[told["name"]] = made
+        """Take over one statistics message (cumulative numbers)."""
+        made: dict[str, int] = {}
+        for broker in json.loads(statistics)["brokers"].values():
+            for name, count in broker["req"].items():
+                if count:
+                    made[name] = made.get(name, 0) + count
+        self.by_type = made
 
 
 class Deadline:
@@ -106,7 +99,7 @@ class _Log(logging.Handler):
 
 
 class Client:
-    """An admin client of one cluster, and consumers beside it. Use as a context manager, which closes them."""
+    """An admin client of one cluster. Use as a context manager."""
 
     def __init__(self, config: ClusterConfig, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
         self.config = config
@@ -114,25 +107,9 @@ class Client:
         self.deadline = Deadline(timeout_s)
         self.errors: list[KafkaError] = []
         self._counter = counter
-        self._statistics: Counter[str] = Counter()
-        self._consumers: dict[IsolationLevel, Consumer] = {}
+        self._statistics = 0
         self.log = _Log()
-        made = {"client.id": "offsetwise", **self.properties, "error_cb": self.errors.append}
-        self.admin = AdminClient(made | self._counting("admin"), logger=self.log.logger)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for consumer in self._consumers.values():
-            consumer.close()
-
-    def consumer(self, isolation: IsolationLevel) -> Consumer:
-        """Give the consumer that sees logs as `isolation` says. It reads nothing and joins no group."""
-        if isolation not in self._consumers:
-            made = consumer_configuration(self.properties) | {"isolation.level": isolation.value}
-            self._consumers[isolation] = Consumer(made | self._counting(isolation), logger=LOGGER)
-        return self._consumers[isolation]
+        self.admin = AdminClient(self._configuration(), logger=self.log.logger)
 
     def contact(self) -> Any:
         """Reach the cluster and give librdkafka's metadata of all its topics.
@@ -173,26 +150,26 @@ class Client:
         """Wait for statistics that include everything sent so far, if somebody counts."""
         if self._counter is None:
             return
-        polls = {"admin": self.admin.poll} | {name.value: made.poll for name, made in self._consumers.items()}
-        for name, poll in polls.items():
-            poll(_POLL_S)  # what lay in the queue is older
-            seen, end = self._statistics[name], time.monotonic() + 2
-            while self._statistics[name] < seen + 2 and time.monotonic() < end:
-                poll(_POLL_S)
+        seen = self._statistics
+        end = time.monotonic() + 2
+        while self._statistics < seen + 2 and time.monotonic() < end:
+            self.admin.poll(_POLL_S)
 
     def _hung_up(self) -> bool:
         # A broker that is asked in the wrong protocol closes the connection without a word, again and again. librdkafka
         # tells only its log.
         return sum("connection closed by peer" in line for line in self.log.lines) >= _HANG_UPS
 
-    def _counting(self, name: str) -> dict[str, Any]:
-        if self._counter is None:
-            return {}
-        return {"statistics.interval.ms": 100, "stats_cb": partial(self._take, name, self._counter)}
+    def _configuration(self) -> dict[str, Any]:
+        made: dict[str, Any] = {"client.id": "offsetwise", **self.properties, "error_cb": self.errors.append}
+        if self._counter is not None:
+            made |= {"statistics.interval.ms": 100, "stats_cb": self._take}
+        return made
 
-    def _take(self, name: str, counter: RequestCounter, statistics: str) -> None:
-        self._statistics[name] += 1
-        counter.take(statistics)
+    def _take(self, statistics: str) -> None:
+        assert self._counter is not None  # noqa: S101 - set together with the callback
+        self._statistics += 1
+        self._counter.take(statistics)
 
 
 def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -217,11 +194,6 @@ def is_authorisation(error: KafkaError) -> bool:
     return error.code() in _AUTHORISATION
 
 
-def is_silence(error: KafkaException) -> bool:
-    """Whether no answer came in time."""
-    return error.args[0].code() in _SILENCE
-
-
 def reason(error: Exception) -> str:
     """Give one clause that says why a part of an answer is missing."""
     if isinstance(error, TimeoutError):
@@ -229,11 +201,12 @@ def reason(error: Exception) -> str:
     if not isinstance(error, KafkaException):
         return str(error)
     code = error.args[0]
-    if is_silence(error):
-        return reason(TimeoutError())
     if is_authorisation(code):
         return f"the user is not authorised ({code.name()})"
     words = {
+        KafkaError._TIMED_OUT: "the broker did not answer in time",
+        KafkaError._TIMED_OUT_QUEUE: "the broker did not answer in time",
+        KafkaError.REQUEST_TIMED_OUT: "the broker did not answer in time",
         KafkaError._TRANSPORT: "the connection to the broker failed",
         KafkaError.UNKNOWN_TOPIC_OR_PART: "it does not exist",
         KafkaError._UNKNOWN_TOPIC: "it does not exist",

@@ -53,8 +53,7 @@ class Identified:
     @property
     def made_of(self) -> str:
         """Name the parts, for the evidence."""
-        parts = ["timestamp"] if self.timed else []
-        return ", ".join([*parts, "key", "value", "headers"])
+        return "timestamp, key, value and headers" if self.timed else "key, value and headers"
 
 
 def identify(old: Records, new: Records, aborted: Records | None = None) -> Identified:
