@@ -10,8 +10,7 @@
     │   ├── OutsideRootsError       a path that leaves the configured roots
     │   └── LibraryMissingError     the file system needs a package that is not installed
     ├── CheckpointError             a folder that is no usable checkpoint
-    │   ├── NotACheckpointError
-    │   └── CheckpointDamagedError
+    │   └── NotACheckpointError
     ├── ClusterError                a Kafka cluster that gives no answer we can use
     │   ├── ClusterUnreachableError
     │   ├── ClusterAuthError        TLS, SASL or ACLs say no
@@ -92,10 +91,6 @@ class CheckpointError(OffsetwiseError):
 
 class NotACheckpointError(CheckpointError):
     """The folder is something else than a checkpoint."""
-
-
-class CheckpointDamagedError(CheckpointError):
-    """The folder is a checkpoint, and what it says cannot be relied on."""
 
 
 class ClusterError(OffsetwiseError):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -290,22 +289,20 @@ def _both(migration: Migration, subject: Subject, progress: Progress) -> tuple[S
     topics = subject.topics()
     progress("read the old cluster", 0, 1)
     if subject.group is not None:
-        only_group = kafka.read_cluster(Cluster.OLD, migration.source, topics=(), groups=groups)
+        only_group = kafka.read_cluster(Cluster.OLD, migration.source, topics=(), groups=groups, mirror=False)
         topics = subject.topics(only_group)
     old = kafka.read_cluster(Cluster.OLD, migration.source, topics=topics, groups=groups)
     progress("read the old cluster", 1, 1)
     progress("read the new cluster", 0, 1)
-    wanted = tuple(sorted({*topics, *(migration.new_topic(topic) for topic in topics)}))
-    new = kafka.read_cluster(Cluster.NEW, migration.target, topics=wanted, groups=groups)
+    renamed = {migration.new_topic(topic) for topic in topics}
+    # The old names tell which cluster the checkpoint belongs to. Where topics are renamed, that
+    # they are not there is no problem of the new cluster.
+    old_names = tuple(sorted(set(topics) - renamed))
+    new = kafka.read_cluster(
+        Cluster.NEW, migration.target, topics=(*sorted(renamed), *old_names), groups=groups, if_there=old_names
+    )
     progress("read the new cluster", 1, 1)
-    # The old names were asked for to tell which cluster the checkpoint belongs to. That they are
-    # not there, where topics are renamed, is no problem of the new cluster.
-    return old, _without_problems_about(new, set(wanted) - {migration.new_topic(topic) for topic in topics})
-
-
-def _without_problems_about(new: Snapshot, names: set[str]) -> Snapshot:
-    kept = tuple(p for p in new.problems if not any(p.code == "TOPIC_MISSING" and repr(n) in p.message for n in names))
-    return replace(new, problems=kept)
+    return old, new
 
 
 def _check_two_clusters(old: Snapshot, new: Snapshot) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from offsetwise import files
-from offsetwise.console import frames, verdicts, wording
-from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Summary
+from offsetwise.comparison import summarise
+from offsetwise.console import frames, wording
+from offsetwise.model import Comparison, PartitionComparison
 
 
 def csv(rows: Sequence[PartitionComparison]) -> bytes:
@@ -29,25 +30,5 @@ def json(comparison: Comparison, rows: Sequence[PartitionComparison]) -> bytes:
     if len(rows) == len(comparison.partitions):
         return files.dump(comparison).encode()
     return files.dump(
-        replace(comparison, partitions=tuple(rows), findings=kept, summary=_count(comparison, rows))
+        replace(comparison, partitions=tuple(rows), findings=kept, summary=summarise(rows, kept))
     ).encode()
-
-
-def _count(comparison: Comparison, rows: Sequence[PartitionComparison]) -> Summary:
-    blocking = {(f.topic, f.partition) for f in comparison.findings if f.severity == "blocks"}
-    proven = [row for row in rows if row.counted]
-    of = {exactness: sum(1 for row in rows if row.exactness is exactness) for exactness in Exactness}
-    return Summary(
-        partitions=len(rows),
-        exact=of[Exactness.EXACT],
-        position_exact=of[Exactness.POSITION_EXACT],
-        preserved=of[Exactness.PRESERVED],
-        bounded=of[Exactness.BOUNDED],
-        claimed=of[Exactness.CLAIMED],
-        unknown=of[Exactness.UNKNOWN],
-        blocked=sum(1 for row in rows if (row.topic, row.partition) in blocking),
-        raw_wrong=sum(1 for row in rows if verdicts.rank(row) == 0),
-        raw_out_of_range=sum(1 for row in rows if row.raw.verdict is RawVerdict.OUT_OF_RANGE),
-        raw_skip=sum(row.raw.skip or 0 for row in proven),
-        raw_replay=sum(row.raw.replay or 0 for row in proven),
-    )

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError
-from offsetwise.model import Cluster, PartitionState, Problem, Snapshot, TopicPartition, TopicState
+from offsetwise.model import Cluster, MirrorState, PartitionState, Problem, Snapshot, TopicPartition, TopicState
 from offsetwise.sources.kafka_client import Client, RequestCounter, reason
 from offsetwise.sources.kafka_groups import read_groups
 from offsetwise.sources.kafka_logs import Key, LogAnswer, ask_logs, list_offsets, take_logs
@@ -59,6 +59,8 @@ def read_cluster(
     *,
     topics: tuple[str, ...] | None,
     groups: tuple[str, ...],
+    if_there: tuple[str, ...] = (),
+    mirror: bool = True,
     timeout_s: float = 20,
     counter: RequestCounter | None = None,
 ) -> Snapshot:
@@ -67,8 +69,10 @@ def read_cluster(
     Args:
         cluster: Which side of the migration it is.
         config: How to reach it.
-        topics: The topics wanted; None for all that are not internal to Kafka. MirrorMaker's own are always read.
+        topics: The topics wanted; None for all that are not internal to Kafka.
         groups: The consumer groups wanted.
+        if_there: Those of `topics` whose absence is no problem.
+        mirror: Whether to read MirrorMaker's own topics.
         timeout_s: When to stop waiting. What is missing by then is named in `problems`.
         counter: Counts the requests of the admin client, for those who measure.
 
@@ -90,7 +94,7 @@ def read_cluster(
     asked_configs = client.admin.describe_configs(resources, **_within(client)) if found else {}
 
     group_states, group_problems = read_groups(client, groups)
-    mirror, mirror_problems = read_mirror(client, metadata)
+    mirror_state, mirror_problems = read_mirror(client, metadata) if mirror else (MirrorState(), ())
     logs = take_logs(client, asked_logs)
     states = tuple(
         _topic_state(client, name, found.get(name), logs=logs, ids=asked_ids, configs=asked_configs) for name in wanted
@@ -110,9 +114,13 @@ def read_cluster(
         taken_at=taken_at,
         topics=tuple(state for state in states if not _is_missing(state)),
         groups=group_states,
-        mirror=mirror,
+        mirror=mirror_state,
         problems=(
-            *_topic_problems(config.name, states, asked_for_all=topics is None),
+            *_topic_problems(
+                config.name,
+                tuple(state for state in states if not (_is_missing(state) and state.name in if_there)),
+                asked_for_all=topics is None,
+            ),
             *_partition_problems(config.name, states),
             *_config_problems(client, config.name, asked_configs),
             *group_problems,
