@@ -172,7 +172,8 @@ def test_requests_do_not_grow_with_partitions(lab: Lab) -> None:
     for topic in ("reader-narrow", "reader-wide"):
         counter = RequestCounter()
         read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), counter=counter)
-        sent.append({name: counter.by_type.get(name) for name in ("ListOffsets", "DescribeConfigs", "Metadata")})
+        # Not counted: Metadata, which librdkafka also refreshes by the clock.
+        sent.append({name: counter.by_type.get(name) for name in ("ListOffsets", "DescribeConfigs")})
     assert sent[0] == sent[1]
     assert sent[0]["DescribeConfigs"] == 1
 
