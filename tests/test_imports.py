@@ -18,7 +18,7 @@ LIB = ROOT / "lib"
 
 STAGES = (
     {"model", "errors"},
-    {"files", "config", "client_properties"},
+    {"files", "config", "client_properties", "strict_yaml"},
     {"sources"},
     {"snapshot"},
     {"translation"},

@@ -7,7 +7,6 @@ printed and logged.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -15,16 +14,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-import yaml
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictBool,
     StrictInt,
-    ValidationError,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
@@ -35,8 +30,14 @@ from offsetwise import client_properties as allowed
 from offsetwise.client_properties import ClientProperties, Kind
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
+from offsetwise.strict_yaml import FileNoun, Section, read
 
-MAX_BYTES: Final = 1024 * 1024
+_FILE: Final = FileNoun(
+    name="migration file",
+    keys="name, source and target",
+    described="`offsetwise schema migration` describes the file.",
+    start="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
+)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -60,20 +61,7 @@ Location = Annotated[str, Field(min_length=1), AfterValidator(_absolute)]
 Scalar = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema({"type": ["string", "integer", "boolean"]})]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _only_known_keys(cls, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            for key in value:
-                if key not in cls.model_fields:
-                    raise PydanticCustomError("unknown_key", "{key}", {"key": str(key), "known": [*cls.model_fields]})
-        return value
-
-
-class ClusterConfig(_Section):
+class ClusterConfig(Section):
     """How to reach one cluster. `properties` has librdkafka's names; secrets are references."""
 
     name: Label
@@ -109,7 +97,7 @@ class NamingPolicy(StrEnum):
     DEFAULT = "default"
 
 
-class TopicSettings(_Section):
+class TopicSettings(Section):
     """What the new topics are called."""
 
     policy: NamingPolicy = NamingPolicy.IDENTITY
@@ -153,7 +141,7 @@ class TopicSettings(_Section):
         return old_topic
 
 
-class JobTraits(_Section):
+class JobTraits(Section):
     """What the operator states about the job. None means not stated."""
 
     stateful: StrictBool | None = None
@@ -163,7 +151,7 @@ class JobTraits(_Section):
     tolerates_replay: StrictBool | None = None
 
 
-class CheckpointConfig(_Section):
+class CheckpointConfig(Section):
     """One checkpoint of the migration."""
 
     name: Label
@@ -173,7 +161,7 @@ class CheckpointConfig(_Section):
     """Which cluster its offsets belong to, where the operator states it."""
 
 
-class SparkSettings(_Section):
+class SparkSettings(Section):
     """The Spark session that reads records: a master, or a Spark Connect server."""
 
     master: Label | None = None
@@ -189,7 +177,7 @@ class SparkSettings(_Section):
         return self
 
 
-class ContentSettings(_Section):
+class ContentSettings(Section):
     """How many records content matching may read."""
 
     window_records: Annotated[StrictInt, Field(ge=1, le=100_000)] = 64
@@ -197,7 +185,7 @@ class ContentSettings(_Section):
     """Per partition and cluster."""
 
 
-class Migration(_Section):
+class Migration(Section):
     """One migration, as its file states it, with paths absolute."""
 
     name: Label
@@ -296,14 +284,7 @@ def load_migration(path: Path) -> Migration:
         ConfigError: Unreadable, not YAML, or not a migration; the message names the file, the key and what to do.
         ForbiddenPropertyError: A client property that is not on the allow-list.
     """
-    path = Path(path).absolute()
-    try:
-        return Migration.model_validate(_read_yaml(path), context={"base": path.parent})
-    except ValidationError as error:
-        raise _explained(path, error) from None  # pydantic's error repeats values, which may be secrets
-    except ConfigError as error:
-        problem = error.problem if error.problem.startswith(str(path)) else f"{path}: {error.problem}"
-        raise type(error)(problem, fix=error.fix) from None  # as above
+    return read(path, Migration, _FILE)
 
 
 def client_properties(cluster: ClusterConfig) -> ClientProperties:
@@ -341,111 +322,3 @@ def schema() -> dict[str, Any]:
         },
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made | {"title": "offsetwise/migration"}
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without repeated keys, aliases (they can grow without bound) and dates."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way to configure a loader
-        first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
-        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            mark = self.get_mark()
-            raise yaml.constructor.ConstructorError(None, None, "aliases are not used here", mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
-                raise yaml.constructor.ConstructorError(
-                    None,
-                    None,
-                    f"the key {getattr(key, 'value', '…')!r} is not a text; put it in quotes",
-                    key.start_mark,
-                )
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands twice", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: expected a migration file, but {error.strerror or error}. Nothing was read.",
-            fix="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
-        ) from error
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path}: expected at most {MAX_BYTES} bytes, found more.", fix="Give a migration file.")
-    try:
-        value = yaml.load(content.decode("utf-8"), _Loader)  # noqa: S506 - a SafeLoader
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: expected UTF-8, found other bytes at position {error.start}.", fix="Save the file as UTF-8."
-        ) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"{path}{_line(error)}: expected YAML, but {_yaml_problem(error)}. Nothing was read from it.",
-            fix="Correct the line; `offsetwise schema migration` describes the file.",
-        ) from None
-    if not isinstance(value, dict):
-        found = "nothing" if value is None else f"a {type(value).__name__}"
-        raise ConfigError(
-            f"{path}: expected keys and values at the top level, found {found}.",
-            fix="Start with name, source and target; `offsetwise schema migration` describes the file.",
-        )
-    return value
-
-
-def _line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return "" if mark is None else f", line {mark.line + 1}"
-
-
-def _yaml_problem(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    return str(getattr(error, "problem", None) or "it cannot be parsed")
-
-
-def _explained(path: Path, error: ValidationError) -> ConfigError:
-    errors = error.errors(include_input=False, include_url=False)
-    first = errors[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the top level"
-    more = f" ({len(errors) - 1} more problems.)" if len(errors) > 1 else ""
-    context = first.get("ctx", {})
-    match first["type"]:
-        case "unknown_key":
-            near = difflib.get_close_matches(context["key"], context["known"], n=1)
-            return ConfigError(
-                f"{path}: {place} has the unknown key {context['key']!r}, so what it asks for would be ignored.{more}",
-                fix=f"Did you mean {near[0]!r}?" if near else f"Use only: {', '.join(context['known'])}.",
-            )
-        case "missing":
-            return ConfigError(f"{path}: {place} is missing.{more}", fix=f"Add {place}.")
-        case "both":
-            return ConfigError(
-                f"{path}: {place} has master and remote, expected one of them, so it is unclear where records "
-                f"are read.{more}",
-                fix="Keep master for a Spark of your own, remote for a Spark Connect server.",
-            )
-        case "merged":
-            return ConfigError(
-                f"{path}: {place}.map gives two old topics the new name {context['name']!r}. "
-                f"Merged topics have no single position.{more}",
-                fix="Give each old topic a new name of its own.",
-            )
-        case _:
-            return ConfigError(
-                f"{path}: {place} cannot be used: {first['msg']}.{more}",
-                fix="Correct the value; `offsetwise schema migration` describes the file.",
-            )

@@ -1,0 +1,176 @@
+"""Reads the YAML files that people write: strictly, into pydantic models, every mistake named with its remedy.
+
+Unknown and repeated keys are refused, and so are aliases, dates and files above the limit.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from offsetwise.errors import ConfigError
+
+MAX_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileNoun:
+    """What a kind of file is called in messages."""
+
+    name: str
+    keys: str
+    """The keys to start with."""
+    described: str
+    """Where the file is described: a sentence."""
+    start: str
+    """How to come to such a file: a sentence."""
+
+
+class Section(BaseModel):
+    """A part of a file. A key that it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known_keys(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            for key in value:
+                if key not in cls.model_fields:
+                    raise PydanticCustomError("unknown_key", "{key}", {"key": str(key), "known": [*cls.model_fields]})
+        return value
+
+
+_M = TypeVar("_M", bound=Section)
+
+
+def read(path: Path, model: type[_M], noun: FileNoun) -> _M:
+    """Read a file. Its folder is given to the validators as `base`, to resolve relative paths.
+
+    Raises:
+        ConfigError: Unreadable, not YAML, or not what the model wants; the message names the file, the key and what
+            to do.
+    """
+    path = Path(path).absolute()
+    try:
+        return model.model_validate(_read_yaml(path, noun), context={"base": path.parent})
+    except ValidationError as error:
+        raise _explained(path, error, noun) from None  # pydantic's error repeats values, which may be secrets
+    except ConfigError as error:
+        problem = error.problem if error.problem.startswith(str(path)) else f"{path}: {error.problem}"
+        raise type(error)(problem, fix=error.fix) from None  # as above
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without repeated keys, aliases (they can grow without bound) and dates."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own way to configure a loader
+        first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            mark = self.get_mark()
+            raise yaml.constructor.ConstructorError(None, None, "aliases are not used here", mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+                raise yaml.constructor.ConstructorError(
+                    None,
+                    None,
+                    f"the key {getattr(key, 'value', '…')!r} is not a text; put it in quotes",
+                    key.start_mark,
+                )
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} stands twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _read_yaml(path: Path, noun: FileNoun) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: expected a {noun.name}, but {error.strerror or error}. Nothing was read.",
+            fix=noun.start,
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"{path}: expected at most {MAX_BYTES} bytes, found more.", fix=f"Give a {noun.name}.")
+    try:
+        value = yaml.load(content.decode("utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: expected UTF-8, found other bytes at position {error.start}.", fix="Save the file as UTF-8."
+        ) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{path}{_line(error)}: expected YAML, but {_yaml_problem(error)}. Nothing was read from it.",
+            fix=f"Correct the line; {noun.described}",
+        ) from None
+    if not isinstance(value, dict):
+        found = "nothing" if value is None else f"a {type(value).__name__}"
+        raise ConfigError(
+            f"{path}: expected keys and values at the top level, found {found}.",
+            fix=f"Start with {noun.keys}; {noun.described}",
+        )
+    return value
+
+
+def _line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return "" if mark is None else f", line {mark.line + 1}"
+
+
+def _yaml_problem(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(getattr(error, "problem", None) or "it cannot be parsed")
+
+
+def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigError:
+    errors = error.errors(include_input=False, include_url=False)
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"]) or "the top level"
+    more = f" ({len(errors) - 1} more problems.)" if len(errors) > 1 else ""
+    context = first.get("ctx", {})
+    match first["type"]:
+        case "unknown_key":
+            near = difflib.get_close_matches(context["key"], context["known"], n=1)
+            return ConfigError(
+                f"{path}: {place} has the unknown key {context['key']!r}, so what it asks for would be ignored.{more}",
+                fix=f"Did you mean {near[0]!r}?" if near else f"Use only: {', '.join(context['known'])}.",
+            )
+        case "missing":
+            return ConfigError(f"{path}: {place} is missing.{more}", fix=f"Add {place}.")
+        case "both":
+            return ConfigError(
+                f"{path}: {place} has master and remote, expected one of them, so it is unclear where records "
+                f"are read.{more}",
+                fix="Keep master for a Spark of your own, remote for a Spark Connect server.",
+            )
+        case "merged":
+            return ConfigError(
+                f"{path}: {place}.map gives two old topics the new name {context['name']!r}. "
+                f"Merged topics have no single position.{more}",
+                fix="Give each old topic a new name of its own.",
+            )
+        case _:
+            return ConfigError(
+                f"{path}: {place} cannot be used: {first['msg']}.{more}",
+                fix=f"Correct the value; {noun.described}",
+            )
