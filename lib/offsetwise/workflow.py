@@ -99,6 +99,17 @@ def inspect(
     yield from inspect_many(session, found, roots=roots, batches=batches)
 
 
+def checkpoint(migration: Migration, name: str) -> Checkpoint:
+    """Read one checkpoint of a migration.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: It cannot be read, or lies outside the migration's roots.
+        CheckpointError: It is no checkpoint.
+    """
+    return read_checkpoint(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
+
+
 def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] | None = None) -> Snapshot:
     """Read one cluster: all topics, or those named, and the groups of the migration.
 

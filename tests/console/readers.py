@@ -39,11 +39,10 @@ class ValueReader:
         live = Offered(name="orders-to-new", old="old", new="new", subjects=(ORDERS, ETL), recorded=False)
         return (sample,) if self._live is None else (sample, live)
 
-    def recorded(self, subject: Subject) -> Comparison:
-        self.calls["recorded"] += 1
-        return self._recorded[subject.name]
-
-    def compare(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the protocol's
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        if migration == "sample":
+            self.calls["recorded"] += 1
+            return self._recorded[subject.name]
         self.calls["compare"] += 1
         progress("checkpoint", 1, 1)
         progress("old cluster", 0, 40)
@@ -55,6 +54,8 @@ class ValueReader:
         assert self._live is not None
         return self._live
 
-    def checkpoint(self, migration: str, subject: Subject) -> Checkpoint | None:  # noqa: ARG002 - the protocol's
+    def checkpoint(self, migration: str, name: str) -> Checkpoint:  # noqa: ARG002 - the protocol's
         self.calls["checkpoint"] += 1
-        return builders.comparison().checkpoint if subject.kind is SubjectKind.CHECKPOINT else None
+        made = builders.comparison().checkpoint
+        assert made is not None
+        return made

@@ -11,8 +11,8 @@ import pytest
 
 from offsetwise.console import desk as desks
 from offsetwise.console.data import WorkflowReader, reader_of_process
-from offsetwise.console.desk import Subject, SubjectKind
 from offsetwise.errors import ConfigError, StorageError
+from offsetwise.workflow import unheard
 from tests.console.readers import ETL, ORDERS
 
 SAMPLE = "orders-to-new (sample)"
@@ -44,12 +44,14 @@ def test_the_sample_is_always_offered_and_recorded() -> None:
 def test_every_checkpoint_of_the_sample_has_its_recorded_comparison() -> None:
     reader = WorkflowReader(())
     for subject in reader.offered()[0].subjects:
-        assert reader.recorded(subject).partitions
+        assert reader.comparison(SAMPLE, subject, unheard).partitions
 
 
 def test_the_sample_holds_1050_that_is_950() -> None:
     row = next(
-        row for row in WorkflowReader(()).recorded(ORDERS).partitions if (row.topic, row.partition) == ("orders", 0)
+        row
+        for row in WorkflowReader(()).comparison(SAMPLE, ORDERS, unheard).partitions
+        if (row.topic, row.partition) == ("orders", 0)
     )
     assert (row.old_offset, row.new_offset, row.raw.skip) == (1050, 950, 100)
 
@@ -66,19 +68,13 @@ def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
 
 
 def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
-    found = WorkflowReader((migration(tmp_path),)).checkpoint("mine", ORDERS)
-    assert found is not None
+    found = WorkflowReader((migration(tmp_path),)).checkpoint("mine", "orders")
     assert found.last_committed_batch == 6
 
 
-def test_a_group_has_no_checkpoint(tmp_path: Path) -> None:
-    assert WorkflowReader((migration(tmp_path),)).checkpoint("mine", ETL) is None
-
-
 def test_a_checkpoint_that_is_gone_is_told(tmp_path: Path) -> None:
-    gone = Subject(kind=SubjectKind.CHECKPOINT, name="gone")
     with pytest.raises(StorageError):
-        WorkflowReader((migration(tmp_path),)).checkpoint("mine", gone)
+        WorkflowReader((migration(tmp_path),)).checkpoint("mine", "gone")
 
 
 def test_the_files_come_through_the_process_and_a_broken_one_is_told(

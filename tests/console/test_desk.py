@@ -7,13 +7,13 @@ import threading
 import pytest
 
 from offsetwise.console import desk as desks
-from offsetwise.console.desk import Desk, Key
+from offsetwise.console.desk import ComparisonOf, Desk
 from offsetwise.errors import ClusterUnreachableError
 from tests.console import builders
-from tests.console.readers import ETL, ORDERS, ValueReader
+from tests.console.readers import ORDERS, ValueReader
 
-SAMPLE = Key(migration="sample", subject=ORDERS)
-LIVE = Key(migration="orders-to-new", subject=ORDERS)
+SAMPLE = ComparisonOf(migration="sample", subject=ORDERS)
+LIVE = ComparisonOf(migration="orders-to-new", subject=ORDERS)
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer, none came.", fix="Start it.")
 
 
@@ -32,10 +32,9 @@ def test_a_live_comparison_is_not_read_by_looking_for_it() -> None:
     assert reader.calls["compare"] == 0
 
 
-@pytest.mark.parametrize("key", [Key(migration="nobody", subject=ORDERS), Key(migration="sample", subject=ETL)])
-def test_a_name_that_is_not_offered_reads_nothing(key: Key) -> None:
+def test_a_name_that_is_not_offered_reads_nothing() -> None:
     reader = ValueReader()
-    assert Desk(reader).held(key) is None
+    assert Desk(reader).held(ComparisonOf(migration="nobody", subject=ORDERS)) is None
     assert reader.calls["recorded"] == 0
 
 
@@ -51,7 +50,7 @@ def test_two_askers_share_one_reading() -> None:
     assert first.steps == {"checkpoint": (1, 1), "old cluster": (40, 40)}
     held = desk.held(LIVE)
     assert held is not None
-    assert held.comparison == builders.comparison()
+    assert held.value == builders.comparison()
 
 
 def test_a_failed_reading_keeps_its_error_and_what_was_read_before() -> None:
@@ -79,19 +78,10 @@ def test_reading_again_replaces_what_is_held() -> None:
     assert desk.reading(LIVE) is None
 
 
-def test_the_checkpoint_alone_is_read_once_after_a_failure() -> None:
-    reader = ValueReader(live=DOWN)
-    desk = Desk(reader)
-    desk.read(LIVE).outcome.exception(timeout=10)
-    assert desk.checkpoint(LIVE) is not None
-    assert desk.checkpoint(LIVE) is desk.checkpoint(LIVE)
-    assert reader.calls["checkpoint"] == 1
-
-
 def test_only_a_bounded_number_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desks, "HELD_COMPARISONS", 2)
+    monkeypatch.setattr(desks, "HELD_ANSWERS", 2)
     reader = ValueReader({name: builders.comparison(name=name) for name in ("a", "b", "c")})
     desk = Desk(reader)
     for subject in (*desk.offered[0].subjects, desk.offered[0].subjects[0]):
-        assert desk.held(Key(migration="sample", subject=subject)) is not None
+        assert desk.held(ComparisonOf(migration="sample", subject=subject)) is not None
     assert reader.calls["recorded"] == 4

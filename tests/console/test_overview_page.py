@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offsetwise.console.desk import Subject
+from offsetwise.console.desk import Progress, Subject
 from offsetwise.errors import ClusterUnreachableError, FileError
 from offsetwise.model import Comparison
 from tests.console import builders
@@ -48,7 +48,7 @@ def test_a_hostile_name_stays_text(open_page: OpenPage, name: str) -> None:
 
 def test_a_reader_that_fails_is_told_in_words(open_page: OpenPage) -> None:
     class Broken(ValueReader):
-        def recorded(self, subject: Subject) -> Comparison:
+        def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the protocol's
             raise FileError(f"{subject}: expected a comparison, found nothing.", fix="Record the sample again.")
 
     page = open_page(Broken())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import streamlit as st
 
-from offsetwise.console.desk import Reading
+from offsetwise.console.desk import Answer, Desk, Held, Question, Reading
 from offsetwise.console.wording import markdown, plain
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
 
@@ -16,7 +17,65 @@ CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "display
 _POLL_SECONDS: Final = 0.2
 
 
-def loading(reading: Reading, what: str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """How a page offers to read something: what it is, what reading it takes, and the words on the buttons."""
+
+    what: str
+    """As in "Reading … is done". Markdown, names escaped."""
+    why: str
+    """What is read, in a sentence or two."""
+    now: str
+    """On the button while nothing was read."""
+    again: str
+    icon: str
+    key: str
+    """Tells the buttons of several offers on one page apart."""
+    at_once: bool = False
+    """Read when the page opens. For what costs little, and asks no cluster."""
+
+
+def live(desk: Desk, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
+    """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
+
+    A recorded answer draws nothing. After a failure the answer of before is given, with its time said.
+    """
+    held = desk.held(question)
+    if desk.recorded(question):
+        return held
+    with st.empty().container():
+        reading = desk.reading(question)
+        if reading is None and held is None and offer.at_once:
+            reading = desk.read(question)
+        if reading is not None and not reading.outcome.done():
+            loading(reading, offer.what)
+            st.rerun()
+        error = None if reading is None else reading.error
+        if isinstance(error, Exception):
+            kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown below." if held else ""
+            failed(error, retry=lambda: _start(desk, question), key=offer.key, kept=kept)
+        elif held is None:
+            empty("Nothing was read yet.", offer.why)
+            st.button(
+                offer.now,
+                type="primary",
+                icon=offer.icon,
+                key=f"{offer.key}-now",
+                on_click=_start,
+                args=(desk, question),
+            )
+        else:
+            st.button(
+                offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=_start, args=(desk, question)
+            )
+    return held
+
+
+def _start(desk: Desk, question: Question[Any]) -> None:
+    desk.read(question)
+
+
+def loading(reading: Reading[Any], what: str) -> None:
     """Show the named steps of a reading until it ends. Its outcome is left to the caller."""
     with st.status(f"Reading {what} …", expanded=True) as status:
         lines: dict[str, object] = {}

@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import verdicts, wording
-from offsetwise.console.desk import Desk, Key, Offered
+from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.model import PartitionComparison
 
 PAGE_ROWS: Final = 250
@@ -45,7 +45,7 @@ class Filters:
         return tuple(kept)
 
 
-def migration_and_subject(desk: Desk) -> tuple[Offered, Key | None]:
+def migration_and_subject(desk: Desk) -> tuple[Offered, Subject | None]:
     """Let the person pick a migration and one of its checkpoints or groups, in the sidebar."""
     names = {one.name: one for one in desk.offered}
     with st.sidebar:
@@ -56,7 +56,7 @@ def migration_and_subject(desk: Desk) -> tuple[Offered, Key | None]:
         if not subjects:
             return chosen, None
         of = st.selectbox("Positions of", list(subjects), key="of", bind="query-params", format_func=wording.plain)
-    return chosen, Key(migration=chosen.name, subject=subjects[of])
+    return chosen, subjects[of]
 
 
 def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:

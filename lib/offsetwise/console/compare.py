@@ -20,7 +20,7 @@ from offsetwise.console import (
     table,
     verdicts,
 )
-from offsetwise.console.desk import Desk, Held, Key, Offered
+from offsetwise.console.desk import CheckpointOf, ComparisonOf, Desk, Held, Offered, Subject, SubjectKind
 from offsetwise.console.palette import Palette, Tone
 from offsetwise.console.wording import many, markdown, number, plain, read_at
 from offsetwise.model import Comparison, Exactness, Severity
@@ -34,25 +34,34 @@ _ANSWER: Final = {
 }
 
 
-def comparison(desk: Desk, migration: Offered, key: Key, head: guard.Head) -> Held | None:
+def comparison(desk: Desk, migration: Offered, subject: Subject, head: guard.Head) -> Held[Comparison] | None:
     """Give the comparison to show; a live one only if it was read, or a person asks for it now."""
-    held = desk.held(key)
+    question = ComparisonOf(migration=migration.name, subject=subject)
+    held = desk.held(question)
     if held is not None:
-        head.says(_caption(held.comparison))
+        head.says(_caption(held.value))
     else:
         head.says(
             f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · "
-            f"{markdown(str(key.subject))} · not read yet"
+            f"{markdown(str(subject))} · not read yet"
         )
-    if migration.recorded:
-        return held
-    with st.empty().container():
-        return _live(desk, key, held)
+    offer = blocks.Offer(
+        what=f"{markdown(str(subject))} and both clusters",
+        why="Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
+        now="Compare now",
+        again="Compare again",
+        icon=_ICON,
+        key="compare",
+    )
+    found = blocks.live(desk, question, offer)
+    if found is None and desk.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
+        _checkpoint_alone(desk, CheckpointOf(migration=migration.name, name=subject.name))
+    return found
 
 
-def draw(held: Held) -> None:
+def draw(held: Held[Comparison]) -> None:
     """Draw the whole screen of one comparison."""
-    shown, colours = held.comparison, guard.colours()
+    shown, colours = held.value, guard.colours()
     _answer(held)
     if not shown.partitions:
         blocks.empty(
@@ -69,13 +78,13 @@ def draw(held: Held) -> None:
 
 
 @st.fragment
-def _partitions(held: Held, colours: Palette) -> None:
+def _partitions(held: Held[Comparison], colours: Palette) -> None:
     st.subheader("Every partition", anchor=False)
     with guard.block("partitions"):
         facts = derived.facts(held)
         rows = derived.filtered(held, choosing.filters(facts.topics, facts.codes))
         if rows:
-            evidence.draw(held.comparison, partitions.choose(held, rows, colours))
+            evidence.draw(held.value, partitions.choose(held, rows, colours))
         else:
             blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
 
@@ -98,30 +107,11 @@ def _of_all(shown: Comparison) -> None:
             evidence.findings(found)
 
 
-def _live(desk: Desk, key: Key, held: Held | None) -> Held | None:
-    reading = desk.reading(key)
-    if reading is not None and not reading.outcome.done():
-        blocks.loading(reading, f"{markdown(str(key.subject))} and both clusters")
-        st.rerun()
-    error = None if reading is None else reading.outcome.exception()
-    if error is not None and isinstance(error, Exception):
-        kept = "What was read before is still shown below." if held else ""
-        blocks.failed(error, retry=lambda: _start(desk, key), key="live", kept=kept)
-        if held is None:
-            evidence.checkpoint_alone(desk, key)
-    elif held is None:
-        blocks.empty(
-            "Nothing was read yet.",
-            "Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
-        )
-        st.button("Compare now", type="primary", icon=_ICON, key="compare-now", on_click=_start, args=(desk, key))
-    else:
-        st.button("Compare again", icon=":material/refresh:", key="compare-again", on_click=_start, args=(desk, key))
-    return held
-
-
-def _start(desk: Desk, key: Key) -> None:
-    desk.read(key)
+def _checkpoint_alone(desk: Desk, question: CheckpointOf) -> None:
+    with guard.block("checkpoint"):
+        held = desk.held(question)
+        read = desk.read(question).outcome.result() if held is None else held.value
+        evidence.checkpoint_alone(read)
 
 
 def _caption(shown: Comparison) -> str:
@@ -142,7 +132,7 @@ def _last(uri: str) -> str:
     return uri.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _answer(held: Held) -> None:
+def _answer(held: Held[Comparison]) -> None:
     tone, head, rest = derived.facts(held).answer
     box, icon = _ANSWER[tone]
     box(f"**{head}** {markdown(rest)}", icon=icon)
@@ -169,14 +159,14 @@ def _metrics(shown: Comparison) -> None:
 
 
 @st.fragment
-def _picture(held: Held, colours: Palette) -> None:
+def _picture(held: Held[Comparison], colours: Palette) -> None:
     with guard.block("picture"):
-        many_lanes = len(held.comparison.partitions) > figures.MAX_LANES
+        many_lanes = len(held.value.partitions) > figures.MAX_LANES
         topic = _heat(held, colours) if many_lanes else None
         _lanes(held, topic, colours)
 
 
-def _lanes(held: Held, topic: str | None, colours: Palette) -> None:
+def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
     rows = of = derived.filtered(held, choosing.Filters())
     if topic is not None:
         rows, of = derived.of_topic(held, topic), derived.filtered(held, choosing.Filters(topics=(topic,)))
@@ -192,7 +182,7 @@ def _lanes(held: Held, topic: str | None, colours: Palette) -> None:
         table.plain(frames.lane_table(rows))
 
 
-def _heat(held: Held, colours: Palette) -> str:
+def _heat(held: Held[Comparison], colours: Palette) -> str:
     facts = derived.facts(held)
     st.subheader("Where the old numbers would land", anchor=False)
     cut = (

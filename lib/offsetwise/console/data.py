@@ -30,37 +30,29 @@ class WorkflowReader:
 
     def __init__(self, files: tuple[Path, ...]) -> None:
         sample = workflow.sample()
-        sample_name = f"{sample.name} (sample)"
-        self._live: dict[str, Migration] = {}
+        self._sample = f"{sample.name} (sample)"
+        self._migrations: dict[str, Migration] = {self._sample: sample}
         for migration in workflow.load_migrations(files):
-            self._live[_free_name(migration.name, {sample_name, *self._live})] = migration
-        self._offered = (
-            _offered(sample, sample_name, recorded=True),
-            *(_offered(migration, name, recorded=False) for name, migration in self._live.items()),
-        )
+            self._migrations[_free_name(migration.name, set(self._migrations))] = migration
 
     def offered(self) -> tuple[Offered, ...]:
         """Give the sample and the migrations of the files."""
-        return self._offered
+        return tuple(
+            _offered(migration, name, recorded=name == self._sample) for name, migration in self._migrations.items()
+        )
 
-    def recorded(self, subject: Subject) -> Comparison:
-        """Give a comparison recorded with the sample."""
-        return workflow.sample_comparison(subject.name)
-
-    def compare(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
-        """Compare on the live clusters."""
-        chosen = self._live[migration]
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        """Compare on the live clusters; of the sample, give what was recorded with it."""
+        if migration == self._sample:
+            return workflow.sample_comparison(subject.name)
+        chosen = self._migrations[migration]
         if subject.kind is SubjectKind.GROUP:
             return workflow.compare(chosen, group=subject.name, content=True, progress=progress)
         return workflow.compare(chosen, checkpoint=subject.name, content=True, progress=progress)
 
-    def checkpoint(self, migration: str, subject: Subject) -> Checkpoint | None:
+    def checkpoint(self, migration: str, name: str) -> Checkpoint:
         """Read the checkpoint alone."""
-        if subject.kind is SubjectKind.GROUP:
-            return None
-        uri = next(one.uri for one in self._live[migration].checkpoints if one.name == subject.name)
-        found = next(workflow.inspect([uri], roots=self._live[migration].checkpoint_roots))
-        return found if isinstance(found, Checkpoint) else None
+        return workflow.checkpoint(self._migrations[migration], name)
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:

@@ -19,7 +19,7 @@ from offsetwise.console.choosing import Filters, row_id
 from offsetwise.console.desk import Held
 from offsetwise.console.palette import Palette, Tone
 from offsetwise.console.table import layout, printed
-from offsetwise.model import PartitionComparison
+from offsetwise.model import Comparison, PartitionComparison
 
 Rows = tuple[PartitionComparison, ...]
 
@@ -38,53 +38,53 @@ class Facts:
     """Of the heat map."""
 
 
-def facts(held: Held) -> Facts:
+def facts(held: Held[Comparison]) -> Facts:
     """Give what the page says about the whole comparison."""
     return _facts(held.id, held)
 
 
-def filtered(held: Held, filters: Filters) -> Rows:
+def filtered(held: Held[Comparison], filters: Filters) -> Rows:
     """Give the partitions that pass, in the chosen order."""
     return _filtered(held.id, filters, held)
 
 
-def of_topic(held: Held, topic: str) -> Rows:
+def of_topic(held: Held[Comparison], topic: str) -> Rows:
     """Give the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
     rows = filtered(held, Filters(topics=(topic,)))
     worst = sorted(rows, key=verdicts.urgency)[: figures.MAX_LANES]
     return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
 
 
-def lanes(held: Held, rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:
+def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:
     """Give the chart of lanes and what it shows in words."""
     return _lanes(held.id, tuple(map(row_id, rows)), colours, lag, rows)
 
 
-def heat_map(held: Held, colours: Palette) -> Any:
+def heat_map(held: Held[Comparison], colours: Palette) -> Any:
     """Give the heat map."""
     return _heat_map(held.id, colours, held)
 
 
-def topic_table(held: Held) -> pd.DataFrame:
+def topic_table(held: Held[Comparison]) -> pd.DataFrame:
     """Give the numbers behind the heat map, by topic."""
     return _topic_table(held.id, held)
 
 
-def partition_table(held: Held, rows: Rows, columns: tuple[str, ...], colours: Palette) -> Styler:
+def partition_table(held: Held[Comparison], rows: Rows, columns: tuple[str, ...], colours: Palette) -> Styler:
     """Give the coloured table of these partitions, with these columns."""
     return _partition_table(held.id, tuple(map(row_id, rows)), columns, colours, rows)
 
 
 def partition_layout(
-    held: Held, rows: Rows, columns: tuple[str, ...], widths: Mapping[str, int]
+    held: Held[Comparison], rows: Rows, columns: tuple[str, ...], widths: Mapping[str, int]
 ) -> dict[str, tuple[int | None, Literal["right"] | None]]:
     """Give width and alignment of the columns of that table."""
     return _partition_layout(held.id, tuple(map(row_id, rows)), columns, rows, widths)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _facts(held_id: int, _held: Held) -> Facts:  # noqa: ARG001 - the key
-    shown = _held.comparison
+def _facts(held_id: int, _held: Held[Comparison]) -> Facts:  # noqa: ARG001 - the key
+    shown = _held.value
     return Facts(
         answer=verdicts.answer(shown),
         topics=tuple(sorted({row.topic for row in shown.partitions})),
@@ -95,8 +95,8 @@ def _facts(held_id: int, _held: Held) -> Facts:  # noqa: ARG001 - the key
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _filtered(held_id: int, filters: Filters, _held: Held) -> Rows:  # noqa: ARG001 - the key
-    return filters.apply(_held.comparison.partitions)
+def _filtered(held_id: int, filters: Filters, _held: Held[Comparison]) -> Rows:  # noqa: ARG001 - the key
+    return filters.apply(_held.value.partitions)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -106,13 +106,13 @@ def _lanes(held_id: int, ids: tuple[str, ...], colours: Palette, lag: bool, _row
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _heat_map(held_id: int, colours: Palette, _held: Held) -> Any:  # noqa: ARG001 - the key
-    return heat.heat_map(_held.comparison.partitions, colours)
+def _heat_map(held_id: int, colours: Palette, _held: Held[Comparison]) -> Any:  # noqa: ARG001 - the key
+    return heat.heat_map(_held.value.partitions, colours)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _topic_table(held_id: int, _held: Held) -> pd.DataFrame:  # noqa: ARG001 - the key
-    return heat.topic_table(_held.comparison.partitions)
+def _topic_table(held_id: int, _held: Held[Comparison]) -> pd.DataFrame:  # noqa: ARG001 - the key
+    return heat.topic_table(_held.value.partitions)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

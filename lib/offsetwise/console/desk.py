@@ -1,8 +1,8 @@
-"""What the console holds in its process: comparisons read, and comparisons being read.
+"""What the console holds in its process: answers read, and answers being read.
 
 Streamlit runs a page again at every click. Nothing here contacts a cluster, starts Spark or opens a file on such a
-rerun: a comparison is read when a person asks for it, in a thread of its own, and then held. Two sessions asking
-for the same comparison share one reading, and leaving the page does not stop it.
+rerun: a question is asked when a person wants its answer, in a thread of its own, and the answer is then held. Two
+sessions with the same question share one reading, and leaving the page does not stop it.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 
 from offsetwise.model import Checkpoint, Comparison
+
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
 
 Progress = Callable[[str, int, int], None]
 """Called with step, done and total."""
 
-HELD_COMPARISONS: Final = 16
-"""Comparisons kept in memory; the one not looked at for longest goes first."""
+HELD_ANSWERS: Final = 16
+"""Answers of each kind kept in memory; the one not looked at for longest goes first."""
 
 MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
 """Names the migration files of this process, separated as in PATH. `launch` sets it."""
 
-READERS: Final = 2
-"""Comparisons read at the same time. More would compete for the same Spark session."""
+READERS: Final = 4
+"""Questions answered at the same time: one for each cluster, and two that may wait for Spark."""
 
 
 class SubjectKind(StrEnum):
@@ -57,23 +61,7 @@ class Offered:
     new: str
     subjects: tuple[Subject, ...]
     recorded: bool
-    """Whether it is the bundled sample, whose comparisons were recorded and need no cluster."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """Names one comparison in this process."""
-
-    migration: str
-    subject: Subject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """A comparison in memory. `id` changes whenever it is read again: caches of what is derived use it."""
-
-    id: int
-    comparison: Comparison
+    """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
 
 
 class Reader(Protocol):
@@ -82,33 +70,84 @@ class Reader(Protocol):
     def offered(self) -> tuple[Offered, ...]:
         """Give the migrations to pick from, the sample first. Contacts nothing."""
 
-    def recorded(self, subject: Subject) -> Comparison:
-        """Give a recorded comparison of the sample."""
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        """Read checkpoint, clusters and records, and compare; of the sample, give the recorded comparison."""
 
-    def compare(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
-        """Read checkpoint, clusters and records, and compare."""
+    def checkpoint(self, migration: str, name: str) -> Checkpoint:
+        """Read a checkpoint alone, which needs no cluster."""
 
-    def checkpoint(self, migration: str, subject: Subject) -> Checkpoint | None:
-        """Read the checkpoint alone; None for a consumer group."""
+
+class Question(Protocol[Answer_co]):
+    """Something a page wants to know. Equal questions share their answer, so it is hashable."""
+
+    in_sample: ClassVar[bool]
+    """Whether the bundled sample answers it from its files, at once."""
+
+    @property
+    def migration(self) -> str:
+        """The name of the migration that it is about."""
+
+    def ask(self, reader: Reader, progress: Progress) -> Answer_co:
+        """Read the answer. Called in a thread of the desk's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonOf:
+    """How do the positions of this subject compare?"""
+
+    in_sample: ClassVar[bool] = True
+    migration: str
+    subject: Subject
+
+    def ask(self, reader: Reader, progress: Progress) -> Comparison:
+        """Compare."""
+        return reader.comparison(self.migration, self.subject, progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointOf:
+    """What does this checkpoint hold?"""
+
+    in_sample: ClassVar[bool] = True
+    migration: str
+    name: str
+
+    def ask(self, reader: Reader, progress: Progress) -> Checkpoint:
+        """Read it."""
+        progress("read the checkpoint", 0, 1)
+        return reader.checkpoint(self.migration, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held(Generic[Answer]):
+    """An answer in memory. `id` changes whenever it is read again: caches of what is derived use it."""
+
+    id: int
+    at: datetime
+    """When reading it ended, UTC."""
+    value: Answer
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
-    """A comparison being read: what it does now, and in the end its outcome."""
+class Reading(Generic[Answer]):
+    """A question being answered: what is done now, and in the end the outcome."""
 
-    outcome: Future[Comparison]
+    outcome: Future[Answer]
     steps: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
     """Done and total by step, in the order in which the steps began."""
-    checkpoint: list[Checkpoint | None] = field(default_factory=list)
-    """The checkpoint alone, once somebody asked for it after a failure."""
 
     def report(self, step: str, done: int, total: int) -> None:
         """Take a progress report of the workflow."""
         self.steps[step] = (done, total)
 
+    @property
+    def error(self) -> BaseException | None:
+        """What it failed with; None while it goes on."""
+        return self.outcome.exception() if self.outcome.done() else None
+
 
 class Desk:
-    """The comparisons of one process, shared by all its sessions.
+    """The answers of one process, shared by all its sessions.
 
     Args:
         reader: Where data comes from.
@@ -117,69 +156,69 @@ class Desk:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.offered: Final = reader.offered()
+        self._recorded: Final = {one.name for one in self.offered if one.recorded}
         self._lock = threading.Lock()
-        self._held: OrderedDict[Key, Held] = OrderedDict()
-        self._readings: dict[Key, Reading] = {}
+        self._held: OrderedDict[Question[Any], Held[Any]] = OrderedDict()
+        self._readings: dict[Question[Any], Reading[Any]] = {}
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="offsetwise-reading")
         self._ids = 0
 
-    def held(self, key: Key) -> Held | None:
-        """Give the comparison in memory, reading it only if it is a recorded one."""
-        with self._lock:
-            found = self._held.get(key)
-            if found is not None:
-                self._held.move_to_end(key)
-                return found
-        migration = next((one for one in self.offered if one.name == key.migration), None)
-        if migration is None or not migration.recorded or key.subject not in migration.subjects:
-            return None
-        return self._hold(key, self._reader.recorded(key.subject))
+    def recorded(self, question: Question[Any]) -> bool:
+        """Say whether it is answered from the bundled sample: there is nothing to read, then."""
+        return question.in_sample and question.migration in self._recorded
 
-    def read(self, key: Key) -> Reading:
-        """Begin to read a comparison, or join the reading that is under way."""
+    def held(self, question: Question[Answer]) -> Held[Answer] | None:
+        """Give the answer in memory, reading it only if it is a recorded one."""
         with self._lock:
-            under_way = self._readings.get(key)
+            found = self._held.get(question)
+            if found is not None:
+                self._held.move_to_end(question)
+                return cast("Held[Answer]", found)
+        if not self.recorded(question):
+            return None
+        return self._hold(question, question.ask(self._reader, _unheard))
+
+    def read(self, question: Question[Answer]) -> Reading[Answer]:
+        """Begin to read the answer, or join the reading that is under way."""
+        with self._lock:
+            under_way = self._readings.get(question)
             if under_way is not None and not under_way.outcome.done():
                 return under_way
-            reading = Reading(outcome=Future())
-            self._readings[key] = reading
-        self._pool.submit(self._run, key, reading)
+            reading: Reading[Answer] = Reading(outcome=Future())
+            self._readings[question] = reading
+        self._pool.submit(self._run, question, reading)
         return reading
 
-    def reading(self, key: Key) -> Reading | None:
-        """Give the last reading of a comparison, running or failed; None if there is none or it succeeded."""
+    def reading(self, question: Question[Answer]) -> Reading[Answer] | None:
+        """Give the last reading of an answer, running or failed; None if there is none or it succeeded."""
         with self._lock:
-            return self._readings.get(key)
+            return self._readings.get(question)
 
-    def checkpoint(self, key: Key) -> Checkpoint | None:
-        """Give the checkpoint alone, which needs no cluster: read once after each failed reading."""
-        reading = self.reading(key)
-        if reading is None:
-            return None
-        if not reading.checkpoint:
-            reading.checkpoint.append(self._reader.checkpoint(key.migration, key.subject))
-        return reading.checkpoint[0]
-
-    def _run(self, key: Key, reading: Reading) -> None:
+    def _run(self, question: Question[Answer], reading: Reading[Answer]) -> None:
         try:
-            comparison = self._reader.compare(key.migration, key.subject, reading.report)
+            answer = question.ask(self._reader, reading.report)
         except Exception as error:  # noqa: BLE001 - carried to the page that waits, which shows it
             reading.outcome.set_exception(error)
             return
-        self._hold(key, comparison)
+        self._hold(question, answer)
         with self._lock:
-            self._readings.pop(key, None)
-        reading.outcome.set_result(comparison)
+            self._readings.pop(question, None)
+        reading.outcome.set_result(answer)
 
-    def _hold(self, key: Key, comparison: Comparison) -> Held:
+    def _hold(self, question: Question[Answer], answer: Answer) -> Held[Answer]:
         with self._lock:
             self._ids += 1
-            held = Held(id=self._ids, comparison=comparison)
-            self._held[key] = held
-            self._held.move_to_end(key)
-            while len(self._held) > HELD_COMPARISONS:
-                self._held.popitem(last=False)
+            held = Held(id=self._ids, at=datetime.now(UTC), value=answer)
+            self._held[question] = held
+            self._held.move_to_end(question)
+            alike = [one for one in self._held if type(one) is type(question)]
+            for one in alike[: len(alike) - HELD_ANSWERS]:
+                del self._held[one]
             return held
+
+
+def _unheard(_step: str, _done: int, _total: int) -> None:
+    """Take progress and say nothing."""
 
 
 _current: list[Desk] = []

@@ -7,12 +7,10 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, frames, table, verdicts
-from offsetwise.console.desk import Desk, Key
+from offsetwise.console import frames, table, verdicts
 from offsetwise.console.figures import partition_name
 from offsetwise.console.wording import many, markdown, number, plain
-from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Comparison, Exactness, Finding, PartitionComparison, Side
+from offsetwise.model import Checkpoint, Comparison, Exactness, Finding, PartitionComparison, Side
 
 _FACTS_PX: Final = 560
 _NEIGHBOUR_WIDTHS: Final = {"old offset": 84, "new offset": 84, "time (UTC)": 190, "identity": 84, "for the job": 100}
@@ -32,15 +30,8 @@ def draw(shown: Comparison, row: PartitionComparison) -> None:
     _ids(shown, row)
 
 
-def checkpoint_alone(desk: Desk, key: Key) -> None:
+def checkpoint_alone(found: Checkpoint) -> None:
     """Show what the checkpoint says, when the clusters could not be read."""
-    try:
-        found = desk.checkpoint(key)
-    except OffsetwiseError as error:
-        blocks.failed(error, key="checkpoint")
-        return
-    if found is None:
-        return
     st.subheader("What the checkpoint says on its own", anchor=False)
     st.markdown(markdown(found.restart))
     table.plain(frames.position_table(found), alt="Positions of the checkpoint by topic and partition.", missing="none")

@@ -8,9 +8,9 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import blocks, derived, figures, guard
-from offsetwise.console.desk import Desk, Held, Key, Offered, SubjectKind
+from offsetwise.console.desk import ComparisonOf, Desk, Held, Offered, SubjectKind
 from offsetwise.console.wording import many, markdown, number
-from offsetwise.model import PartitionComparison, RawVerdict
+from offsetwise.model import Comparison, PartitionComparison, RawVerdict
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
 _PATH: Final = (
@@ -66,8 +66,8 @@ def draw(desk: Desk) -> None:
 
 
 def _totals(desk: Desk, migrations: list[Offered]) -> None:
-    keys = [Key(migration=one.name, subject=subject) for one in migrations for subject in one.subjects]
-    held = [found.comparison for found in map(desk.held, keys) if found is not None]
+    keys = [ComparisonOf(migration=one.name, subject=subject) for one in migrations for subject in one.subjects]
+    held = [found.value for found in map(desk.held, keys) if found is not None]
     wrong = sum(one.summary.raw_wrong for one in held)
     if not held:
         return
@@ -99,13 +99,13 @@ def _case(desk: Desk, sample: Offered) -> None:
         st.switch_page(COMPARE_PAGE, query_params=_address(key))
 
 
-def _example(desk: Desk, sample: Offered) -> tuple[Key, Held, PartitionComparison] | None:
+def _example(desk: Desk, sample: Offered) -> tuple[ComparisonOf, Held[Comparison], PartitionComparison] | None:
     for subject in sample.subjects:
-        key = Key(migration=sample.name, subject=subject)
+        key = ComparisonOf(migration=sample.name, subject=subject)
         held = desk.held(key)
         if held is None:
             continue
-        for row in held.comparison.partitions:
+        for row in held.value.partitions:
             if row.raw.verdict is RawVerdict.LOSS and row.exactness.proven:
                 return key, held, row
     return None
@@ -121,10 +121,10 @@ def _migration(desk: Desk, migration: Offered) -> None:
         if not migration.subjects:
             st.markdown("The migration file names no checkpoint and no group. Add one under `checkpoints` or `groups`.")
         for subject in migration.subjects:
-            _subject(desk, Key(migration=migration.name, subject=subject))
+            _subject(desk, ComparisonOf(migration=migration.name, subject=subject))
 
 
-def _subject(desk: Desk, key: Key) -> None:
+def _subject(desk: Desk, key: ComparisonOf) -> None:
     try:
         held = desk.held(key)
     except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
@@ -142,18 +142,18 @@ def _subject(desk: Desk, key: Key) -> None:
     st.markdown(_verdict(desk, key) if held is None else _answer(held))
 
 
-def _answer(held: Held) -> str:
+def _answer(held: Held[Comparison]) -> str:
     tone, head, rest = derived.facts(held).answer
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
     return f":{tone.badge}-badge[{icon} {head}] {markdown(rest)}"
 
 
-def _verdict(desk: Desk, key: Key) -> str:
+def _verdict(desk: Desk, key: ComparisonOf) -> str:
     reading = desk.reading(key)
     if reading is None:
         return ":gray[? not compared yet]"
     return ":gray[being read now …]" if not reading.outcome.done() else ":red-badge[! the last attempt failed]"
 
 
-def _address(key: Key) -> dict[str, str]:
+def _address(key: ComparisonOf) -> dict[str, str]:
     return {"migration": key.migration, "of": str(key.subject)}

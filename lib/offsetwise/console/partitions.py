@@ -11,7 +11,7 @@ from offsetwise.console import choosing, derived, exports, frames, table, verdic
 from offsetwise.console.desk import Held
 from offsetwise.console.palette import Palette
 from offsetwise.console.wording import cell, many, number
-from offsetwise.model import PartitionComparison
+from offsetwise.model import Comparison, PartitionComparison
 
 _WIDTHS: Final[dict[str, int]] = {
     "topic": 104,
@@ -43,7 +43,7 @@ _HELP: Final = {
 }
 
 
-def choose(held: Held, rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
+def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
     """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
     span = choosing.rows_page(len(rows))
     page = rows[span]
@@ -86,14 +86,14 @@ def choose(held: Held, rows: tuple[PartitionComparison, ...], colours: Palette) 
     return page[ids.index(chosen)]
 
 
-def _downloads(held: Held, rows: tuple[PartitionComparison, ...]) -> None:
-    total = len(held.comparison.partitions)
+def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) -> None:
+    total = len(held.value.partitions)
     amount = f"{number(len(rows))} of {many(total, 'partition')}" if len(rows) < total else many(total, "partition")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":gray[{amount}. Select a row to see its proof.]", width="stretch")
         for text, kind, make in (
             ("CSV", "text/csv", lambda: exports.csv(rows)),
-            ("JSON", "application/json", lambda: exports.json(held.comparison, rows)),
+            ("JSON", "application/json", lambda: exports.json(held.value, rows)),
         ):
             st.download_button(
                 text,
