@@ -1,0 +1,91 @@
+"""The closed sets: every word that files, findings and screens may use for a thing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Cluster(StrEnum):
+    """Which of the two clusters: `old` is the source, `new` the target of the migration."""
+
+    OLD = "old"
+    NEW = "new"
+
+
+class IsolationLevel(StrEnum):
+    """What the job reads, in Kafka's words."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+class Link(StrEnum):
+    """How the records came to the new cluster."""
+
+    MIRRORMAKER = "mirrormaker"
+    PRESERVING = "preserving"
+    OTHER = "other"
+
+
+class Writers(StrEnum):
+    """Who writes to the new topics."""
+
+    MIRROR_ONLY = "mirror-only"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+class Exactness(StrEnum):
+    """How well a translated offset is known. See the design, "Exactness, per partition"."""
+
+    EXACT = "EXACT"
+    POSITION_EXACT = "POSITION_EXACT"
+    PRESERVED = "PRESERVED"
+    BOUNDED = "BOUNDED"
+    CLAIMED = "CLAIMED"
+    UNKNOWN = "UNKNOWN"
+
+    @property
+    def proven(self) -> bool:
+        """Whether the place itself was proven on records."""
+        return self in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.PRESERVED)
+
+
+class Method(StrEnum):
+    """What a translated offset was derived from."""
+
+    CONTENT = "content"
+    PRESERVED = "preserved"
+    MIRROR_CHECKPOINT = "mirror-checkpoint"
+    MIRROR_SYNC = "mirror-sync"
+    HEADER = "header"
+    TIMESTAMP = "timestamp"
+    EARLIEST = "earliest"
+    NONE = "none"
+
+
+class RawVerdict(StrEnum):
+    """What would happen if the old number were used on the new cluster."""
+
+    SAME = "SAME"
+    LOSS = "LOSS"
+    REPLAY = "REPLAY"
+    CONFUSION = "CONFUSION"
+    OUT_OF_RANGE = "OUT_OF_RANGE"
+    UNKNOWN = "UNKNOWN"
+
+
+class Severity(StrEnum):
+    """What a finding means for the migration."""
+
+    BLOCKS = "blocks"
+    WARNS = "warns"
+    INFORMS = "informs"
+
+
+class Side(StrEnum):
+    """What a record is for the job."""
+
+    READ = "read"
+    UNREAD = "unread"
+    FOREIGN = "foreign"

@@ -1,0 +1,189 @@
+"""Positions beside both clusters: what becomes of each, and the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.model.checkpoints import Checkpoint
+from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
+from offsetwise.model.findings import Finding
+from offsetwise.model.offsets import Count, Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRange:
+    """What a partition's log holds: `[log_start, hw)`, stable below `lso`. None is unread."""
+
+    log_start: Offset | None
+    lso: Offset | None
+    hw: Offset | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """How the records from the position on differ: unread ones missing on the new cluster,
+    copies beyond their number, records no source record explains.
+    """  # noqa: D205 - one sentence, two lines
+
+    examined: bool
+    missing: Count | None = None
+    duplicated: Count | None = None
+    foreign: Count | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawReuse:
+    """What using the old number on the new cluster would do, in records."""
+
+    verdict: RawVerdict
+    skip: Count | None = None
+    """Unread records that would never be read; None where it was not counted."""
+    replay: Count | None = None
+    """Records that would be read twice; None where it was not counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPoint:
+    """One position that a restart of the job uses. `batch` ends at `old`."""
+
+    batch: int | None
+    old: Offset
+    new: Offset | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """One record near the position, on either or both clusters. Payloads are never shown."""
+
+    old_offset: Offset | None
+    new_offset: Offset | None
+    timestamp_ms: int | None
+    identity: str
+    """Salted hash of the record, hex."""
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Where something other than the records says the position is: a place to look."""
+
+    method: Method
+    lo: Offset | None
+    hi: Offset | None
+    said_by: str
+    """One sentence naming who says so, with its numbers."""
+    guess: bool = False
+    """Only where to look first: unread records may lie below `lo`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Why the answer is what it is."""
+
+    reason: str
+    """One sentence."""
+    statements: tuple[str, ...] = ()
+    """The proof in sentences, in reading order."""
+    neighbours: tuple[Neighbour, ...] = ()
+    """Records around the position, in log order."""
+    at_raw: tuple[Neighbour, ...] = ()
+    """Records around the raw number on the new cluster."""
+    candidates: tuple[Candidate, ...] = ()
+    anchors_before: int = 0
+    anchors_after: int = 0
+    old_records_read: Count = 0
+    new_records_read: Count = 0
+    identity: str = ""
+    """What the identity of a record was made of, e.g. `timestamp, key, value and headers`."""
+    ignored_headers: tuple[str, ...] = ()
+    schema_ids: tuple[tuple[int, int], ...] = ()
+    """(old id, new id) of masked schema registry ids."""
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionComparison:
+    """One row of the comparison: one partition of one source."""
+
+    source: str
+    topic: str
+    partition: int
+    old_offset: Offset | None
+    """None for a partition that the checkpoint lacks (NEW_PARTITION)."""
+    new_topic: str
+    new_offset: Offset | None
+    exactness: Exactness
+    method: Method
+    restart: tuple[RestartPoint, ...]
+    bounds: tuple[Offset | None, Offset | None]
+    replay: Count | None
+    """Records read twice if the job resumes at `new_offset`: an upper bound; None if unknown."""
+    skip: Count | None
+    """Records never read if the job resumes at `new_offset`: an upper bound; None if unknown."""
+    foreign_below: Count | None
+    counted: bool
+    """Whether records were read to count replay, skip and foreign_below."""
+    ahead: Ahead
+    old: LogRange
+    new: LogRange
+    lag_old: Offset | None
+    lag_new: Offset | None
+    mirror_maker: Offset | None
+    """What MirrorMaker 2 itself would answer; None where it has no answer."""
+    raw: RawReuse
+    findings: tuple[str, ...]
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BelongsTo:
+    """Which cluster the positions were read from, and how we know."""
+
+    cluster: Cluster | None
+    """None where it cannot be told."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRef:
+    """A cluster as a comparison names it."""
+
+    name: str
+    cluster_id: str | None
+    taken_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The comparison in numbers. `raw_*` sums are lower bounds: unknown partitions add nothing."""
+
+    partitions: int
+    exact: int
+    position_exact: int
+    preserved: int
+    bounded: int
+    claimed: int
+    unknown: int
+    blocked: int
+    """Partitions with a finding that blocks."""
+    raw_wrong: int
+    """Partitions that would go wrong if the old number were used."""
+    raw_out_of_range: int
+    raw_skip: Count
+    raw_replay: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A checkpoint, or a consumer group, beside both clusters."""
+
+    migration: str
+    checkpoint: Checkpoint | None
+    group: str | None
+    taken_at: str
+    belongs_to: BelongsTo
+    old: ClusterRef
+    new: ClusterRef
+    partitions: tuple[PartitionComparison, ...]
+    findings: tuple[Finding, ...]
+    summary: Summary

@@ -1,0 +1,30 @@
+"""What is wrong or worth knowing, with stable codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.model.closed_sets import Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something wrong with a checkpoint or a cluster answer, with a stable code of `findings/`."""
+
+    code: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing wrong or worth knowing about one partition, a topic, or the whole migration."""
+
+    code: str
+    severity: Severity
+    topic: str | None
+    partition: int | None
+    message: str
+    """One sentence with its numbers."""
+    remedy: str
+    """What to do."""
