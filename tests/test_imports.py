@@ -24,9 +24,12 @@ STAGES = (
     {"translation"},
     {"findings"},
     {"comparison"},
+    {"lag"},
+    {"store"},
     {"pipeline"},
     {"proof"},
     {"workflow", "lab"},
+    {"watch"},
     {"console", "show"},
     {"cli", "__main__"},
 )
@@ -39,6 +42,9 @@ HOMES = {
     "pyspark": ("pipeline.", "lab."),
     "streamlit": ("console.", "app", "pages."),
     "plotly": ("console.", "app", "pages."),
+    "sqlalchemy": ("store.",),
+    "alembic": ("store.",),
+    "prometheus_client": ("watch.",),
 }
 """Where a driver or a framework may be imported."""
 
