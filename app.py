@@ -1,13 +1,18 @@
-"""The console's router: its pages, and nothing else."""
+"""The console's router: its pages, who looks at them, and nothing else."""
 
 import streamlit as st
 
+from offsetwise.console import guard, identity
+
 st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide", initial_sidebar_state=250)
-st.navigation(
+chosen = st.navigation(
     {
         "Explore": [
             st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
             st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         ]
     }
-).run()
+)
+with guard.block("identity"):
+    identity.sidebar()
+chosen.run()

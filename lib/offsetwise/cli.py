@@ -170,12 +170,16 @@ def console(
     migration: Annotated[
         list[Path] | None, typer.Option("--migration", "-m", help="A migration file; may be repeated.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="The port on 127.0.0.1; Streamlit's choice by default.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; Streamlit's choice by default.")] = None,
+    address: Annotated[
+        str, typer.Option(help="What to listen on. Where others can reach it, --access must require sign-in.")
+    ] = "127.0.0.1",
+    access: Annotated[Path | None, typer.Option(help="Who may use the console (YAML).")] = None,
 ) -> None:
     """Open the console in the browser: the bundled sample migration, and those named."""
     from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
 
-    launch(migration or [], port=port)
+    launch(migration or [], port=port, address=address, access_file=access)
 
 
 def main() -> None:

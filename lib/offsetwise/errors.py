@@ -20,6 +20,13 @@
     ├── SparkError                  the Spark session or a job on it
     │   ├── ConnectorError          Spark's Kafka connector cannot be resolved
     │   └── WorkerError             the workers lack something the pipeline needs
+    ├── AccessError                 a person who may not do this
+    ├── StoreError                  the database that samples are kept in
+    │   ├── StoreLockedError        another process holds it
+    │   ├── StoreReadOnlyError      it can be read, and not written
+    │   ├── StoreUnreachableError   the server does not answer, or refuses
+    │   ├── StoreVersionError       a later release changed it
+    │   └── NotAStoreError          a file or database of something else
     └── LabError                    the local lab
         └── JavaError               Java is missing or too old
 
@@ -127,6 +134,34 @@ class ConnectorError(SparkError):
 
 class WorkerError(SparkError):
     """The Spark workers lack something that the pipeline needs."""
+
+
+class AccessError(OffsetwiseError):
+    """A person asked for something that their roles do not cover."""
+
+
+class StoreError(OffsetwiseError):
+    """The store cannot be used."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the store for too long."""
+
+
+class StoreReadOnlyError(StoreError):
+    """The store can be read, and not written."""
+
+
+class StoreUnreachableError(StoreError):
+    """The store's server does not answer, or refuses."""
+
+
+class StoreVersionError(StoreError):
+    """A later release has changed the store."""
+
+
+class NotAStoreError(StoreError):
+    """What stands at the store's place is something else."""
 
 
 class LabError(OffsetwiseError):

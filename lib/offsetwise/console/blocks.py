@@ -11,7 +11,7 @@ import streamlit as st
 
 from offsetwise.console.desk import Answer, Desk, Held, Question, Reading
 from offsetwise.console.wording import markdown, plain
-from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
+from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError
 
 CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
 _POLL_SECONDS: Final = 0.2
@@ -103,6 +103,15 @@ def empty(why: str, next_step: str, command: str | None = None) -> None:
             st.code(command, language="bash")
 
 
+def denied(why: str, *, permission: str, next_step: str, command: str | None = None) -> None:
+    """Say that a person may not see something, which permission they lack, and how to come by it."""
+    with st.container(border=True):
+        st.warning(f"**Locked**  \n{why}", icon=":material/lock:")
+        st.markdown(f"**What is needed:** {permission}.  \n{next_step}")
+        if command:
+            st.code("\n".join(map(plain, command.splitlines())), language=None, wrap_lines=True)
+
+
 def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", kept: str = "") -> None:
     """Show an error as problem and fix, its details folded, with a way to try again.
 
@@ -130,7 +139,7 @@ def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: st
 
 
 def _kind(error: Exception) -> tuple[str, str]:
-    if isinstance(error, ClusterAuthError):
+    if isinstance(error, (AccessError, ClusterAuthError)):
         return ":material/lock:", "Not permitted"
     if isinstance(error, ClusterUnreachableError):
         return ":material/cloud_off:", "The cluster does not answer"

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 
-from offsetwise.model import Checkpoint, Comparison
+from offsetwise.model import Checkpoint, Comparison, Reconciliation
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -75,6 +75,9 @@ class Reader(Protocol):
 
     def checkpoint(self, migration: str, name: str) -> Checkpoint:
         """Read a checkpoint alone, which needs no cluster."""
+
+    def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
+        """Count a whole topic on both clusters; of the sample, give the recorded counts."""
 
 
 class Question(Protocol[Answer_co]):
@@ -151,10 +154,13 @@ class Desk:
 
     Args:
         reader: Where data comes from.
+        admit: Called at every question, and raises if whoever asks may not: a page that offers what it should not
+            gets nothing.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, admit: Callable[[], None] = lambda: None) -> None:
         self._reader = reader
+        self._admit = admit
         self.offered: Final = reader.offered()
         self._recorded: Final = {one.name for one in self.offered if one.recorded}
         self._lock = threading.Lock()
@@ -169,6 +175,7 @@ class Desk:
 
     def held(self, question: Question[Answer]) -> Held[Answer] | None:
         """Give the answer in memory, reading it only if it is a recorded one."""
+        self._admit()
         with self._lock:
             found = self._held.get(question)
             if found is not None:
@@ -180,6 +187,7 @@ class Desk:
 
     def read(self, question: Question[Answer]) -> Reading[Answer]:
         """Begin to read the answer, or join the reading that is under way."""
+        self._admit()
         with self._lock:
             under_way = self._readings.get(question)
             if under_way is not None and not under_way.outcome.done():
@@ -191,6 +199,7 @@ class Desk:
 
     def reading(self, question: Question[Answer]) -> Reading[Answer] | None:
         """Give the last reading of an answer, running or failed; None if there is none or it succeeded."""
+        self._admit()
         with self._lock:
             return self._readings.get(question)
 
@@ -228,7 +237,7 @@ _current_lock = threading.Lock()
 def use(reader: Reader) -> None:
     """Read from here in this process from now on."""
     with _current_lock:
-        _current[:] = [Desk(reader)]
+        _current[:] = [_of_people(reader)]
 
 
 def current() -> Desk:
@@ -241,5 +250,11 @@ def current() -> Desk:
         if not _current:
             from offsetwise.console.data import reader_of_process  # noqa: PLC0415 - imports Spark and Kafka
 
-            _current.append(Desk(reader_of_process()))
+            _current.append(_of_people(reader_of_process()))
         return _current[0]
+
+
+def _of_people(reader: Reader) -> Desk:
+    from offsetwise.console.identity import require_viewer  # noqa: PLC0415 - only pages need Streamlit
+
+    return Desk(reader, admit=require_viewer)

@@ -1,4 +1,4 @@
-"""What every page runs first: its title, what it shows and when that was read, and its errors."""
+"""What every page runs first: who looks, its title, what it shows and when that was read, and its errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from offsetwise.console import blocks
+from offsetwise.console import blocks, identity
+from offsetwise.console.access import Role
+from offsetwise.console.identity import Person
 from offsetwise.console.palette import Palette, palette
 
 
@@ -26,8 +28,13 @@ class Head:
 
 @contextmanager
 def page(title: str) -> Iterator[Head]:
-    """Draw a page's frame. An error inside is shown in place; what was drawn before it stays."""
+    """Draw a page's frame, for those who may look; others see that it is locked, and the page does not run.
+
+    An error inside is shown in place; what was drawn before it stays.
+    """
     st.title(title, anchor=False)
+    if not _may_look():
+        st.stop()
     head = Head(st.empty())
     with block("page"):
         yield head
@@ -45,6 +52,34 @@ def block(key: str) -> Iterator[None]:
 def colours() -> Palette:
     """Give the colours of the theme that the person sees."""
     return palette(st.context.theme.type)
+
+
+def _may_look() -> bool:
+    """Say whether the person may look, and tell them if not. An access file that cannot be used opens nothing."""
+    with block("access"):
+        person = identity.current()
+        if Role.VIEWER in person.roles:
+            return True
+        _locked(person)
+    return False
+
+
+def _locked(person: Person) -> None:
+    if person.signed_in:
+        blocks.denied(
+            "You are signed in, and you have no role here.",
+            permission="the role viewer",
+            next_step="Ask the operator to name you in the access file, by exactly these two:",
+            command=f"issuer: {person.issuer}\nsubject: {person.subject}",
+        )
+        return
+    why = "Your sign-in is too old." if person.expired else "This console is for people who sign in."
+    blocks.denied(
+        why,
+        permission="to be signed in, with the role viewer",
+        next_step="Signing in leads to the Overview. If you followed a link, open it once more then.",
+    )
+    identity.sign_in_buttons("locked")
 
 
 def _again() -> None:

@@ -1,22 +1,32 @@
-"""Starts the console: Streamlit on the loopback interface, over the migrations named on the command line."""
+"""Starts the console: Streamlit, over the migrations named on the command line, for the people the operator names."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import bootstrap
 
-from offsetwise.console import desk
+from offsetwise.console import access, desk, identity
+from offsetwise.console.access import LOOPBACK
 from offsetwise.errors import ConfigError
 
 _APP: Final = Path(__file__).resolve().parents[3] / "app.py"
+_SETTINGS: Final = _APP.parent / ".streamlit" / "config.toml"
 
 
-def launch(migrations: Sequence[Path] = (), port: int | None = None, *, reader: desk.Reader | None = None) -> None:
+def launch(
+    migrations: Sequence[Path] = (),
+    port: int | None = None,
+    *,
+    address: str = LOOPBACK,
+    access_file: Path | None = None,
+    reader: desk.Reader | None = None,
+) -> None:
     """Serve the console until it is interrupted.
 
     The files are read before the server starts, so that a mistake in one is said in the terminal. The browser
@@ -24,17 +34,34 @@ def launch(migrations: Sequence[Path] = (), port: int | None = None, *, reader: 
 
     Args:
         migrations: Migration files; without any, only the bundled sample is offered.
-        port: TCP port on 127.0.0.1; the first free one from 8501 on unless told.
+        port: TCP port; the first free one from 8501 on unless told.
+        address: What to listen on. Where others can reach it, people have to sign in.
+        access_file: Who may use the console; without one, everybody who can reach it may look.
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
-        ConfigError: A migration file cannot be used, or the console's pages are not installed.
+        ConfigError: A file cannot be used, the address would be open to everybody, or the console's pages are not
+            installed.
     """
     if not _APP.is_file():
         raise ConfigError(
             f"The console's pages were expected at {_APP}, and are not there. The console cannot start.",
             fix="Start it from a checkout of Offsetwise, installed with `pip install --editable .`.",
         )
+    options = {
+        **_shipped(tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))),
+        "server_address": address,
+        "server_fileWatcherType": "none",
+        # Headers that a caller can set must not say who the caller is.
+        "server_trustedUserHeaders": {},
+        "global_developmentMode": False,
+    }
+    if port is not None:
+        options["server_port"] = port
+    bootstrap.load_config_options(flag_options=options)
+    rules = access.load_access(access_file) if access_file else access.Access()
+    access.use(rules)
+    access.check_address(address, rules, can_sign_in=bool(identity.providers()))
     os.environ[desk.MIGRATIONS_VARIABLE] = os.pathsep.join(str(path.resolve()) for path in migrations)
     if reader is None:
         desk.current()
@@ -43,13 +70,15 @@ def launch(migrations: Sequence[Path] = (), port: int | None = None, *, reader: 
     # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first
     # page has run: the first deep link of a fresh server then shows "Page not found" over the right page.
     PagesManager.uses_pages_directory = False
-    options: dict[str, object] = {
-        "server_address": "127.0.0.1",
-        "server_headless": True,
-        "server_fileWatcherType": "none",
-        "global_developmentMode": False,
-    }
-    if port is not None:
-        options["server_port"] = port
-    bootstrap.load_config_options(flag_options=options)
     bootstrap.run(str(_APP), is_hello=False, args=[], flag_options=options)
+
+
+def _shipped(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Give the settings beside app.py as Streamlit's flags, so that they hold from whatever folder it is started."""
+    flat: dict[str, object] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _shipped(value, f"{prefix}{name}_")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -1,0 +1,145 @@
+"""Who looks at the console: nobody in particular, or a person whom an identity provider vouches for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import streamlit as st
+
+from offsetwise.console import access
+from offsetwise.console.access import Role
+from offsetwise.console.wording import markdown
+from offsetwise.errors import AccessError, ConfigError
+
+COOKIE_SECRET_CHARACTERS: Final = 32
+"""The fewest that sign the identity cookie."""
+
+_PROVIDER: Final = {"client_id", "client_secret", "server_metadata_url"}
+_NAMES: Final = ("name", "preferred_username", "email")
+"""Claims that may hold what a person is called, for the screen only: the first that is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Who looks. Issuer and subject are the identity; the name is only shown."""
+
+    issuer: str | None
+    subject: str | None
+    name: str
+    roles: frozenset[Role]
+    signed_in: bool
+    expired: bool = False
+    """Signed in once, too long ago: nobody, until they sign in again."""
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}" if self.signed_in else "nobody signed in"
+
+
+def current() -> Person:
+    """Give the person of this session, with the roles that the access file gives them."""
+    rules = access.current()
+    claims = _claims()
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
+        return _nobody(rules)
+    if _age_seconds(claims) > rules.sign_in_hours * 3_600:
+        return _nobody(rules, expired=True)
+    names = (claims.get(claim) for claim in _NAMES)
+    return Person(
+        issuer=issuer,
+        subject=subject,
+        name=next((name for name in names if isinstance(name, str) and name), subject),
+        roles=rules.of(claims),
+        signed_in=True,
+    )
+
+
+def allowed(role: Role = Role.VIEWER) -> bool:
+    """Say whether the person of this session has a role."""
+    return role in current().roles
+
+
+def require_viewer() -> None:
+    """Refuse a person who may not look. The desk asks this at every question, whatever the page did.
+
+    Raises:
+        AccessError: They may not.
+    """
+    if not allowed():
+        raise AccessError(
+            f"Console: expected somebody with the role viewer, found {current()}. Nothing was read.",
+            fix="Sign in, or ask the operator to name you in the access file.",
+        )
+
+
+def providers() -> tuple[str | None, ...]:
+    """Give the names of the identity providers in Streamlit's secrets; None is the one that has no name.
+
+    Raises:
+        ConfigError: The secrets have an `[auth]` section that nobody can sign in with, or that is easy to forge.
+    """
+    if not st.secrets.load_if_toml_exists() or "auth" not in st.secrets:
+        return ()
+    section: Mapping[str, Any] = st.secrets["auth"]
+    named = tuple(key for key, value in section.items() if isinstance(value, Mapping) and set(value) >= _PROVIDER)
+    found = ((None,) if set(section) >= _PROVIDER else ()) + named
+    if not found or not section.get("redirect_uri"):
+        raise ConfigError(
+            f"Streamlit's secrets: expected redirect_uri, {', '.join(sorted(_PROVIDER))} under [auth], some are "
+            "missing. Nobody could sign in.",
+            fix="Complete [auth] in .streamlit/secrets.toml as docs/sign-in.md shows.",
+        )
+    if len(str(section.get("cookie_secret", ""))) < COOKIE_SECRET_CHARACTERS:
+        raise ConfigError(
+            f"Streamlit's secrets: expected auth.cookie_secret to have at least {COOKIE_SECRET_CHARACTERS} characters, "
+            "it has fewer. It signs the cookie that says who somebody is, and a short one can be guessed.",
+            fix='Use what `python -c "import secrets; print(secrets.token_hex(32))"` prints.',
+        )
+    return found
+
+
+def sign_in_buttons(key: str) -> None:
+    """Draw what signs a person in: one button per identity provider."""
+    for provider in providers():
+        st.button(
+            "Sign in" if provider is None else f"Sign in with {markdown(provider)}",
+            icon=":material/login:",
+            key=f"sign-in-{key}-{provider or ''}",
+            on_click=st.login,
+            args=() if provider is None else (provider,),
+        )
+
+
+def sidebar() -> None:
+    """Show who looks and as what, with the way in or out."""
+    person = current()
+    roles = ", ".join(role.value for role in Role if role in person.roles) or "no role"
+    with st.sidebar:
+        if person.signed_in:
+            st.markdown(f":material/account_circle: **{markdown(person.name)}** · {roles}", help=_identity(person))
+            st.button("Sign out", icon=":material/logout:", key="sign-out", on_click=st.logout)
+            return
+        st.markdown(f":material/account_circle: Not signed in · {roles}")
+        sign_in_buttons("sidebar")
+
+
+def _identity(person: Person) -> str:
+    return f"Issuer {markdown(person.issuer or '?')}, subject {markdown(person.subject or '?')}"
+
+
+def _claims() -> Mapping[str, Any]:
+    """Give what the provider said about the person: the claims of the ID token, which Streamlit has verified."""
+    claims: Mapping[str, Any] = st.user.to_dict()
+    return claims if claims.get("is_logged_in") is True else {}
+
+
+def _nobody(rules: access.Access, *, expired: bool = False) -> Person:
+    return Person(issuer=None, subject=None, name="", roles=rules.of_nobody(), signed_in=False, expired=expired)
+
+
+def _age_seconds(claims: Mapping[str, Any]) -> float:
+    issued = claims.get("iat")
+    return time.time() - issued if isinstance(issued, (int, float)) else float("inf")
