@@ -18,7 +18,7 @@ LIB = ROOT / "lib"
 
 STAGES = (
     {"model", "errors"},
-    {"files", "config", "client_properties", "strict_yaml"},
+    {"files", "config", "client_properties", "strict_yaml", "batches"},
     {"sources"},
     {"snapshot"},
     {"translation"},

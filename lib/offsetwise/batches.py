@@ -1,0 +1,278 @@
+"""What the retained batches of a Spark checkpoint say together: records per batch, what moved, what a failure re-reads.
+
+A batch is known by where it ends. Where it began is where the batch before it ended, and for batch 0 the initial
+offsets; below the oldest retained batch history is purged, and a beginning that is purged is unknown, never 0.
+
+A difference of offsets counts places in the log. Compacted topics and transactions hold fewer records than places,
+so it is the most records that were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from offsetwise.model import Batch, BatchSource
+
+Offsets = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_HALF_BITS = 32
+_HALF = (1 << _HALF_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Lane:
+    """One partition of one source."""
+
+    source: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """One topic of one source: its lanes stand side by side."""
+
+    source: str
+    topic: str
+    first: int
+    count: int
+
+    @property
+    def lanes(self) -> slice:
+        """The columns of its partitions."""
+        return slice(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class History:
+    """The retained batches of a query as a matrix: one row per batch, one column per partition.
+
+    Row 0 of `ends` is where the first retained batch began, row `i + 1` where `batches[i]` ends. A value counts only
+    where `known` says so.
+    """
+
+    batches: tuple[Batch, ...]
+    """Ascending."""
+    lanes: tuple[Lane, ...]
+    """By source, topic, partition."""
+    logs: tuple[Log, ...]
+    ends: Offsets
+    known: Flags
+
+    def row(self, batch: int) -> int:
+        """Give the index of a batch.
+
+        Raises:
+            KeyError: It is not retained.
+        """
+        found = next((index for index, one in enumerate(self.batches) if one.id == batch), None)
+        if found is None:
+            raise KeyError(batch)
+        return found
+
+    def moved(self, row: int, lanes: slice = slice(None)) -> tuple[Offsets, Flags]:
+        """Give how far one batch moved each partition, and where that is known."""
+        known = self.known[row, lanes] & self.known[row + 1, lanes]
+        return np.where(known, self.ends[row + 1, lanes] - self.ends[row, lanes], 0), known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """A number of records, as far as it is known."""
+
+    records: int
+    """Of the partitions whose beginning and end are known, and which did not go back."""
+    partitions: int
+    """Partitions whose beginning and end are known."""
+    unknown: int
+    """Partitions that the batch names and whose beginning is not known."""
+    back: int
+    """Partitions whose end lies before their beginning."""
+
+    @property
+    def at_all(self) -> bool:
+        """Whether anything is known."""
+        return self.partitions > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFact:
+    """One batch, of all partitions or of some."""
+
+    batch: Batch
+    since: int | None
+    """The batch that stands before it in the log; None for the first retained one."""
+    interval_ms: int | None
+    """Time since the batch before it was planned; None where either time is unknown."""
+    end: int | None
+    """Sum of the end offsets of its partitions; None where none is known."""
+    read: Amount
+
+    @property
+    def together(self) -> int:
+        """How many batch ids its records may belong to: more than one where files between are missing."""
+        return 1 if self.since is None else self.batch.id - self.since
+
+
+class Phase(StrEnum):
+    """How far a batch has come."""
+
+    PLANNED = "planned"
+    COMMITTED = "committed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One step in the life of the checkpoint. `row` is the batch in `History.batches`; None before the first one."""
+
+    row: int | None
+    phase: Phase | None = None
+
+    def name(self, history: History) -> str:
+        """Name it in an address."""
+        return "start" if self.row is None else f"{history.batches[self.row].id}-{self.phase}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Standing:
+    """What the checkpoint holds at a moment, and what a failure right then would read again. One value per lane."""
+
+    start: Offsets
+    """The next record to read after a failure."""
+    start_known: Flags
+    end: Offsets
+    """The end of the batch that would run again; equal to `start` where none would."""
+    end_known: Flags
+    again: Amount
+
+
+def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) -> History:
+    """Put batches side by side.
+
+    Args:
+        batches: The retained batches, ascending.
+        initial: The initial offsets of the query, where it has some. They are where batch 0 begins.
+    """
+    kept = tuple(batches)
+    begins = tuple(initial) if not kept or kept[0].id == 0 else ()
+    rows = [begins, *(batch.sources for batch in kept)]
+    numbers: dict[tuple[str, str], set[int]] = {}
+    last: dict[tuple[str, str], tuple[int, ...]] = {}
+    for sources in rows:
+        for source in sources:
+            for one in source.offsets:
+                key = (source.id, one.topic)
+                # The same partitions in the same order stand in nearly every batch: looked at once.
+                if last.get(key) != one.partitions:
+                    numbers.setdefault(key, set()).update(one.partitions)
+                    last[key] = one.partitions
+    lanes = tuple(
+        Lane(source=source, topic=topic, partition=partition)
+        for source, topic in sorted(numbers, key=_log_order)
+        for partition in sorted(numbers[source, topic])
+    )
+    places: dict[tuple[str, str], dict[int, int]] = {key: {} for key in numbers}
+    for place, lane in enumerate(lanes):
+        places[lane.source, lane.topic][lane.partition] = place
+    ends = np.zeros((len(rows), len(lanes)), dtype=np.int64)
+    known = np.zeros(ends.shape, dtype=np.bool_)
+    columns: dict[tuple[str, str], tuple[tuple[int, ...], npt.NDArray[np.intp]]] = {}
+    for row, sources in enumerate(rows):
+        for source in sources:
+            for one in source.offsets:
+                key = (source.id, one.topic)
+                if key not in columns or columns[key][0] != one.partitions:
+                    of = places[key]
+                    columns[key] = one.partitions, np.array([of[number] for number in one.partitions], dtype=np.intp)
+                at = columns[key][1]
+                ends[row, at] = one.offsets
+                known[row, at] = True
+    logs = []
+    for (source_id, topic), group in groupby(enumerate(lanes), key=lambda pair: (pair[1].source, pair[1].topic)):
+        members = [place for place, _ in group]
+        logs.append(Log(source=source_id, topic=topic, first=members[0], count=len(members)))
+    return History(batches=kept, lanes=lanes, logs=tuple(logs), ends=ends, known=known)
+
+
+def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]:
+    """Give one fact per retained batch, ascending, counted over these lanes."""
+    made = []
+    for row, batch in enumerate(history.batches):
+        before = history.batches[row - 1] if row else None
+        named = history.known[row + 1, lanes]
+        made.append(
+            BatchFact(
+                batch=batch,
+                since=None if before is None else before.id,
+                interval_ms=_interval(before, batch),
+                end=total(history.ends[row + 1, lanes][named]) if named.any() else None,
+                read=_amount(history, row, lanes),
+            )
+        )
+    return tuple(made)
+
+
+def moments(history: History) -> tuple[Moment, ...]:
+    """Give the steps of the retained history: before it, then each batch planned and, if it was, committed."""
+    made = [Moment(row=None)] if history.known[0].any() else []
+    for row, batch in enumerate(history.batches):
+        made.append(Moment(row=row, phase=Phase.PLANNED))
+        if batch.committed:
+            made.append(Moment(row=row, phase=Phase.COMMITTED))
+    return tuple(made)
+
+
+def standing(history: History, moment: Moment, lanes: slice = slice(None)) -> Standing:
+    """Give what the checkpoint holds at a moment, and what a failure right then would read again.
+
+    A batch that is planned and not committed runs again from where it began. After its commit nothing is read again.
+    """
+    if moment.row is None or moment.phase is Phase.COMMITTED:
+        row = 0 if moment.row is None else moment.row + 1
+        start, known = history.ends[row, lanes], history.known[row, lanes]
+        nothing = Amount(records=0, partitions=int(known.sum()), unknown=0, back=0)
+        return Standing(start=start, start_known=known, end=start, end_known=known, again=nothing)
+    return Standing(
+        start=history.ends[moment.row, lanes],
+        start_known=history.known[moment.row, lanes],
+        end=history.ends[moment.row + 1, lanes],
+        end_known=history.known[moment.row + 1, lanes],
+        again=_amount(history, moment.row, lanes),
+    )
+
+
+def total(values: Offsets) -> int:
+    """Add up exactly: ten thousand large offsets do not fit into 64 bits.
+
+    >>> total(np.array([2**62, 2**62, -1]))
+    9223372036854775807
+    """
+    return (int((values >> _HALF_BITS).sum()) << _HALF_BITS) + int((values & _HALF).sum())
+
+
+def _amount(history: History, row: int, lanes: slice) -> Amount:
+    moved, known = history.moved(row, lanes)
+    return Amount(
+        records=total(np.maximum(moved, 0)),
+        partitions=int(known.sum()),
+        unknown=int((history.known[row + 1, lanes] & ~known).sum()),
+        back=int((moved < 0).sum()),
+    )
+
+
+def _interval(before: Batch | None, batch: Batch) -> int | None:
+    if before is None or before.timestamp_ms is None or batch.timestamp_ms is None:
+        return None
+    return batch.timestamp_ms - before.timestamp_ms
+
+
+def _log_order(key: tuple[str, str]) -> tuple[bool, int, str, str]:
+    source, topic = key
+    return not source.isdigit(), int(source) if source.isdigit() else 0, source, topic
