@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from offsetwise.config import ClusterConfig, SparkSettings
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
@@ -13,7 +14,7 @@ from offsetwise.pipeline.shipping import ship
 from offsetwise.sources import kafka
 from offsetwise.translation.search import Span, Target
 from tests.lab.reading import Log, Read, read_log
-from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin
+from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin, right_somewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,16 @@ class Both:
     def cost(self, position: int, place: int) -> Cost:
         """Say what resuming at a place would do: the better of counting by content and by origin."""
         pair = self.pair(position)
-        content, origin = cost_by_content(pair, place), cost_by_origin(pair, place)
-        return content if content.right else replace(origin, skip=min(content.skip, origin.skip))
+        content = cost_by_content(pair, place)
+        return content if content.right else _cost_by_origin_at_best(pair, place)
 
     def answerable(self, position: int) -> bool:
         """Whether a copy of any record exists on the new log, and a place there is right."""
         if not {self._identity(r) for r in self.old.records} & {self._identity(r) for r in self.new.records}:
             return False
         places = {self.new.start, *(r.offset for r in self.new.records), *(r.offset + 1 for r in self.new.records)}
-        return any(self.cost(position, place).right for place in places)
+        pair = self.pair(position)
+        return any(right_somewhere(places, partial(cost, pair)) for cost in (cost_by_content, _cost_by_origin_at_best))
 
     def waits_for_the_mirror(self, position: int) -> bool:
         """Whether the last record read is not on the new log, nor any later one."""
@@ -78,6 +80,12 @@ class Both:
             end,
         ]
         return sorted({p for p in (*wanted, *gaps[:2], *gaps[len(gaps) // 2 :][:2], *gaps[-2:]) if 0 <= p <= end})
+
+
+def _cost_by_origin_at_best(pair: Pair, place: int) -> Cost:
+    """Count by origin, and take identical records for each other where that skips less."""
+    origin = cost_by_origin(pair, place)
+    return replace(origin, skip=min(cost_by_content(pair, place).skip, origin.skip))
 
 
 def read_both(

@@ -7,9 +7,11 @@ records become ordinary ones, and retention and compaction work on either side a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from offsetwise.translation.content import decide
@@ -156,18 +158,30 @@ def cost_of_copied(pair: Pair, place: int, *, natives_excluded: bool = False) ->
 
 def is_right(pair: Pair, place: int, *, natives_excluded: bool = False) -> bool:
     """Whether a place skips nothing, repeats nothing and leaves nothing foreign below."""
-    costs = (
-        cost_by_content(pair, place),
-        cost_by_origin(pair, place),
-        cost_of_copied(pair, place, natives_excluded=natives_excluded),
+    return (
+        cost_by_content(pair, place).right
+        or cost_by_origin(pair, place).right
+        or cost_of_copied(pair, place, natives_excluded=natives_excluded).right
     )
-    return any(cost.right for cost in costs)
 
 
 def answerable(pair: Pair) -> bool:
     """Whether any place of the new log is right."""
     places = {pair.target.new.start, *(e.offset for e in pair.new), *(e.offset + 1 for e in pair.new)}
-    return any(is_right(pair, place) for place in places)
+    return any(
+        right_somewhere(places, partial(cost, pair)) for cost in (cost_by_content, cost_by_origin, cost_of_copied)
+    )
+
+
+def right_somewhere(places: Iterable[int], cost: Callable[[int], Cost]) -> bool:
+    """Whether any of the places is right.
+
+    The further up a job resumes, the less it repeats, and the more it skips and leaves below. So where the first place
+    that repeats nothing is wrong, every other one is too.
+    """
+    ordered = sorted(places)
+    first = bisect_left(ordered, True, key=lambda place: cost(place).replay == 0)
+    return first < len(ordered) and cost(ordered[first]).right
 
 
 def _old_log(random: Random) -> tuple[list[Entry], set[int], int]:
