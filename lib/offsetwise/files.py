@@ -13,17 +13,18 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from offsetwise.errors import FileError, VersionError
-from offsetwise.model import Checkpoint, Comparison, Reconciliation, Snapshot
+from offsetwise.model import Checkpoint, Comparison, LagSample, Reconciliation, Snapshot
 
 FORMAT_VERSION: Final = "1.0"
 MAX_DEPTH: Final = 32
 MAX_BYTES: Final = 512 * 1024 * 1024
-Stored = Checkpoint | Snapshot | Comparison | Reconciliation
+Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
     "comparison": Comparison,
     "reconciliation": Reconciliation,
+    "lag-sample": LagSample,
 }
 
 
@@ -44,7 +45,7 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
 
     Args:
         text: The whole file.
-        kind: `checkpoint`, `snapshot` or `comparison`.
+        kind: One of `KINDS`.
         subject: What to call the file in errors, usually its path.
 
     Raises:

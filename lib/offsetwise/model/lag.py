@@ -1,0 +1,117 @@
+"""What was seen of one subject's lag at one moment, on both clusters. None is unread or unknown, never 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from offsetwise.model.closed_sets import Cluster, Exactness, IsolationLevel, Method
+from offsetwise.model.comparison import LogRange
+from offsetwise.model.findings import Problem
+from offsetwise.model.offsets import Offset
+
+
+class LagPart(StrEnum):
+    """One thing that a sample reads."""
+
+    OLD = "old"
+    NEW = "new"
+    POSITIONS = "positions"
+    """The checkpoint's or the group's positions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingPart:
+    """A part of a sample that could not be read, and why."""
+
+    part: LagPart
+    problem: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledCluster:
+    """A cluster as a sample saw it."""
+
+    name: str
+    cluster_id: str | None
+    read_at_ms: int | None
+    """When reading it began; None where it could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPosition:
+    """What one group had committed in one partition, on either cluster."""
+
+    old: Offset | None
+    new: Offset | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagPartition:
+    """One partition at one moment."""
+
+    source: str
+    topic: str
+    partition: int
+    new_topic: str
+    position: Offset | None
+    """The subject's next record on the old cluster."""
+    new_position: Offset | None
+    """Its place on the new cluster, as well as `method` and `exactness` say."""
+    method: Method
+    exactness: Exactness
+    old: LogRange
+    new: LogRange
+    groups: tuple[GroupPosition, ...] = ()
+    """In the order of the sample's `groups`."""
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells it from the subject's other partitions."""
+        return self.source, self.topic, self.partition
+
+    def log(self, side: Cluster) -> LogRange:
+        """Give the log on one cluster."""
+        return self.old if side is Cluster.OLD else self.new
+
+    def place(self, side: Cluster) -> int | None:
+        """Give the subject's next record on one cluster."""
+        return self.position if side is Cluster.OLD else self.new_position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSample:
+    """What one checkpoint or group had left to read at one moment."""
+
+    migration: str
+    checkpoint: str | None
+    """The checkpoint's name in the migration file; None for a group."""
+    group: str | None
+    taken_at_ms: int
+    """When reading began."""
+    interval_ms: int | None
+    """How far apart samples are meant to be; None for a single one."""
+    sampled_by: str
+    isolation_level: IsolationLevel
+    """Which end of the log the job can read up to: the LSO with `read_committed`, else the HW."""
+    old: SampledCluster
+    new: SampledCluster
+    batch: int | None = None
+    """The last committed batch of the checkpoint."""
+    heartbeat_ms: int | None = None
+    """The newest heartbeat of the mirror's flow; None where there is none."""
+    groups: tuple[str, ...] = ()
+    partitions: tuple[LagPartition, ...] = ()
+    """By source, topic and partition."""
+    missing: tuple[MissingPart, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """What the readers of both clusters found wrong."""
+
+    def cluster(self, side: Cluster) -> SampledCluster:
+        """Give one of the two clusters."""
+        return self.old if side is Cluster.OLD else self.new
+
+    def lacks(self, part: LagPart) -> bool:
+        """Say whether a part could not be read."""
+        return any(each.part is part for each in self.missing)
