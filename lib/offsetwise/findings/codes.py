@@ -72,6 +72,8 @@ class Stage(StrEnum):
     READER = "reader"
     """By the reader of a checkpoint or a cluster, which puts the code into `problems`."""
     COMPARISON = "comparison"
+    SAMPLES = "samples"
+    """From two samples of the lag (`offsetwise watch`)."""
     PLAN = "plan"
     """Only from a second reading of the clusters; no check of this release decides it."""
 
@@ -332,7 +334,7 @@ _ALL: Final = (
         _WARNS,
         "The group moved after it was read",
         "Stop the group's members, take a new snapshot, and draft the plan again.",
-        stage=Stage.PLAN,
+        stage=Stage.SAMPLES,
     ),
     _kind(
         Code.SINK_BATCH_IDS,

@@ -1,0 +1,153 @@
+"""What samples show that somebody must look at, as findings with the published codes.
+
+A finding names the partition where it is worst and says in how many others it is so: ten thousand partitions make one
+finding, not ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offsetwise.findings import Code
+from offsetwise.findings.migration import HEARTBEAT_AGE_MS
+from offsetwise.findings.sentence import duration, offsets, overall, records, utc
+from offsetwise.lag.amounts import drift, lag
+from offsetwise.lag.moments import Moment
+from offsetwise.lag.rates import start_reaches
+from offsetwise.model import Cluster, Finding, LagPartition, LagSample, Severity
+
+RETENTION_HORIZON_MS: Final = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """A finding, and in how many partitions it holds."""
+
+    finding: Finding
+    partitions: int | None = None
+    """None where it is about no partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One partition for which something holds."""
+
+    row: LagPartition
+    amount: int
+    """How bad it is; the largest one is named."""
+    message: str
+
+
+def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
+    """Give what the newest sample shows, alone and beside an earlier one, the most serious first.
+
+    Args:
+        newest: The newest sample.
+        earlier: One of the same subject, taken before; None if there is none, and then nothing is said about movement.
+    """
+    found = [*_alone(newest), *(() if earlier is None else _beside(newest, earlier))]
+    severities = list(Severity)
+    return tuple(sorted(found, key=lambda each: severities.index(each.finding.severity)))
+
+
+def _alone(sample: LagSample) -> Iterator[Alert]:
+    yield from _worst(Code.BELOW_LOG_START, _below(sample))
+    yield from _worst(Code.NOT_YET_MIRRORED, _not_mirrored(sample))
+    beat, now = sample.heartbeat_ms, sample.new.read_at_ms
+    if beat is not None and now is not None and now - beat > HEARTBEAT_AGE_MS:
+        message = (
+            f"The last heartbeat from {sample.old.name} to {sample.new.name} is from {utc(beat)}, "
+            f"{duration(now - beat)} before the sample."
+        )
+        yield Alert(finding=overall(Code.MIRROR_STALLED, message))
+
+
+def _beside(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
+    before = {row.key: row for row in earlier.partitions}
+    elapsed = newest.taken_at_ms - earlier.taken_at_ms
+    for index, group in enumerate(newest.groups):
+        if group in earlier.groups:
+            moved = _moved(newest, before, index, earlier.groups.index(group), within=duration(elapsed))
+            yield from _worst(Code.GROUP_DRIFT, moved)
+    yield from _worst(Code.RETENTION_BEFORE_CUTOVER, _retention(newest, earlier, before))
+
+
+def _below(sample: LagSample) -> Iterator[_Case]:
+    for row in sample.partitions:
+        for side in Cluster:
+            place, start = row.place(side), row.log(side).log_start
+            if place is not None and start is not None and place < start:
+                gone = start - place
+                yield _Case(
+                    row,
+                    gone,
+                    f"{place:,} lies below the {side} log's start ({start:,}): up to {records(gone)} that the job has "
+                    "not read may be gone there",
+                )
+
+
+def _not_mirrored(sample: LagSample) -> Iterator[_Case]:
+    for row in sample.partitions:
+        left = lag(row, Cluster.NEW, sample.isolation_level)
+        if left is not None and left < 0:
+            yield _Case(row, -left, f"The place is {row.new_position:,}, {offsets(-left)} past the end of the new log")
+
+
+def _moved(
+    newest: LagSample, before: dict[tuple[str, str, int], LagPartition], now: int, then: int, *, within: str
+) -> Iterator[_Case]:
+    for row in newest.partitions:
+        old = before.get(row.key)
+        to = row.groups[now].old if now < len(row.groups) else None
+        since = old.groups[then].old if old is not None and then < len(old.groups) else None
+        if to is None or since is None or to == since:
+            continue
+        apart = drift(row, now)
+        beside = "" if apart is None or newest.checkpoint is None else f", {_apart(apart)}"
+        way = "forward" if to > since else "back"
+        yield _Case(
+            row,
+            abs(to - since),
+            f"Group {newest.groups[now]} moved {way} from {since:,} to {to:,} within {within}{beside}",
+        )
+
+
+def _apart(drifted: int) -> str:
+    if drifted == 0:
+        return "where the checkpoint stands"
+    return f"{offsets(abs(drifted))} {'ahead of' if drifted > 0 else 'behind'} the checkpoint"
+
+
+def _retention(
+    newest: LagSample, earlier: LagSample, before: dict[tuple[str, str, int], LagPartition]
+) -> Iterator[_Case]:
+    for row in newest.partitions:
+        old = before.get(row.key)
+        starts = [
+            Moment(at_ms=sample.new.read_at_ms, offset=each.new.log_start)
+            for sample, each in ((earlier, old), (newest, row))
+            if each is not None and each.new.log_start is not None and sample.new.read_at_ms is not None
+        ]
+        left = start_reaches(starts, row.new_position) if len(starts) == 2 else None
+        if left is None or left == 0 or left > RETENTION_HORIZON_MS:
+            continue
+        yield _Case(
+            row,
+            RETENTION_HORIZON_MS - left,
+            f"The new log's start moved from {starts[0].offset:,} to {starts[1].offset:,}; at this rate it reaches the "
+            f"place, {row.new_position:,}, in {duration(left)}",
+        )
+
+
+def _worst(code: Code, cases: Iterable[_Case]) -> Iterator[Alert]:
+    found = list(cases)
+    if not found:
+        return
+    worst = max(found, key=lambda case: case.amount)
+    concerned = {case.row.key for case in found}
+    others = len(concerned) - 1
+    more = "" if not others else f"; so in {others:,} more partition{'' if others == 1 else 's'}"
+    finding = replace(overall(code, f"{worst.message}{more}.", topic=worst.row.topic), partition=worst.row.partition)
+    yield Alert(finding=finding, partitions=len(concerned))

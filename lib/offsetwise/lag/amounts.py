@@ -1,0 +1,91 @@
+"""How much is left to read, signed: by partition and in total. What was not read stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from offsetwise.model import Cluster, IsolationLevel, LagPartition, LagSample, LogRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """Signed amounts of several partitions, added up without letting one sign hide the other."""
+
+    left: int
+    """The sum of the positive ones."""
+    past: int
+    """The sum of the negative ones, as a positive number: how far positions lie past the end."""
+    past_partitions: int
+    known: int
+    """Partitions whose amount is known."""
+    unknown: int
+
+    @property
+    def net(self) -> int | None:
+        """The signed sum of what is known; None where nothing is."""
+        return self.left - self.past if self.known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The lag of a whole sample, on both clusters, and the drift of each of its groups."""
+
+    old: Total
+    new: Total
+    drift: tuple[Total, ...] = ()
+    """In the order of the sample's groups."""
+
+    def lag(self, side: Cluster) -> Total:
+        """Give the total on one cluster."""
+        return self.old if side is Cluster.OLD else self.new
+
+
+def end(log: LogRange, isolation: IsolationLevel) -> int | None:
+    """Give the offset up to which the job can read: the LSO with `read_committed`, else the HW."""
+    return log.lso if isolation is IsolationLevel.READ_COMMITTED else log.hw
+
+
+def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | None:
+    """Give what is left to read; negative where the position lies past the end, None where either is unknown."""
+    place, last = row.place(side), end(row.log(side), isolation)
+    return None if place is None or last is None else last - place
+
+
+def drift(row: LagPartition, group: int) -> int | None:
+    """Give how far a group's commit on the old cluster lies ahead of the subject's position; negative is behind."""
+    committed = row.groups[group].old if group < len(row.groups) else None
+    return None if committed is None or row.position is None else committed - row.position
+
+
+def total(amounts: Iterable[int | None]) -> Total:
+    """Add up signed amounts.
+
+    >>> total([150, -100, None])
+    Total(left=150, past=100, past_partitions=1, known=2, unknown=1)
+    """
+    left = past = past_partitions = known = unknown = 0
+    for amount in amounts:
+        if amount is None:
+            unknown += 1
+            continue
+        known += 1
+        if amount < 0:
+            past -= amount
+            past_partitions += 1
+        else:
+            left += amount
+    return Total(left=left, past=past, past_partitions=past_partitions, known=known, unknown=unknown)
+
+
+def totals(sample: LagSample) -> Totals:
+    """Add up a sample. Partitions in which a group never committed do not count as unknown drift."""
+    rows, isolation = sample.partitions, sample.isolation_level
+    return Totals(
+        old=total(lag(row, Cluster.OLD, isolation) for row in rows),
+        new=total(lag(row, Cluster.NEW, isolation) for row in rows),
+        drift=tuple(
+            total(drift(row, index) for row in rows if index < len(row.groups) and row.groups[index].old is not None)
+            for index in range(len(sample.groups))
+        ),
+    )

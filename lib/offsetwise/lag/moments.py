@@ -1,0 +1,46 @@
+"""One number of one partition over time, out of samples: where a log ended, where it began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from offsetwise.lag.amounts import end
+from offsetwise.model import Cluster, LagPartition, LagSample
+
+Key = tuple[str, str, int]
+"""Source, topic, partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """An offset, and when it was read."""
+
+    at_ms: int
+    offset: int
+
+
+def ends_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
+    """Give the ends of one log that were read, ascending in time; since it last went back, if it ever did."""
+    isolation = {sample.isolation_level for sample in history[-1:]}
+    return _moments(history, key, side, lambda row: end(row.log(side), *isolation))
+
+
+def starts_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
+    """Give the starts of one log that were read, as `ends_of` does its ends."""
+    return _moments(history, key, side, lambda row: row.log(side).log_start)
+
+
+def _moments(
+    history: Sequence[LagSample], key: Key, side: Cluster, offset_of: Callable[[LagPartition], int | None]
+) -> tuple[Moment, ...]:
+    found: list[Moment] = []
+    for sample in history:
+        row = next((each for each in sample.partitions if each.key == key), None)
+        offset = None if row is None else offset_of(row)
+        if offset is None:
+            continue
+        if found and offset < found[-1].offset:
+            found.clear()  # the topic was made again, or cut off: what was read before is of another log
+        found.append(Moment(at_ms=sample.cluster(side).read_at_ms or sample.taken_at_ms, offset=offset))
+    return tuple(found)

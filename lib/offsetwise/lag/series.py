@@ -1,0 +1,75 @@
+"""Points over time: where a line must break, and which points to keep when there are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+GAP_INTERVALS: Final = 2.5
+"""Samples further apart than so many intervals have a gap between them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """One sample on the time axis."""
+
+    taken_at_ms: int
+    interval_ms: int | None
+    missing: bool = False
+    """Whether a part of it could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A sample that a chart shows."""
+
+    index: int
+    """Its place in what was thinned."""
+    after_gap: bool
+    """Whether a sample is missing between the one shown before it and this one."""
+
+
+def gap_between(before: Tick, after: Tick) -> bool:
+    """Say whether a sample is missing or late between two that follow each other.
+
+    The longer of the two intervals counts, so that a change of the interval is no gap. Without one, nothing is known
+    to be missing.
+    """
+    interval = max(before.interval_ms or 0, after.interval_ms or 0)
+    return interval > 0 and after.taken_at_ms - before.taken_at_ms > GAP_INTERVALS * interval
+
+
+def thin(ticks: Sequence[Tick], most: int) -> tuple[Kept, ...]:
+    """Choose at most `most` samples, evenly over time, the first and the last among them.
+
+    Of samples that share a stretch of time, one that lacks something goes before the others and then the newest: a
+    cluster that was away for a moment stays visible. A gap between two samples stays one, whatever is left out.
+
+    Args:
+        ticks: Ascending in time.
+        most: At least 2.
+    """
+    if not ticks:
+        return ()
+    chosen = list(range(len(ticks))) if len(ticks) <= most else _one_per_stretch(ticks, most)
+    gaps = [index for index in range(1, len(ticks)) if gap_between(ticks[index - 1], ticks[index])]
+    kept, passed = [], 0
+    for position, index in enumerate(chosen):
+        begin = passed
+        while passed < len(gaps) and gaps[passed] <= index:
+            passed += 1
+        kept.append(Kept(index=index, after_gap=position > 0 and passed > begin))
+    return tuple(kept)
+
+
+def _one_per_stretch(ticks: Sequence[Tick], most: int) -> list[int]:
+    first, last = ticks[0].taken_at_ms, ticks[-1].taken_at_ms
+    span = max(1, last - first)
+    by_stretch: dict[int, int] = {}
+    for index in range(1, len(ticks) - 1):
+        stretch = (ticks[index].taken_at_ms - first) * (most - 2) // (span + 1)
+        before = by_stretch.get(stretch)
+        if before is None or ticks[index].missing or not ticks[before].missing:
+            by_stretch[stretch] = index
+    return [0, *sorted(by_stretch.values()), len(ticks) - 1]
