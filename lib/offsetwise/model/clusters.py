@@ -102,6 +102,8 @@ class MirrorTopic:
     records: int
     undecodable: int = 0
     error: str | None = None
+    newest_ms: int | None = None
+    """Kafka's timestamp of the newest record; None where there is none, or it was not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 
 from offsetwise.model import Heartbeat, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync, Problem
 from offsetwise.sources.kafka_client import LOGGER, Client, consumer_configuration, reason
@@ -31,6 +31,7 @@ class _Reading:
     records: list[Raw] = field(default_factory=list)
     done: bool = False
     error: str | None = None
+    newest_ms: int | None = None
 
 
 def read_mirror(client: Client, topics: Mapping[str, Any]) -> tuple[MirrorState, list[Problem]]:
@@ -99,6 +100,9 @@ def _take(message: Any, reading: _Reading) -> None:
     if error is None:
         if message.offset() < reading.end:
             reading.records.append((message.key(), message.value()))
+            kind, timestamp_ms = message.timestamp()
+            if kind != TIMESTAMP_NOT_AVAILABLE:
+                reading.newest_ms = max(timestamp_ms, reading.newest_ms or 0)
         reading.done = message.offset() + 1 >= reading.end
     elif error.code() == KafkaError._PARTITION_EOF:
         reading.done = True
@@ -124,6 +128,7 @@ def _state(
                 records=len(decoded.records),
                 undecodable=decoded.undecodable,
                 error=reading.error,
+                newest_ms=reading.newest_ms,
             )
         )
         if reading.error:
