@@ -6,6 +6,8 @@ PACKAGE := $(VENV)/.package
 JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
 PYTEST_ARGS ?=
+# Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/conftest.py).
+PYTEST  := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: console test gates lint sample clean
 
@@ -13,10 +15,10 @@ console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
 test: $(PACKAGE) $(JARS) $(BROWSER)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 gates: $(PACKAGE) $(JARS) $(BROWSER)
-	OFFSETWISE_GATES=full $(BIN)/pytest $(PYTEST_ARGS)
+	OFFSETWISE_GATES=full $(PYTEST) $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
 	$(BIN)/ruff check .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,9 @@ from offsetwise.lab import Lab
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+LAB = "lab"
+FIGURE = "figure"
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +29,28 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def sample(lab: Lab) -> Path:
     """The reference migration's `migration.yaml`, on the session's lab. Nobody writes to its topics."""
     return lab.sample()
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Give a function that keeps what a gate measured; it is told at the end of the run, passed or not."""
+    return lambda told: record_property(FIGURE, told)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what runs in one process when there are several: whole modules, and all that use the lab, which go first."""
+    users = {item.path for item in items if LAB in getattr(item, "fixturenames", ())}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(LAB if item.path in users else str(item.path)))
+    items.sort(key=lambda item: item.path not in users)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell the figures that gates kept, from whichever process."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
+    figures = [told for report in reports for name, told in report.user_properties if name == FIGURE]
+    if figures:
+        terminalreporter.section("figures")
+        for told in dict.fromkeys(figures):
+            terminalreporter.write_line(told)

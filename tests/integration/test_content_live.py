@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ def check(found: dict[tuple[Both, int], Found]) -> Counter[Exactness]:
     return tally
 
 
+def tell(tally: Counter[Exactness]) -> str:
+    """Say how many answers each class has."""
+    return ", ".join(f"{count} {exactness}" for exactness, count in tally.most_common())
+
+
 @pytest.fixture(scope="session")
 def logs(lab: Lab, sample: Path) -> list[Both]:
     assert sample.is_file()
@@ -63,11 +69,13 @@ def logs(lab: Lab, sample: Path) -> list[Both]:
 
 
 @pytest.mark.parametrize("window", [64, 8], ids=["whole logs", "narrow windows"])
-def test_every_position_of_the_sample_is_proven_or_honest(lab: Lab, logs: list[Both], window: int) -> None:
+def test_every_position_of_the_sample_is_proven_or_honest(
+    lab: Lab, logs: list[Both], window: int, figure: Callable[[str], None]
+) -> None:
     wanted = {both: both.everywhere() for both in logs}
     found = find(lab.old_bootstrap, lab.new_bootstrap, wanted, window=window, natives_excluded=True)
     tally = check(found)
-    print(f"\n{len(found)} positions, window {window}: {dict(tally)}")
+    figure(f"the sample, windows of {window}: {len(found)} positions: {tell(tally)}")
     assert tally[Exactness.EXACT] > len(found) // 2
 
 

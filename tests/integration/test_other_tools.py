@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from offsetwise.lab import Lab
 from offsetwise.model import Exactness, TopicPartition
 from offsetwise.pipeline.content import Found
 from offsetwise.translation.windows import Cut, Reason
-from tests.integration.test_content_live import PROVEN, check
+from tests.integration.test_content_live import PROVEN, check, tell
 from tests.integration.topics import Record, copies, create, natives, produce, trim
 from tests.integration.truth import Both, find, read_both
 
@@ -84,9 +85,9 @@ def _cut(found: dict[tuple[Both, int], Found], both: Both, position: int) -> Cut
     return cut
 
 
-def test_every_answer_is_right_or_honest(found: dict[tuple[Both, int], Found]) -> None:
+def test_every_answer_is_right_or_honest(found: dict[tuple[Both, int], Found], figure: Callable[[str], None]) -> None:
     tally = check(found)
-    print(f"\n{len(found)} positions: {dict(tally)}")
+    figure(f"targets that another tool filled: {len(found)} positions: {tell(tally)}")
 
 
 def test_records_copied_twice_after_a_restart_are_neither_skipped_nor_repeated_where_possible(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -19,7 +20,7 @@ SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
 
 
 @pytest.mark.timeout(3_600)
-def test_no_exact_answer_is_wrong_and_nothing_is_ever_skipped() -> None:
+def test_no_exact_answer_is_wrong_and_nothing_is_ever_skipped(figure: Callable[[str], None]) -> None:
     tally: Counter[tuple[Exactness, bool]] = Counter()
     wrong: list[tuple[int, str]] = []
     for number in range(LOGS):
@@ -38,7 +39,7 @@ def test_no_exact_answer_is_wrong_and_nothing_is_ever_skipped() -> None:
     answers = sum(count for (_, possible), count in tally.items() if possible)
     exact = tally[Exactness.EXACT, True]
     proven = exact + tally[Exactness.POSITION_EXACT, True]
-    print(f"\nseed {SEED}, {LOGS} logs: EXACT {exact} and proven {proven} of {answers} answerable; wrong: {wrong[:20]}")
+    figure(f"seed {SEED}, {LOGS} logs: EXACT {exact} and proven {proven} of {answers} answerable; wrong: {wrong[:20]}")
     assert not wrong
     assert exact / answers > 0.23
     assert proven / answers > 0.55
