@@ -33,7 +33,7 @@ from offsetwise.model import Cluster, IsolationLevel, Link, Writers
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
-    name="migration file",
+    name="a migration file",
     keys="name, source and target",
     described="`offsetwise schema migration` describes the file.",
     start="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",

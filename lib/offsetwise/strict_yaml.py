@@ -22,9 +22,10 @@ MAX_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileNoun:
-    """What a kind of file is called in messages."""
+    """How messages speak of a kind of file."""
 
     name: str
+    """With its article."""
     keys: str
     """The keys to start with."""
     described: str
@@ -106,11 +107,11 @@ def _read_yaml(path: Path, noun: FileNoun) -> dict[str, Any]:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(
-            f"{path}: expected a {noun.name}, but {error.strerror or error}. Nothing was read.",
+            f"{path}: expected {noun.name}, but {error.strerror or error}. Nothing was read.",
             fix=noun.start,
         ) from error
     if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path}: expected at most {MAX_BYTES} bytes, found more.", fix=f"Give a {noun.name}.")
+        raise ConfigError(f"{path}: expected at most {MAX_BYTES} bytes, found more.", fix=f"Give {noun.name}.")
     try:
         value = yaml.load(content.decode("utf-8"), _Loader)  # noqa: S506 - a SafeLoader
     except UnicodeDecodeError as error:

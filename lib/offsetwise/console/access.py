@@ -25,7 +25,7 @@ ACCESS_VARIABLE: Final = "OFFSETWISE_ACCESS"
 LOOPBACK: Final = "127.0.0.1"
 
 _FILE: Final = FileNoun(
-    name="access file",
+    name="an access file",
     keys="sign_in and roles",
     described="`docs/sign-in.md` describes the file.",
     start="Give the path of an access file; `docs/sign-in.md` has one to start from.",

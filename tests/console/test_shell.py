@@ -1,0 +1,282 @@
+"""Every page for everybody: who may look, what the others see, and that nothing is read for them."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from offsetwise.console import access, desk
+from offsetwise.console.access import Access, Grant, Role, Roles, SignIn
+from offsetwise.errors import AccessError, ConfigError
+from tests.console.conftest import APP, words
+from tests.console.readers import ValueReader
+
+PAGES = sorted(str(path.relative_to(APP.parent)) for path in APP.parent.glob("pages/**/*.py"))
+
+ISSUER = "https://login.example.org"
+ROLES = Roles(
+    viewer=(Grant(issuer=ISSUER, subject="vera"),),
+    author=(Grant(issuer=ISSUER, group="migration-team"),),
+    reviewer=(Grant(issuer=ISSUER, subject="rita"),),
+)
+REQUIRED = Access(sign_in=SignIn.REQUIRED, roles=ROLES)
+SECRETS = {
+    "auth": {
+        "redirect_uri": "http://127.0.0.1:8501/oauth2callback",
+        "cookie_secret": "0123456789abcdef0123456789abcdef",
+        "client_id": "offsetwise",
+        "client_secret": "of-the-test",
+        "server_metadata_url": f"{ISSUER}/.well-known/openid-configuration",
+    }
+}
+
+
+def claims(subject: str, **more: Any) -> dict[str, Any]:
+    """What Streamlit knows of somebody who signed in a minute ago."""
+    return {"is_logged_in": True, "iss": ISSUER, "sub": subject, "iat": time.time() - 60, **more}
+
+
+NOBODY: dict[str, Any] = {"is_logged_in": False}
+PEOPLE = {
+    "anonymous": (NOBODY, "viewer"),
+    "viewer": (claims("vera"), "viewer"),
+    "author": (claims("aron", groups=["staff", "migration-team"]), "viewer, author"),
+    "reviewer": (claims("rita"), "viewer, reviewer"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _rules_of_its_own() -> Iterator[None]:
+    st.cache_resource.clear()
+    yield
+    access.use(Access())
+    st.cache_resource.clear()
+
+
+def opened(page: str, user: dict[str, Any], rules: Access, reader: ValueReader) -> AppTest:
+    access.use(rules)
+    desk.use(reader)
+    made = AppTest.from_file(str(APP), default_timeout=60)
+    made.user = user
+    made.secrets = SECRETS
+    made.switch_page(page)
+    return made.run()
+
+
+def test_every_page_is_registered_by_its_name() -> None:
+    calls = [
+        node
+        for node in ast.walk(ast.parse(APP.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "Page"
+    ]
+    assert sorted(ast.literal_eval(call.args[0]) for call in calls) == PAGES
+    assert not list(APP.parent.glob("pages/*.py")), "Streamlit would run it without app.py"
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("who", PEOPLE)
+def test_a_page_opens_for_everybody_where_sign_in_is_optional(page: str, who: str) -> None:
+    user, roles = PEOPLE[who]
+    shown = opened(page, user, Access(roles=Roles(author=ROLES.author, reviewer=ROLES.reviewer)), ValueReader())
+    assert not shown.exception
+    assert not shown.error or page.endswith("compare.py"), "only the answer is in red"
+    assert "Locked" not in words(shown)
+    assert shown.sidebar.markdown[0].value.endswith(f" · {roles}")
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("who", PEOPLE)
+def test_where_sign_in_is_required_a_page_opens_for_those_named(page: str, who: str) -> None:
+    user, roles = PEOPLE[who]
+    reader = ValueReader(live=RuntimeError("never asked"))
+    shown = opened(page, user, REQUIRED, reader)
+    assert not shown.exception
+    if who == "anonymous":
+        locked(shown, reader)
+        assert shown.sidebar.markdown[0].value.endswith("Not signed in · no role")
+    else:
+        assert "Locked" not in words(shown)
+        assert shown.sidebar.markdown[0].value.endswith(f" · {roles}")
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "user",
+    [
+        {},
+        claims("stranger"),
+        claims("stranger", email="vera", name="vera", groups="migration"),
+        {**claims("vera"), "iss": "https://login.example.com"},
+        {**claims("aron", groups=["migration-team"]), "iss": f"{ISSUER}/"},
+        {**claims("vera"), "is_logged_in": "true"},
+        {**claims("vera"), "iat": time.time() - 13 * 3_600},
+        {**claims("vera"), "iat": None},
+        {**claims(""), "sub": 7},
+    ],
+    ids=["nothing", "stranger", "named-alike", "issuer", "issuer-slash", "text", "too-old", "no-age", "no-subject"],
+)
+def test_a_page_stays_locked_for_anybody_else_and_reads_nothing(page: str, user: dict[str, Any]) -> None:
+    reader = ValueReader(live=RuntimeError("never asked"))
+    locked(opened(page, user, REQUIRED, reader), reader)
+
+
+def locked(shown: AppTest, reader: ValueReader) -> None:
+    """One title, one block that says what is needed, and nothing of the page."""
+    assert not shown.exception
+    assert len(shown.title) == 1
+    assert shown.warning[0].value.startswith("**Locked**")
+    for kind in (shown.dataframe, shown.metric, shown.subheader, shown.main.selectbox, shown.error):
+        assert not kind
+    assert dict(reader.calls) == {"offered": 1}
+
+
+def test_whoever_has_no_role_sees_what_to_ask_for() -> None:
+    shown = opened("pages/explore/overview.py", claims("sam|7"), REQUIRED, ValueReader())
+    assert f"issuer: {ISSUER}\nsubject: sam|7" in words(shown)
+
+
+def test_a_name_of_a_person_is_never_markup() -> None:
+    hostile = claims("vera", name="<img src=x onerror=alert(1)> **x** :red[y]")
+    shown = opened("pages/explore/overview.py", hostile, REQUIRED, ValueReader())
+    assert shown.sidebar.markdown[0].value.count("\\<img") == 1
+    assert "\\*\\*x" in shown.sidebar.markdown[0].value
+
+
+def test_signing_in_is_offered_only_where_an_identity_provider_is_configured() -> None:
+    desk.use(ValueReader())
+    without = AppTest.from_file(str(APP), default_timeout=60).run()
+    assert not [button for button in without.sidebar.button if "Sign in" in button.label]
+    shown = opened("pages/explore/overview.py", NOBODY, Access(), ValueReader())
+    assert [button.label for button in shown.sidebar.button] == ["Sign in"]
+    signed_in = opened("pages/explore/overview.py", claims("vera"), REQUIRED, ValueReader())
+    assert [button.label for button in signed_in.sidebar.button] == ["Sign out"]
+
+
+def test_several_identity_providers_have_a_button_each() -> None:
+    keys = ("client_id", "client_secret", "server_metadata_url")
+    auth = {**SECRETS["auth"], "google": dict.fromkeys(keys, "x"), "microsoft": dict.fromkeys(keys, "x")}
+    desk.use(ValueReader())
+    access.use(REQUIRED)
+    made = AppTest.from_file(str(APP), default_timeout=60)
+    made.user, made.secrets = NOBODY, {"auth": {key: value for key, value in auth.items() if key not in keys}}
+    made.run()
+    assert [button.label for button in made.main.button] == ["Sign in with google", "Sign in with microsoft"]
+
+
+def test_an_access_file_that_cannot_be_used_opens_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(access.ACCESS_VARIABLE, str(tmp_path / "gone.yaml"))
+    access._current.clear()
+    reader = ValueReader()
+    desk.use(reader)
+    shown = AppTest.from_file(str(APP), default_timeout=60).run()
+    assert not shown.exception
+    assert "expected an access file" in words(shown)
+    assert "gone" in words(shown)
+    assert dict(reader.calls) == {"offered": 1}
+
+
+def test_the_desk_refuses_what_a_page_should_not_have_asked() -> None:
+    access.use(REQUIRED)
+    reader = ValueReader()
+    desk.use(reader)
+    question = desk.ComparisonOf(
+        migration="sample", subject=desk.Subject(kind=desk.SubjectKind.CHECKPOINT, name="orders")
+    )
+    for ask in (desk.current().held, desk.current().read, desk.current().reading):
+        with pytest.raises(AccessError, match="expected somebody with the role viewer, found nobody signed in"):
+            ask(question)
+    assert dict(reader.calls) == {"offered": 1}
+
+
+ACCESS_FILE = """
+sign_in: required
+sign_in_hours: 8
+groups_claim: roles
+roles:
+  viewer:
+    - {issuer: https://login.example.org, anyone: true}
+  author:
+    - {issuer: https://login.example.org, group: migration-team}
+  reviewer:
+    - {issuer: https://login.example.org, subject: "00u1"}
+"""
+
+
+def test_an_access_file_says_who_may_what(tmp_path: Path) -> None:
+    (tmp_path / "access.yaml").write_text(ACCESS_FILE, encoding="utf-8")
+    rules = access.load_access(tmp_path / "access.yaml")
+    assert rules.of(claims("x")) == {Role.VIEWER}
+    assert rules.of(claims("00u1", roles="migration-team")) == {Role.VIEWER, Role.AUTHOR, Role.REVIEWER}
+    assert rules.of({"iss": "https://other.example.org", "sub": "00u1"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sign_in: maybe", "sign_in cannot be used"),
+        ("sign_inn: required", "unknown key 'sign_inn'"),
+        ("sign_in: required\nsign_in: optional", "stands twice"),
+        ("roles: {admin: []}", "unknown key 'admin'"),
+        ("roles: {author: [{subject: x}]}", "issuer is missing"),
+        ("roles: {author: [{issuer: x}]}", "expected one of subject, group and anyone"),
+        ("roles: {author: [{issuer: x, subject: y, group: z}]}", "expected one of subject, group and anyone"),
+        ("roles: {author: [{issuer: x, email: a@example.org}]}", "unknown key 'email'"),
+        ("roles: {viewer: [{issuer: x, subject: y}]}", "everybody may look while sign_in is optional"),
+        ("sign_in_hours: 0", "sign_in_hours cannot be used"),
+        ("- a", "found a list"),
+    ],
+)
+def test_a_mistake_in_an_access_file_is_named_with_its_remedy(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "access.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"access\.yaml") as caught:
+        access.load_access(tmp_path / "access.yaml")
+    assert said in caught.value.problem
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("address", "rules", "can_sign_in", "said"),
+    [
+        ("0.0.0.0", Access(), True, "would listen on 0.0.0.0 and sign-in is not required"),
+        ("10.1.2.3", Access(), False, "would listen on 10.1.2.3"),
+        ("::", Access(), True, "would listen on ::"),
+        ("console.example.org", Access(), True, "would listen on console.example.org"),
+        ("", Access(), True, "would listen on"),
+        ("0.0.0.0", REQUIRED, False, "no \\[auth\\] section"),
+        ("127.0.0.1", REQUIRED, False, "no \\[auth\\] section"),
+    ],
+)
+def test_a_console_open_to_everybody_is_not_started(address: str, rules: Access, can_sign_in: bool, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        access.check_address(address, rules, can_sign_in=can_sign_in)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.53", "::1", "localhost"])
+def test_the_loopback_interface_needs_no_sign_in(address: str) -> None:
+    access.check_address(address, Access(), can_sign_in=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"cookie_secret": "short"}, "cookie_secret to have at least 32"),
+        ({"redirect_uri": ""}, "some are missing"),
+        ({"client_id": None}, "some are missing"),
+    ],
+)
+def test_secrets_that_nobody_could_sign_in_with_are_refused(change: dict[str, Any], said: str) -> None:
+    changed = {key: value for key, value in {**SECRETS["auth"], **change}.items() if value is not None}
+    desk.use(ValueReader())
+    access.use(REQUIRED)
+    made = AppTest.from_file(str(APP), default_timeout=60)
+    made.user, made.secrets = NOBODY, {"auth": changed}
+    made.run()
+    assert not made.exception
+    assert said.replace("_", "\\_") in "".join(error.value for error in made.error)
