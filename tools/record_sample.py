@@ -1,7 +1,7 @@
 """Record the bundled sample migration anew from a lab: `make sample`.
 
-Writes lib/offsetwise/sample: the job's real checkpoints, snapshots of both clusters, and the comparisons with their
-evidence. Addresses and paths of the machine are replaced; nothing else is touched.
+Writes lib/offsetwise/sample: the job's real checkpoints, snapshots of both clusters, the comparisons with their
+evidence, and every topic counted. Addresses and paths of the machine are replaced; nothing else is touched.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def main() -> None:
     }
     rows = [row for comparison in compared.values() for row in comparison.partitions]
     topics = {Cluster.OLD: {row.topic for row in rows}, Cluster.NEW: {row.new_topic for row in rows}}
+    for topic in sorted(topics[Cluster.OLD]):
+        made[f"reconciliation-{topic}.json"] = files.dump(workflow.reconcile(migration, topic))
     for side, names in topics.items():
         taken = workflow.snapshot(migration, side, topics=tuple(sorted(names)))
         made[f"{side}.json"] = files.dump(_without_heartbeats(taken))

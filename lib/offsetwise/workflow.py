@@ -55,7 +55,7 @@ def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
 
 def sample() -> Migration:
     """Give the bundled sample migration. Its clusters do not run; its comparisons were recorded from the lab."""
-    return load_migration(Path(str(package_files("offsetwise") / "sample" / "migration.yaml")))
+    return load_migration(_recorded("migration.yaml"))
 
 
 def sample_comparison(checkpoint: str) -> Comparison:
@@ -64,8 +64,17 @@ def sample_comparison(checkpoint: str) -> Comparison:
     Raises:
         FileError: The sample has no such checkpoint.
     """
-    path = Path(str(package_files("offsetwise") / "sample" / f"comparison-{checkpoint}.json"))
-    recorded: Comparison = _read(path, "comparison")
+    recorded: Comparison = _read(_recorded(f"comparison-{checkpoint}.json"), "comparison")
+    return recorded
+
+
+def sample_reconciliation(topic: str) -> Reconciliation:
+    """Give the recorded reconciliation of a topic of the sample migration.
+
+    Raises:
+        FileError: The sample has no such topic.
+    """
+    recorded: Reconciliation = _read(_recorded(f"reconciliation-{topic}.json"), "reconciliation")
     return recorded
 
 
@@ -222,6 +231,10 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         _check_not_passed(migration, side, log)
     progress("compare every record", 1, 1)
     return made
+
+
+def _recorded(name: str) -> Path:
+    return Path(str(package_files("offsetwise") / "sample" / name))
 
 
 def _topic_log(migration: Migration, side: Cluster, name: str) -> TopicLog:

@@ -9,4 +9,4 @@ with guard.page("Compare") as head:
             "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
         )
     elif held := compare.comparison(here, migration, subject, head):
-        compare.draw(held)
+        compare.draw(here, migration, held)

@@ -5,13 +5,41 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
-from offsetwise.model import Checkpoint, Comparison
+from offsetwise.model import (
+    Checkpoint,
+    Cluster,
+    Comparison,
+    IsolationLevel,
+    PartitionReconciliation,
+    RangeDifference,
+    Reconciliation,
+)
 from tests.console import builders
 
 ORDERS = Subject(kind=SubjectKind.CHECKPOINT, name="orders")
 ETL = Subject(kind=SubjectKind.GROUP, name="orders-etl")
+
+COUNTED = Reconciliation(
+    old_topic="orders",
+    new_topic="orders",
+    isolation_level=IsolationLevel.READ_UNCOMMITTED,
+    partitions=(
+        PartitionReconciliation(
+            partition=0, old_records=1100, new_records=1090, both=1080, missing=20, duplicated=7, foreign=3, timed=True
+        ),
+        PartitionReconciliation(
+            partition=1, old_records=500, new_records=500, both=500, missing=0, duplicated=0, foreign=0, timed=False
+        ),
+    ),
+    differences=(
+        RangeDifference(cluster=Cluster.OLD, partition=0, start=300, end=320, missing=20),
+        RangeDifference(cluster=Cluster.NEW, partition=0, start=900, end=1000, duplicated=7, foreign=3),
+    ),
+    ignored_headers=("mirror-origin",),
+)
 
 
 class ValueReader:
@@ -23,10 +51,12 @@ class ValueReader:
         *,
         live: Comparison | Exception | None = None,
         gate: threading.Event | None = None,
+        counted: Reconciliation | Exception | None = None,
     ) -> None:
         self._recorded = {"orders": builders.comparison()} if recorded is None else dict(recorded)
         self._live = live
         self._gate = gate
+        self._counted = COUNTED if counted is None else counted
         self.calls: Counter[str] = Counter()
 
     def answer_with(self, live: Comparison | Exception) -> None:
@@ -59,3 +89,10 @@ class ValueReader:
         made = builders.comparison().checkpoint
         assert made is not None
         return made
+
+    def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:  # noqa: ARG002 - the protocol's
+        self.calls["reconciliation"] += 1
+        progress("compare every record", 1, 1)
+        if isinstance(self._counted, Exception):
+            raise self._counted
+        return replace(self._counted, old_topic=topic, new_topic=topic)

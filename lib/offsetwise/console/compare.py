@@ -17,6 +17,7 @@ from offsetwise.console import (
     guard,
     heat,
     partitions,
+    reconciling,
     table,
     verdicts,
 )
@@ -59,7 +60,7 @@ def comparison(desk: Desk, migration: Offered, subject: Subject, head: guard.Hea
     return found
 
 
-def draw(held: Held[Comparison]) -> None:
+def draw(desk: Desk, migration: Offered, held: Held[Comparison]) -> None:
     """Draw the whole screen of one comparison."""
     shown, colours = held.value, guard.colours()
     _answer(held)
@@ -75,6 +76,14 @@ def draw(held: Held[Comparison]) -> None:
     _of_all(shown)
     _picture(held, colours)
     _partitions(held, colours)
+    _whole_topics(desk, migration, held)
+
+
+@st.fragment
+def _whole_topics(desk: Desk, migration: Offered, held: Held[Comparison]) -> None:
+    st.subheader("Every record of a topic", anchor=False)
+    with guard.block("reconciliation"):
+        reconciling.draw(desk, migration, derived.facts(held).topics)
 
 
 @st.fragment

@@ -8,7 +8,7 @@ from pathlib import Path
 from offsetwise import workflow
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
-from offsetwise.model import Checkpoint, Comparison
+from offsetwise.model import Checkpoint, Comparison, Reconciliation
 
 
 def reader_of_process() -> WorkflowReader:
@@ -53,6 +53,12 @@ class WorkflowReader:
     def checkpoint(self, migration: str, name: str) -> Checkpoint:
         """Read the checkpoint alone."""
         return workflow.checkpoint(self._migrations[migration], name)
+
+    def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
+        """Count a topic on the live clusters; of the sample, give what was recorded with it."""
+        if migration == self._sample:
+            return workflow.sample_reconciliation(topic)
+        return workflow.reconcile(self._migrations[migration], topic, progress=progress)
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:

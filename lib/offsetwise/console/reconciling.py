@@ -1,0 +1,132 @@
+"""A whole topic counted on both clusters, from the Compare screen: what is missing, doubled, or foreign, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import pandas as pd
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.console import blocks, table
+from offsetwise.console.desk import Desk, Held, Offered, Progress, Reader
+from offsetwise.console.wording import cell, markdown, number, plain
+from offsetwise.model import Cluster, Reconciliation
+
+MAX_RANGES: Final = 250
+"""Ranges shown; the downloads have all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconciliationOf:
+    """What do both clusters hold of this topic?"""
+
+    in_sample: ClassVar[bool] = True
+    migration: str
+    topic: str
+    """Its name on the old cluster."""
+
+    def ask(self, reader: Reader, progress: Progress) -> Reconciliation:
+        """Count, on Spark."""
+        return reader.reconciliation(self.migration, self.topic, progress)
+
+
+def draw(desk: Desk, migration: Offered, topics: tuple[str, ...]) -> None:
+    """Let the person pick a topic and count it."""
+    st.markdown(
+        ":gray[A position is proven on small windows of records. Counting a whole topic reads every record of it on "
+        "both clusters, on Spark: it takes longer, and finds what is missing far from any position.]"
+    )
+    topic = st.selectbox("Topic to count", list(topics), key="count", bind="query-params", format_func=plain, width=420)
+    question = ReconciliationOf(migration=migration.name, topic=topic)
+    offer = blocks.Offer(
+        what=f"every record of {markdown(topic)}",
+        why="Counting reads the whole topic on both clusters. Nothing is written.",
+        now="Count every record",
+        again="Count again",
+        icon=":material/functions:",
+        key="reconcile",
+    )
+    held = blocks.live(desk, question, offer)
+    if held is not None:
+        _counted(held)
+
+
+def _counted(held: Held[Reconciliation]) -> None:
+    made = held.value
+    box, icon = (st.success, ":material/check_circle:") if made.agrees else (st.warning, ":material/difference:")
+    box(markdown(made.summary()), icon=icon)
+    table.plain(partition_table(made), alt=f"Records of {plain(made.old_topic)} on both clusters, by partition.")
+    if not made.agrees:
+        ranges = range_table(made)
+        more = "" if len(ranges) <= MAX_RANGES else f" The first {MAX_RANGES} of {number(len(ranges))}."
+        st.markdown(f"**Where they differ** · :gray[offsets of the cluster that holds the records.{more}]")
+        table.plain(ranges.head(MAX_RANGES), alt="Ranges of offsets whose records differ.")
+    untimed = [each.partition for each in made.partitions if not each.timed]
+    notes = []
+    if untimed:
+        some = "some partitions" if len(untimed) < len(made.partitions) else "this topic"
+        notes.append(f"Timestamps do not count in {some}: one of the clusters sets its own.")
+    if made.ignored_headers:
+        notes.append(
+            f"Headers that only the new cluster has do not count: {markdown(', '.join(made.ignored_headers))}."
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        counted = f"Counted as {made.isolation_level.value} at {held.at:%Y-%m-%d %H:%M:%S} UTC."
+        st.markdown(f":gray[{' '.join([markdown(counted), *notes])}]", width="stretch")
+        for text, kind, make in (
+            ("CSV", "text/csv", lambda: csv(made)),
+            ("JSON", "application/json", lambda: files.dump(made).encode()),
+        ):
+            st.download_button(
+                text,
+                make,
+                file_name=f"reconciliation.{text.lower()}",
+                mime=kind,
+                icon=":material/download:",
+                key=f"download-reconciliation-{text}",
+                on_click="ignore",
+                help=f"Every range that differs, as {text}." if text == "CSV" else "Everything counted, as JSON.",
+            )
+
+
+def partition_table(made: Reconciliation) -> pd.DataFrame:
+    """Give the counts by partition; one row each, in log order."""
+    columns = {
+        "p": "partition",
+        "records on old": "old_records",
+        "records on new": "new_records",
+        "on both": "both",
+        "missing on new": "missing",
+        "doubled on new": "duplicated",
+        "only on new": "foreign",
+    }
+    return pd.DataFrame(
+        {
+            name: pd.array([getattr(each, attribute) for each in made.partitions], dtype="Int64")
+            for name, attribute in columns.items()
+        }
+    )
+
+
+def range_table(made: Reconciliation) -> pd.DataFrame:
+    """Give the ranges that differ: where, and how many records."""
+    rows = made.differences
+    return pd.DataFrame(
+        {
+            "topic": [cell(made.old_topic if row.cluster is Cluster.OLD else made.new_topic) for row in rows],
+            "p": pd.array([row.partition for row in rows], dtype="Int64"),
+            "offsets of": [str(row.cluster) for row in rows],
+            "from": pd.array([row.start for row in rows], dtype="Int64"),
+            "to": pd.array([row.end for row in rows], dtype="Int64"),
+            "missing on new": pd.array([row.missing for row in rows], dtype="Int64"),
+            "doubled on new": pd.array([row.duplicated for row in rows], dtype="Int64"),
+            "only on new": pd.array([row.foreign for row in rows], dtype="Int64"),
+        }
+    )
+
+
+def csv(made: Reconciliation) -> bytes:
+    """Write the ranges that differ as CSV (UTF-8, LF)."""
+    return str(range_table(made).to_csv(index=False, lineterminator="\n")).encode()

@@ -1,0 +1,68 @@
+"""Counting a whole topic, from the Compare page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+
+from offsetwise.console import reconciling, wording
+from offsetwise.console.data import WorkflowReader
+from offsetwise.errors import SparkError
+from offsetwise.workflow import unheard
+from tests.console import builders
+from tests.console.conftest import COMPARE, OpenPage, words
+from tests.console.readers import COUNTED, ValueReader
+
+SAMPLE = "orders-to-new (sample)"
+
+
+def test_nothing_is_counted_before_a_person_asks(open_page: OpenPage) -> None:
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    assert reader.calls["reconciliation"] == 0
+    page.button(key="reconcile-now").click().run()
+    assert reader.calls["reconciliation"] == 1
+    assert "1,580 records are on both clusters" in words(page)
+    assert "20 are missing, 7 are there too often and 3 are its own" in words(page)
+
+
+def test_each_topic_is_counted_on_its_own_once_and_a_link_names_it(open_page: OpenPage) -> None:
+    reader = ValueReader()
+    page = open_page(reader, COMPARE, count="payments")
+    assert "payments: 1,580 records" in words(page)
+    page.selectbox(key="count").select("orders").run()
+    assert "orders: 1,580 records" in words(page)
+    page.selectbox(key="count").select("payments").run()
+    assert "payments: 1,580 records" in words(page)
+    assert reader.calls["reconciliation"] == 2
+
+
+def test_a_failure_is_told_and_the_rest_of_the_page_stays(open_page: OpenPage) -> None:
+    failed = SparkError("Spark: expected to read the topic, the job was lost.", fix="Look at Spark's log.")
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"), counted=failed)
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    page.button(key="reconcile-now").click().run()
+    assert "the job was lost" in words(page)
+    assert "Look at Spark" in words(page)
+    assert page.metric[0].value == "8"
+
+
+def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
+    reader = WorkflowReader(())
+    subjects = reader.offered()[0].subjects
+    topics = {row.topic for each in subjects for row in reader.comparison(SAMPLE, each, unheard).partitions}
+    counted = {topic: reader.reconciliation(SAMPLE, topic, unheard) for topic in topics}
+    assert counted["orders"].agrees
+    assert {made.old_topic for made in counted.values()} == topics
+
+
+@pytest.mark.parametrize("name", builders.HOSTILE)
+def test_a_hostile_name_cannot_run_in_the_download(name: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(reconciling.csv(replace(COUNTED, old_topic=name)).decode())))
+    assert rows[0]["topic"] == wording.cell(name)
+    assert [(row["from"], row["to"]) for row in rows] == [("300", "320"), ("900", "1000")]
