@@ -33,11 +33,11 @@ def test_nothing_is_counted_before_a_person_asks(open_page: OpenPage) -> None:
 def test_each_topic_is_counted_on_its_own_once_and_a_link_names_it(open_page: OpenPage) -> None:
     reader = ValueReader()
     page = open_page(reader, COMPARE, count="payments")
-    assert "payments: 1,580 records" in words(page)
+    assert "payments: 1,580 records" in words(page).replace("\\", "")
     page.selectbox(key="count").select("orders").run()
-    assert "orders: 1,580 records" in words(page)
+    assert "orders: 1,580 records" in words(page).replace("\\", "")
     page.selectbox(key="count").select("payments").run()
-    assert "payments: 1,580 records" in words(page)
+    assert "payments: 1,580 records" in words(page).replace("\\", "")
     assert reader.calls["reconciliation"] == 2
 
 
