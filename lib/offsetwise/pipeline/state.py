@@ -1,0 +1,200 @@
+"""How many rows each state store of a Spark query holds, by Spark's own `state-metadata` and `statestore` readers.
+
+They read a checkpoint and write nothing into it. Which checkpoints they can read depends on the Spark that runs them:
+what one cannot read is said, store by store. Keys and values stay in Spark; only their number and their types come out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from offsetwise.errors import CheckpointError, SparkError
+from offsetwise.model import Checkpoint
+from offsetwise.model.state import StateRows, StoreRows
+from offsetwise.pipeline.spark_errors import first_line, spark_errors, translate_spark_error
+
+Progress = Callable[[str, int, int], None]
+"""Called with step, done and total, and several times a second while Spark works. To stop, it raises."""
+
+PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+PROVIDERS: Final = {
+    "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider": "HDFS-backed",
+    "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider": "RocksDB",
+}
+FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+"""Spark 4.0 and 4.1 read a commit log of exactly this version."""
+POLL_S: Final = 0.2
+
+_T = TypeVar("_T")
+_WORDS: Final = (
+    (
+        re.compile(r"INVALID_LOG_VERSION|UnsupportedLogVersion|only supported log version"),
+        "its logs have a version that this Spark does not read",
+    ),
+    (re.compile(r"ChecksumException"), "a file does not fit its checksum"),
+    (re.compile(r"No FileSystem for scheme|ClassNotFoundException: \S*FileSystem"), "Spark lacks its file system"),
+    (
+        re.compile(r"CANNOT_READ_(MISSING_)?(DELTA_FILE|SNAPSHOT)\w*NOT_EXISTS|FileNotFoundException|does not exist"),
+        "state files are missing",
+    ),
+    (re.compile(r'NumberFormatException: For input string: "\d+_'), "its state has format 2"),
+    (re.compile(r"CANNOT_READ_|EOFException|Stream is corrupted|ZipException|MALFORMED"), "state files are damaged"),
+)
+
+
+def read_state_rows(
+    spark: SparkSession, path: str, checkpoint: Checkpoint, *, progress: Progress = lambda *_: None
+) -> StateRows:
+    """Count the rows of every state store after the last committed batch.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The checkpoint's folder as Spark spells it; see `spark_state_path`.
+        checkpoint: The same checkpoint, as it was read here.
+        progress: Told each step; whatever it raises stops the job that runs.
+
+    Raises:
+        CheckpointError: It keeps no state, no batch is committed, or its state stores are not Spark's own.
+        SparkError: Spark cannot read what the checkpoint says about its state. A single store that cannot be read
+            is a `problem` of that store.
+    """
+    kind, batch = check_state(checkpoint)
+    before = spark.conf.get(FORMAT, None)
+    try:
+        if (checkpoint.commit_log_version or 1) > 1:
+            spark.conf.set(FORMAT, "2")
+        progress("list the state stores", 0, 1)
+        found = _listed(spark, path, checkpoint.uri, progress)
+        progress("list the state stores", 1, 1)
+        stores = []
+        for done, row in enumerate(found):
+            progress("count rows", done, len(found))
+            watched = _told(progress, done, len(found))
+            stores.append(_counted(spark, path, row, batch, watched))
+        progress("count rows", len(found), len(found))
+    finally:
+        with spark_errors():
+            _put_back(spark, before)
+    return StateRows(batch=batch, spark=spark.version, kind=kind, stores=tuple(stores))
+
+
+def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
+    """Say what keeps the state and which batch left it, if Spark's own readers can be asked at all.
+
+    Raises:
+        CheckpointError: They cannot.
+    """
+    if not checkpoint.state:
+        raise CheckpointError(
+            f"{checkpoint.uri}: expected state of a stateful operator, found none. There are no rows to count.",
+            fix="Nothing is missing: the query keeps no state.",
+        )
+    batch = checkpoint.last_committed_batch
+    if batch is None:
+        raise CheckpointError(
+            f"{checkpoint.uri}: expected a committed batch, found none. Spark reads state only as a batch left it.",
+            fix="Let the query commit a batch first.",
+        )
+    named = dict(checkpoint.configuration).get(PROVIDER)
+    if named is None:
+        return "HDFS-backed", batch
+    if named not in PROVIDERS:
+        raise CheckpointError(
+            f"{checkpoint.uri}: expected one of Spark's own state stores, found {named!r}. No state was read.",
+            fix="Read it with the Spark distribution that brings this state store.",
+        )
+    return PROVIDERS[named], batch
+
+
+def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> list[Row]:
+    metadata = spark.read.format("state-metadata").load(path)
+    try:
+        return _interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
+    except (PySparkException, Py4JError) as error:
+        raise SparkError(
+            f"{uri}: not readable with Spark {spark.version}, because {_why(error)}. No state was read.",
+            fix="Set spark.master or spark.remote in the migration file to a Spark of the release that wrote it.",
+        ) from error
+
+
+def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callable[[], None]) -> StoreRows:
+    made: dict[str, Any] = {
+        "operator": row.operatorId,
+        "operator_name": row.operatorName,
+        "store": row.stateStoreName,
+        "partitions": row.numPartitions,
+    }
+    if row.operatorProperties:
+        return StoreRows(**made, problem="not counted: it keeps named state variables, which Spark reads one by one.")
+    try:
+        frame = _store(spark, path, row, batch)
+        counted = _interruptible(spark, frame.groupBy("partition_id").count().collect, watch)
+        columns = f"{_type(frame, 'key')} → {_type(frame, 'value')}"
+    except (PySparkException, Py4JError) as error:
+        return StoreRows(**made, problem=f"not readable with Spark {spark.version}, because {_why(error)}.")
+    rows = tuple(sorted((one["partition_id"], one["count"]) for one in counted))
+    return StoreRows(**made, rows=rows, columns=columns)
+
+
+def _store(spark: SparkSession, path: str, row: Row, batch: int) -> DataFrame:
+    """Give the rows of one store as that batch left it: key struct, value struct, partition_id int; none is null."""
+    return (
+        spark.read.format("statestore")
+        .option("operatorId", row.operatorId)
+        .option("storeName", row.stateStoreName)
+        .option("batchId", batch)
+        .load(path)
+    )
+
+
+def _interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable[[], None]) -> _T:
+    """Run a Spark action in a thread of its own, so that whoever watches can stop it."""
+    tag = f"offsetwise-{uuid4().hex}"
+
+    def run() -> _T:
+        spark.addTag(tag)
+        try:
+            return action()
+        finally:
+            spark.removeTag(tag)
+
+    with ThreadPoolExecutor(1, thread_name_prefix="offsetwise-state") as pool:
+        running = pool.submit(run)
+        try:
+            while not wait((running,), timeout=POLL_S).done:
+                watch()
+        except BaseException:
+            spark.interruptTag(tag)
+            raise
+        return running.result()
+
+
+def _told(progress: Progress, done: int, total: int, step: str = "count rows") -> Callable[[], None]:
+    return lambda: progress(step, done, total)
+
+
+def _put_back(spark: SparkSession, before: str | None) -> None:
+    if before is None:
+        spark.conf.unset(FORMAT)
+    else:
+        spark.conf.set(FORMAT, before)
+
+
+def _type(frame: DataFrame, column: str) -> str:
+    return frame.schema[column].dataType.simpleString()
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    said = translate_spark_error(error).problem.removesuffix(" No result was used.")
+    known = next((words for pattern, words in _WORDS if pattern.search(text)), None)
+    detail = first_line(said.removeprefix("A Spark job failed: "))
+    return detail if known is None else f"{known} ({detail})"
