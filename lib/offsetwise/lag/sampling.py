@@ -1,0 +1,128 @@
+"""One sample out of what was read: both clusters, the positions and where they lie on the new cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from offsetwise.comparison import Scene
+from offsetwise.model import (
+    Cluster,
+    Exactness,
+    GroupPosition,
+    GroupState,
+    LagPart,
+    LagPartition,
+    LagSample,
+    LogRange,
+    Method,
+    MissingPart,
+    PartitionComparison,
+    SampledCluster,
+    Snapshot,
+)
+
+_UNREAD = LogRange(log_start=None, lso=None, hw=None)
+_Commits = Mapping[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleHead:
+    """What is known of a sample before anything is read."""
+
+    taken_at_ms: int
+    sampled_by: str
+    interval_ms: int | None = None
+    before: LagSample | None = None
+    """The sample taken before: its partitions stay in view while a cluster or the positions cannot be read."""
+    missing: tuple[MissingPart, ...] = field(default=())
+
+
+def sample_of(
+    head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison], *, checkpoint: str | None
+) -> LagSample:
+    """Put a sample together.
+
+    Args:
+        head: When, by whom, and what could not be read.
+        scene: The two snapshots; the one of a cluster that could not be read holds nothing.
+        rows: The positions and their places, as a comparison without records gives them.
+        checkpoint: The checkpoint's name in the migration file; None for a group.
+    """
+    missing = {each.part for each in head.missing}
+    groups = scene.migration.groups
+    if scene.subject.group is not None and scene.subject.group not in groups:
+        groups = (*groups, scene.subject.group)
+    commits = {
+        side: [_commits(snapshot.groups, name) for name in groups]
+        for side, snapshot in ((Cluster.OLD, scene.old), (Cluster.NEW, scene.new))
+    }
+    made = {row.key: row for row in (_partition(row, commits) for row in rows)}
+    if missing and head.before is not None:
+        nobody = tuple(GroupPosition(old=None, new=None) for _ in groups)
+        lost = (_nowhere(row) for row in head.before.partitions if row.key not in made)
+        made |= {row.key: replace(row, old=_UNREAD, new=_UNREAD, groups=nobody) for row in lost}
+    if LagPart.POSITIONS in missing:
+        made = {key: _nowhere(row) for key, row in made.items()}
+    read = scene.subject.checkpoint
+    return LagSample(
+        migration=scene.migration.name,
+        checkpoint=checkpoint,
+        group=scene.subject.group,
+        taken_at_ms=head.taken_at_ms,
+        interval_ms=head.interval_ms,
+        sampled_by=head.sampled_by,
+        isolation_level=scene.migration.isolation_level,
+        old=_cluster(scene.old, read=LagPart.OLD not in missing),
+        new=_cluster(scene.new, read=LagPart.NEW not in missing),
+        batch=read.last_committed_batch if read is not None else None,
+        heartbeat_ms=_heartbeat(scene),
+        groups=groups,
+        partitions=tuple(sorted(made.values(), key=lambda row: row.key)),
+        missing=head.missing,
+        problems=(*scene.old.problems, *scene.new.problems),
+    )
+
+
+def _partition(row: PartitionComparison, commits: Mapping[Cluster, Sequence[_Commits]]) -> LagPartition:
+    old = (commit.get((row.topic, row.partition)) for commit in commits[Cluster.OLD])
+    new = (commit.get((row.new_topic, row.partition)) for commit in commits[Cluster.NEW])
+    return LagPartition(
+        source=row.source,
+        topic=row.topic,
+        partition=row.partition,
+        new_topic=row.new_topic,
+        position=row.old_offset,
+        new_position=row.new_offset,
+        method=row.method,
+        exactness=row.exactness,
+        old=row.old,
+        new=row.new,
+        groups=tuple(GroupPosition(old=here, new=there) for here, there in zip(old, new, strict=True)),
+    )
+
+
+def _nowhere(row: LagPartition) -> LagPartition:
+    return replace(row, position=None, new_position=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
+
+
+def _commits(groups: Iterable[GroupState], name: str) -> _Commits:
+    group = next((each for each in groups if each.name == name), None)
+    return {} if group is None else {(each.topic, each.partition): each.offset for each in group.offsets}
+
+
+def _cluster(snapshot: Snapshot, *, read: bool) -> SampledCluster:
+    at = int(datetime.fromisoformat(snapshot.taken_at).timestamp() * 1000) if read else None
+    return SampledCluster(name=snapshot.name, cluster_id=snapshot.cluster_id, read_at_ms=at)
+
+
+def _heartbeat(scene: Scene) -> int | None:
+    flow = (scene.old.alias, scene.new.alias)
+    beats = [
+        beat.timestamp_ms
+        for snapshot in (scene.old, scene.new)
+        for beat in snapshot.mirror.heartbeats
+        if (beat.source, beat.target) == flow
+    ]
+    return max(beats, default=None)

@@ -1,0 +1,1 @@
+"""Watching the lag: samples taken again and again, kept in the store, told to people and to Prometheus."""

@@ -1,0 +1,175 @@
+"""One moment of a migration: its checkpoints and groups beside both clusters, each cluster read once.
+
+A cluster that does not answer, or a checkpoint that is gone, leaves its part of the samples unread and says why; the
+other parts are there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from offsetwise.comparison import Scene, Subject, planned_at_ms, positions_of, standings_of
+from offsetwise.config import Migration
+from offsetwise.errors import OffsetwiseError, SameClusterError
+from offsetwise.lag.sampling import SampleHead, sample_of
+from offsetwise.lag.subject import LagSubject
+from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
+from offsetwise.proof import Proof, learnt_of
+from offsetwise.sources import kafka
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.translation.belongs import belongs_to
+from offsetwise.translation.resolve import resolve
+
+
+def take_samples(
+    migration: Migration,
+    subjects: Sequence[LagSubject],
+    *,
+    sampled_by: str,
+    interval_ms: int | None = None,
+    before: Mapping[LagSubject, LagSample] | None = None,
+) -> tuple[LagSample, ...]:
+    """Take one sample of each subject, in their order.
+
+    Args:
+        migration: The migration they belong to.
+        subjects: Checkpoints and groups of it.
+        sampled_by: Who takes them, for people.
+        interval_ms: How far apart samples are meant to be.
+        before: The samples taken before. They tell which partitions to keep in view while something cannot be read.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        SameClusterError: Both addresses lead to one cluster.
+    """
+    head = SampleHead(taken_at_ms=time.time_ns() // 1_000_000, sampled_by=sampled_by, interval_ms=interval_ms)
+    known = before or {}
+    found = {subject: _subject(migration, subject) for subject in subjects}
+    groups = tuple(sorted({*migration.groups, *(each.group for each in subjects if each.group is not None)}))
+    old, no_old, topics = _old(migration, found, groups, known)
+    new, no_new = _new(migration, topics, groups)
+    if old.cluster_id is not None and old.cluster_id == new.cluster_id:
+        raise SameClusterError(
+            f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
+            "No sample was taken.",
+            fix="Correct bootstrap.servers of one of them in the migration file.",
+        )
+    first = next(iter(found.values()))[0]
+    whole = Scene.of(migration, first, old, new, live=True)
+    made = []
+    for each, (subject, no_positions) in found.items():
+        missing = tuple(part for part in (no_old, no_new, no_positions) if part is not None)
+        scene = replace(whole, subject=subject)
+        made.append(_sample(scene, each, replace(head, before=known.get(each), missing=missing)))
+    return tuple(made)
+
+
+def _subject(migration: Migration, subject: LagSubject) -> tuple[Subject, MissingPart | None]:
+    if subject.checkpoint is None:
+        return Subject(group=subject.group), None
+    config = migration.checkpoint(subject.checkpoint)
+    try:
+        read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+    except OffsetwiseError as error:
+        return Subject(traits=config.job), _missing(LagPart.POSITIONS, error)
+    if any(source.positions for source in read.sources):
+        return Subject(checkpoint=read, traits=config.job), None
+    why = "; ".join(problem.message for problem in read.problems) or "it has no Kafka source"
+    return Subject(checkpoint=read, traits=config.job), MissingPart(
+        part=LagPart.POSITIONS,
+        problem=f"{config.uri}: expected Kafka positions, found none that can be used: {why}",
+        fix=f"Look at it: offsetwise inspect {config.uri}",
+    )
+
+
+def _old(
+    migration: Migration,
+    found: Mapping[LagSubject, tuple[Subject, MissingPart | None]],
+    groups: tuple[str, ...],
+    before: Mapping[LagSubject, LagSample],
+) -> tuple[Snapshot, MissingPart | None, tuple[str, ...]]:
+    """Read the old cluster, and say which topics matter: those of the positions, and those in view before."""
+    topics = {row.topic for sample in before.values() for row in sample.partitions}
+    topics |= {topic for subject, _ in found.values() for topic in subject.topics()}
+    try:
+        if any(subject.group is not None for subject, _ in found.values()):
+            committed = kafka.read_cluster(Cluster.OLD, migration.source, topics=(), groups=groups, mirror=False)
+            topics |= {topic for subject, _ in found.values() for topic in subject.topics(committed)}
+        wanted = tuple(sorted(topics))
+        return kafka.read_cluster(Cluster.OLD, migration.source, topics=wanted, groups=groups), None, wanted
+    except OffsetwiseError as error:
+        wanted = tuple(sorted(topics))
+        return _unread(migration, Cluster.OLD, wanted), _missing(LagPart.OLD, error), wanted
+
+
+def _new(migration: Migration, topics: tuple[str, ...], groups: tuple[str, ...]) -> tuple[Snapshot, MissingPart | None]:
+    renamed = {migration.new_topic(topic) for topic in topics}
+    # The old names tell which cluster a checkpoint belongs to; that they are not there is no problem.
+    old_names = tuple(sorted(set(topics) - renamed))
+    wanted = (*sorted(renamed), *old_names)
+    try:
+        return (
+            kafka.read_cluster(Cluster.NEW, migration.target, topics=wanted, groups=groups, if_there=old_names),
+            None,
+        )
+    except OffsetwiseError as error:
+        return _unread(migration, Cluster.NEW, wanted), _missing(LagPart.NEW, error)
+
+
+def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
+    lacking = {part.part for part in head.missing}
+    positions = positions_of(scene)
+    if subject.group is not None and not lacking and not any(each.offset is not None for each in positions):
+        head = replace(head, missing=(*head.missing, _uncommitted(scene)))
+    if scene.subject.checkpoint is not None and not lacking:
+        elsewhere = _belongs_elsewhere(scene, subject)
+        if elsewhere is not None:
+            head = replace(head, missing=(*head.missing, elsewhere))
+    rows = [resolve(position, learnt_of(scene, position, Proof()).told) for position in positions]
+    return sample_of(head, scene, rows, checkpoint=subject.checkpoint)
+
+
+def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
+    """Say so where the checkpoint's positions turn out to be the new cluster's: they have no lag on the old one."""
+    if scene.migration.checkpoint(str(subject.checkpoint)).belongs_to is not None:
+        return None
+    names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
+    standings = standings_of(scene, positions_of(scene))
+    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.checkpoint), names=names)
+    if belongs.cluster is not Cluster.NEW:
+        return None
+    return MissingPart(
+        part=LagPart.POSITIONS,
+        problem=f"Checkpoint {subject.checkpoint!r}: expected positions of the old cluster, found positions of the "
+        f"new one. {belongs.reason}",
+        fix="If the inference is wrong, state `belongs_to: old` at this checkpoint in the migration file.",
+    )
+
+
+def _uncommitted(scene: Scene) -> MissingPart:
+    found = scene.group(Cluster.OLD)
+    why = f"it could not be read: {found.error}" if found is not None and found.error else "it has committed nothing"
+    return MissingPart(
+        part=LagPart.POSITIONS,
+        problem=f"Group {scene.subject.group!r} on {scene.old.name!r}: expected committed offsets, but {why}.",
+        fix="Check the group's name, and that its offsets have not expired.",
+    )
+
+
+def _unread(migration: Migration, side: Cluster, topics: tuple[str, ...]) -> Snapshot:
+    config = migration.cluster(side)
+    return Snapshot(
+        cluster=side,
+        name=config.name,
+        alias=config.alias,
+        cluster_id=None,
+        taken_at=datetime.now(UTC).isoformat(),
+        topics=tuple(TopicState(name=topic, error="its cluster was not read") for topic in topics),
+    )
+
+
+def _missing(part: LagPart, error: OffsetwiseError) -> MissingPart:
+    return MissingPart(part=part, problem=error.problem, fix=error.fix)
