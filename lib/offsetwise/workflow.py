@@ -25,11 +25,15 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
+from offsetwise.model.state import StateRows
 from offsetwise.pipeline.fleet import expand, inspect_many
 from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
+from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
+from offsetwise.sources.spark_state_path import spark_path
 from offsetwise.translation.belongs import belongs_to
 
 if TYPE_CHECKING:
@@ -117,6 +121,56 @@ def checkpoint(migration: Migration, name: str) -> Checkpoint:
         CheckpointError: It is no checkpoint.
     """
     return read_checkpoint(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
+
+
+def checkpoint_reading(migration: Migration, name: str) -> CheckpointReading:
+    """Read one checkpoint of a migration, with its initial offsets and the times of its logs.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: It cannot be read, or lies outside the migration's roots.
+        CheckpointError: It is no checkpoint.
+    """
+    return read_with_times(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
+
+
+def batch_files(migration: Migration, name: str, batch: int) -> BatchFiles:
+    """Read the two files of one batch of a checkpoint as they stand.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: The checkpoint lies outside the migration's roots, or its file system cannot be opened.
+    """
+    return read_batch_files(migration.checkpoint(name).uri, batch, roots=migration.checkpoint_roots)
+
+
+def state_rows(migration: Migration, name: str, *, progress: Progress = unheard) -> StateRows:
+    """Count the rows of a checkpoint's state stores, on Spark.
+
+    Args:
+        migration: The migration.
+        name: The name of one of its checkpoints.
+        progress: Told each step; what it raises stops the count.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: It cannot be read, lies outside the roots, or Spark would read another path.
+        CheckpointError: It has no state that Spark's readers could be asked about.
+        SparkError: Spark cannot be started, or cannot read it.
+    """
+    config = migration.checkpoint(name)
+    progress("read the checkpoint", 0, 1)
+    read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, batches=0)
+    path = spark_path(config.uri, roots=migration.checkpoint_roots)
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.state import check_state, read_state_rows  # noqa: PLC0415 - as above
+
+    check_state(read)
+    progress("read the checkpoint", 1, 1)
+    progress("start Spark", 0, 1)
+    session = open_session(migration.spark, kafka=False)
+    progress("start Spark", 1, 1)
+    return read_state_rows(session, path, read, progress=progress)
 
 
 def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] | None = None) -> Snapshot:
