@@ -123,6 +123,24 @@ class TestExpand:
             "orders-2",
         ]
 
+    @pytest.mark.parametrize("name", ["a[1]", "a*", "a?", "[", "*"])
+    def test_takes_a_folder_of_exactly_this_name_before_what_the_pattern_matches(
+        self, name: str, tmp_path: Path
+    ) -> None:
+        for other in ("a1", "ab", name):
+            write(checkpoint({0: orders(7)}, (0,)), tmp_path / other)
+
+        (only,) = expand([f"{tmp_path}/{name}"])
+
+        assert only == f"{tmp_path}/{name}"
+        assert read_checkpoint(only).last_committed_batch == 0
+
+    def test_never_takes_a_name_with_pattern_characters_inside_roots(self, tmp_path: Path) -> None:
+        for name in ("a1", "a[1]"):
+            (tmp_path / name).mkdir()
+
+        assert expand([f"{tmp_path}/a[1]"], roots=(str(tmp_path),)) == (f"{tmp_path}/a1",)
+
     def test_matches_relative_patterns(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "a" / "b").mkdir(parents=True)
         monkeypatch.chdir(tmp_path)

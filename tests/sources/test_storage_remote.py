@@ -154,6 +154,17 @@ def test_a_glob_of_folders_is_expanded(s3: Any) -> None:
         expand([f"s3://{BUCKET}/team/x*"])
 
 
+@pytest.mark.parametrize("name", ["orders[1]", "orders-*", "orders-?"])
+def test_a_folder_whose_name_looks_like_a_glob_is_read_under_its_name(name: str, s3: Any) -> None:
+    for offset, folder in enumerate(("orders-1", "orders1", name)):
+        _put(s3, f"team/{folder}", checkpoint({0: orders(offset)}, (0,)))
+
+    (only,) = expand([f"s3://{BUCKET}/team/{name}"])
+
+    assert only == f"s3://{BUCKET}/team/{name}"
+    assert read_checkpoint(only).sources[0].positions[0].offset == 2
+
+
 @pytest.mark.parametrize(
     ("uri", "module", "extra"),
     [

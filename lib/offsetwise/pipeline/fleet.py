@@ -16,7 +16,7 @@ from fsspec.core import split_protocol
 from offsetwise.errors import StorageError
 from offsetwise.model import Checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
-from offsetwise.sources.storage import glob_folders
+from offsetwise.sources.storage import exists, glob_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
     """Give the folders that paths and globs of folders name, each once, in the order given.
 
     Args:
-        uris: Paths and URIs; `*`, `?` and `[…]` are matched where they occur.
+        uris: Paths and URIs; `*`, `?` and `[…]` are matched where they occur, unless something has exactly this name.
         roots: The folders that may be read; None when a person named the paths.
 
     Raises:
@@ -45,7 +45,7 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
     """
     made: dict[str, None] = {}
     for uri in uris:
-        if not _MAGIC.search(uri):
+        if not _MAGIC.search(uri) or exists(uri, roots=roots):
             made[uri] = None
             continue
         found = glob_folders(uri, roots=roots)

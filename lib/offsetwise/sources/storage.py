@@ -318,6 +318,15 @@ def _entry(listed: dict[str, Any]) -> Entry:
     )
 
 
+def exists(uri: str, *, roots: Sequence[str] | None = None) -> bool:
+    """Tell whether a file or folder has exactly this name, whatever characters are in it. Unreachable is no."""
+    try:
+        tree = open_tree(uri, roots=roots)
+        return bool(tree.fs.exists(tree.base))
+    except Exception:  # noqa: BLE001 - every file system's library has an error tree of its own
+        return False
+
+
 def glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
     """Give the folders that a pattern matches, sorted. Hidden ones need a pattern that names their dot.
 
