@@ -317,7 +317,6 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         topics=tuple(
             TopicPair(
                 old_name=old,
-                new_name=new,
                 old=scene.topics[Cluster.OLD].get(old),
                 new=scene.topics[Cluster.NEW].get(new),
             )

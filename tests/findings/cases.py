@@ -136,7 +136,7 @@ def migration(**changes: Any) -> MigrationCase:
         belongs_to=OLD,
         job=Job(),
         link=Link.MIRRORMAKER,
-        topics=(TopicPair(old_name="orders", new_name="orders", old=topic(), new=topic()),),
+        topics=(TopicPair(old_name="orders", old=topic(), new=topic()),),
         rows=(ROW,),
         now_ms=NOW_MS,
     )
@@ -145,4 +145,4 @@ def migration(**changes: Any) -> MigrationCase:
 
 def pair(old: TopicState | None, new: TopicState | None) -> tuple[TopicPair, ...]:
     """Give one topic on both clusters."""
-    return (TopicPair(old_name="orders", new_name="orders", old=old, new=new),)
+    return (TopicPair(old_name="orders", old=old, new=new),)

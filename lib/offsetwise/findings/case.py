@@ -81,7 +81,6 @@ class TopicPair:
     """A topic on both clusters. None where the cluster said that it does not exist."""
 
     old_name: str
-    new_name: str
     old: TopicState | None
     new: TopicState | None
 
