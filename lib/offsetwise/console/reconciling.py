@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise import files
 from offsetwise.console import blocks, table
-from offsetwise.console.desk import Desk, Held, Offered, Progress, Reader
+from offsetwise.console.desk import Desk, Offered, Progress, Reader
 from offsetwise.console.wording import cell, markdown, number, plain
 from offsetwise.model import Cluster, Reconciliation
 
@@ -50,11 +50,12 @@ def draw(desk: Desk, migration: Offered, topics: tuple[str, ...]) -> None:
     )
     held = blocks.live(desk, question, offer)
     if held is not None:
-        _counted(held)
+        _counted(
+            held.value, "when the sample was recorded" if migration.recorded else f"at {held.at:%Y-%m-%d %H:%M:%S} UTC"
+        )
 
 
-def _counted(held: Held[Reconciliation]) -> None:
-    made = held.value
+def _counted(made: Reconciliation, when: str) -> None:
     box, icon = (st.success, ":material/check_circle:") if made.agrees else (st.warning, ":material/difference:")
     box(markdown(made.summary()), icon=icon)
     table.plain(partition_table(made), alt=f"Records of {plain(made.old_topic)} on both clusters, by partition.")
@@ -73,8 +74,8 @@ def _counted(held: Held[Reconciliation]) -> None:
             f"Headers that only the new cluster has do not count: {markdown(', '.join(made.ignored_headers))}."
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        counted = f"Counted as {made.isolation_level.value} at {held.at:%Y-%m-%d %H:%M:%S} UTC."
-        st.markdown(f":gray[{' '.join([markdown(counted), *notes])}]", width="stretch")
+        counted = f"Counted as {markdown(made.isolation_level.value)} {markdown(when)}."
+        st.markdown(f":gray[{' '.join([counted, *notes])}]", width="stretch")
         for text, kind, make in (
             ("CSV", "text/csv", lambda: csv(made)),
             ("JSON", "application/json", lambda: files.dump(made).encode()),
