@@ -21,6 +21,7 @@
     │   ├── ConnectorError          Spark's Kafka connector cannot be resolved
     │   └── WorkerError             the workers lack something the pipeline needs
     ├── AccessError                 a person who may not do this
+    ├── StoppedError                a reading that a person stopped
     ├── StoreError                  the database that samples are kept in
     │   ├── StoreLockedError        another process holds it
     │   ├── StoreReadOnlyError      it can be read, and not written
@@ -138,6 +139,10 @@ class WorkerError(SparkError):
 
 class AccessError(OffsetwiseError):
     """A person asked for something that their roles do not cover."""
+
+
+class StoppedError(OffsetwiseError):
+    """A person stopped a reading before it ended."""
 
 
 class StoreError(OffsetwiseError):
