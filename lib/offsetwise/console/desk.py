@@ -16,7 +16,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 
+from offsetwise.errors import StoppedError
 from offsetwise.model import Checkpoint, Comparison, Reconciliation
+from offsetwise.model.state import StateRows
+from offsetwise.sources.spark_batch_files import BatchFiles
+from offsetwise.sources.spark_reading import CheckpointReading
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -79,6 +83,15 @@ class Reader(Protocol):
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a whole topic on both clusters; of the sample, give the recorded counts."""
 
+    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
+        """Read a checkpoint with its initial offsets and the times of its logs."""
+
+    def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:
+        """Read the files of one batch as they stand."""
+
+    def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:
+        """Count the rows of a checkpoint's state stores, on Spark."""
+
 
 class Question(Protocol[Answer_co]):
     """Something a page wants to know. Equal questions share their answer, so it is hashable."""
@@ -138,9 +151,17 @@ class Reading(Generic[Answer]):
     outcome: Future[Answer]
     steps: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
     """Done and total by step, in the order in which the steps began."""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set when a person no longer wants the answer."""
 
     def report(self, step: str, done: int, total: int) -> None:
-        """Take a progress report of the workflow."""
+        """Take a progress report of the workflow.
+
+        Raises:
+            StoppedError: A person stopped the reading.
+        """
+        if self.stopped.is_set():
+            raise StoppedError("The reading was stopped by a person. Its answer is not known.", fix="Start it again.")
         self.steps[step] = (done, total)
 
     @property
@@ -203,9 +224,20 @@ class Desk:
         with self._lock:
             return self._readings.get(question)
 
+    def stop(self, question: Question[Any]) -> None:
+        """Stop the reading that is under way at its next progress report; what was held before is kept."""
+        reading = self.reading(question)
+        if reading is not None:
+            reading.stopped.set()
+
     def _run(self, question: Question[Answer], reading: Reading[Answer]) -> None:
         try:
             answer = question.ask(self._reader, reading.report)
+        except StoppedError as error:
+            with self._lock:
+                self._readings.pop(question, None)
+            reading.outcome.set_exception(error)
+            return
         except Exception as error:  # noqa: BLE001 - carried to the page that waits, which shows it
             reading.outcome.set_exception(error)
             return
