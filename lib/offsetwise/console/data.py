@@ -9,6 +9,9 @@ from offsetwise import workflow
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
 from offsetwise.model import Checkpoint, Comparison, Reconciliation
+from offsetwise.model.state import StateRows
+from offsetwise.sources.spark_batch_files import BatchFiles
+from offsetwise.sources.spark_reading import CheckpointReading
 
 
 def reader_of_process() -> WorkflowReader:
@@ -59,6 +62,18 @@ class WorkflowReader:
         if migration == self._sample:
             return workflow.sample_reconciliation(topic)
         return workflow.reconcile(self._migrations[migration], topic, progress=progress)
+
+    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
+        """Read a checkpoint with its initial offsets and the times of its logs."""
+        return workflow.checkpoint_reading(self._migrations[migration], name)
+
+    def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:
+        """Read the files of one batch as they stand."""
+        return workflow.batch_files(self._migrations[migration], name, batch)
+
+    def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:
+        """Count the rows of a checkpoint's state stores, on Spark."""
+        return workflow.state_rows(self._migrations[migration], name, progress=progress)
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
