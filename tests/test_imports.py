@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
 
 STAGES = (
-    {"model", "errors"},
+    {"model", "errors", "exit_codes"},
     {"files", "config", "client_properties", "strict_yaml", "batches"},
     {"sources"},
     {"snapshot"},
@@ -28,7 +28,7 @@ STAGES = (
     {"store"},
     {"pipeline"},
     {"proof"},
-    {"workflow", "lab"},
+    {"workflow", "clusters", "lab"},
     {"watch"},
     {"console", "show"},
     {"cli", "__main__"},

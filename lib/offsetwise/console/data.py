@@ -6,10 +6,15 @@ import os
 from pathlib import Path
 
 from offsetwise import workflow
+from offsetwise.clusters import reading as clusters
+from offsetwise.clusters.reading import MinimumAcls, ReadCluster
+from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
-from offsetwise.model import Checkpoint, Comparison, Reconciliation
+from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
 from offsetwise.model.state import StateRows
+from offsetwise.sources.connection import Step
+from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles
 from offsetwise.sources.spark_reading import CheckpointReading
 
@@ -62,6 +67,28 @@ class WorkflowReader:
         if migration == self._sample:
             return workflow.sample_reconciliation(topic)
         return workflow.reconcile(self._migrations[migration], topic, progress=progress)
+
+    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
+        """Read one live cluster; of the sample, give what was recorded with it."""
+        if migration == self._sample:
+            return clusters.recorded(self._migrations[migration], cluster)
+        return clusters.read(self._migrations[migration], cluster, progress)
+
+    def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
+        """Try to reach one cluster."""
+        return clusters.try_connection(self._migrations[migration], cluster, progress)
+
+    def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:
+        """Ask one cluster what its user may do."""
+        return clusters.read_permissions(self._migrations[migration], cluster, progress)
+
+    def minimum_acls(self, migration: str, cluster: Cluster) -> MinimumAcls:
+        """Say how to grant what reading needs."""
+        return clusters.minimum_acls(self._migrations[migration], cluster)
+
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
+        """Read the positions in the logs of one cluster."""
+        return clusters.standings(self._migrations[migration], cluster, progress)
 
     def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
         """Read a checkpoint with its initial offsets and the times of its logs."""

@@ -14,10 +14,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 
 from offsetwise.errors import StoppedError
-from offsetwise.model import Checkpoint, Comparison, Reconciliation
+from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
+
+if TYPE_CHECKING:
+    from offsetwise.clusters.reading import MinimumAcls, ReadCluster
+    from offsetwise.clusters.retention import Standing
+    from offsetwise.sources.connection import Step
+    from offsetwise.sources.permissions import Permissions
 from offsetwise.model.state import StateRows
 from offsetwise.sources.spark_batch_files import BatchFiles
 from offsetwise.sources.spark_reading import CheckpointReading
@@ -82,6 +88,21 @@ class Reader(Protocol):
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a whole topic on both clusters; of the sample, give the recorded counts."""
+
+    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
+        """Read one cluster; of the sample, give its recorded snapshot."""
+
+    def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
+        """Try to reach one cluster, step by step."""
+
+    def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:
+        """Ask one cluster what its user may do."""
+
+    def minimum_acls(self, migration: str, cluster: Cluster) -> MinimumAcls:
+        """Say how to grant what reading the migration needs. Asks no cluster."""
+
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
+        """Read the positions in the logs of one cluster, and the times of the records there."""
 
     def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
         """Read a checkpoint with its initial offsets and the times of its logs."""

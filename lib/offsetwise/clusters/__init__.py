@@ -1,0 +1,1 @@
+"""What stands on both clusters of a migration, side by side."""

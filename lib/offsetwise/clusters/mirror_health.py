@@ -1,0 +1,133 @@
+"""How far MirrorMaker got: its newest sync of every partition, and its last heartbeats.
+
+A sync is a claim about one record, written now and then (`offset.lag.max` is 100 by default), so "mirrored up to" is
+the newest sync and no more: what both logs hold behind it is shown beside, as offsets, and nothing is added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from offsetwise.clusters.reading import ReadCluster
+from offsetwise.findings.migration import HEARTBEAT_AGE_MS
+from offsetwise.model import MirrorState, MirrorTopic, OffsetSync, PartitionState
+from offsetwise.translation.mirror import find_flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mirrored:
+    """How far one partition was mirrored, by its newest sync."""
+
+    topic: str
+    """The old name."""
+    partition: int
+    upstream: int
+    """Mirrored up to: this offset on the old cluster …"""
+    downstream: int
+    """… is this one on the new."""
+    old_behind: int | None
+    """Offsets on the old log behind the sync's record; None where the log was not read."""
+    new_behind: int | None
+    """Offsets on the new log behind it; negative where the new log ends before it."""
+
+    @property
+    def apart(self) -> int | None:
+        """How many more offsets the old log holds behind the sync than the new one; None where either is unknown."""
+        return None if self.old_behind is None or self.new_behind is None else self.old_behind - self.new_behind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """The last heartbeat of one flow, and how old it was when the clusters were read."""
+
+    source: str
+    target: str
+    at_ms: int
+    age_ms: int
+    stalled: bool
+    ours: bool
+    """Whether it is the flow of this migration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorHealth:
+    """What MirrorMaker's own topics say about the flow of a migration."""
+
+    partitions: tuple[Mirrored, ...]
+    beats: tuple[Beat, ...]
+    topics: tuple[tuple[str, MirrorTopic], ...]
+    """MirrorMaker's topics, with the side on which each stands."""
+    statements: tuple[str, ...]
+    """Which topics were taken for the flow, and why."""
+    last_sync_ms: int | None
+    """Kafka's timestamp of the newest sync; None where it was not recorded."""
+
+
+def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHealth:
+    """Say how far the mirror got, from whichever clusters were read."""
+    states = {side: MirrorState() if read is None else read.snapshot.mirror for side, read in _sides(old, new)}
+    aliases = {side: "" if read is None else read.snapshot.alias for side, read in _sides(old, new)}
+    flow = find_flow(states["old"], states["new"], source_alias=aliases["old"], target_alias=aliases["new"])
+    newest = {(sync.topic, sync.partition): sync for sync in flow.syncs}
+    logs_old, logs_new = _logs(old), _logs(new)
+    names = {} if old is None else old.counterparts
+    partitions = tuple(
+        _mirrored(sync, logs_old.get(key), logs_new.get((names.get(sync.topic, ""), sync.partition)))
+        for key, sync in sorted(newest.items())
+    )
+    topics = tuple((side, topic) for side, state in states.items() for topic in state.topics)
+    syncs = [topic.newest_ms for _, topic in topics if topic.kind == "offset-syncs" and topic.newest_ms is not None]
+    return MirrorHealth(
+        partitions=partitions,
+        beats=_beats(old, new, states),
+        topics=topics,
+        statements=flow.statements if old is not None and new is not None else (),
+        last_sync_ms=max(syncs, default=None),
+    )
+
+
+def _sides(old: ReadCluster | None, new: ReadCluster | None) -> tuple[tuple[str, ReadCluster | None], ...]:
+    return ("old", old), ("new", new)
+
+
+def _mirrored(sync: OffsetSync, old: PartitionState | None, new: PartitionState | None) -> Mirrored:
+    return Mirrored(
+        topic=sync.topic,
+        partition=sync.partition,
+        upstream=sync.upstream,
+        downstream=sync.downstream,
+        old_behind=None if old is None or old.hw is None else old.hw - sync.upstream - 1,
+        new_behind=None if new is None or new.hw is None else new.hw - sync.downstream - 1,
+    )
+
+
+def _beats(old: ReadCluster | None, new: ReadCluster | None, states: Mapping[str, MirrorState]) -> tuple[Beat, ...]:
+    read = [each.snapshot for each in (old, new) if each is not None]
+    if not read:
+        return ()
+    now_ms = max(int(datetime.fromisoformat(each.taken_at).timestamp() * 1000) for each in read)
+    newest: dict[tuple[str, str], int] = {}
+    for state in states.values():
+        for beat in state.heartbeats:
+            flow = beat.source, beat.target
+            newest[flow] = max(beat.timestamp_ms, newest.get(flow, 0))
+    aliases = tuple("" if each is None else each.snapshot.alias for each in (old, new))
+    return tuple(
+        Beat(
+            source=source,
+            target=target,
+            at_ms=at_ms,
+            age_ms=max(0, now_ms - at_ms),
+            stalled=now_ms - at_ms > HEARTBEAT_AGE_MS,
+            ours=(source, target) == aliases,
+        )
+        for (source, target), at_ms in sorted(newest.items(), key=lambda each: (each[0] != aliases, each[0]))
+    )
+
+
+def _logs(read: ReadCluster | None) -> dict[tuple[str, int], PartitionState]:
+    if read is None:
+        return {}
+    return {(topic.name, each.partition): each for topic in read.snapshot.topics for each in topic.partitions}

@@ -1,0 +1,181 @@
+"""The verbs about one cluster: read it, find out why it cannot be read, and what its user may do.
+
+The console calls them. Nothing here writes to a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+from pathlib import Path
+
+from offsetwise import files
+from offsetwise.clusters.retention import Standing
+from offsetwise.config import Migration
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Checkpoint, Cluster, Link, Snapshot, TopicPartition
+from offsetwise.sources import connection, kafka, permissions, record_times
+from offsetwise.sources.connection import Step
+from offsetwise.sources.mirror_topics import recognise
+from offsetwise.sources.permissions import AclCommand, Permissions
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+
+Progress = Callable[[str, int, int], None]
+"""Called with step, done and total."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCluster:
+    """A snapshot of one cluster, and what the migration file says about its topics."""
+
+    snapshot: Snapshot
+    counterparts: Mapping[str, str]
+    """What its topics are called on the other cluster; topics of neither side of the migration are left out."""
+    link: Link
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinimumAcls:
+    """The commands that let the user of one cluster read what the migration needs."""
+
+    cluster: Cluster
+    principal: str
+    topics: tuple[str, ...]
+    commands: tuple[AclCommand, ...]
+    unread: tuple[str, ...]
+    """Checkpoints that could not be read, so that their topics are not among those named."""
+
+
+def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadCluster:
+    """Read all topics of a cluster, and the groups of the migration.
+
+    Raises:
+        ClusterError: The cluster gave no answer.
+    """
+    progress(f"read the {cluster} cluster", 0, 1)
+    taken = kafka.read_cluster(cluster, migration.cluster(cluster), topics=None, groups=migration.groups)
+    progress(f"read the {cluster} cluster", 1, 1)
+    return _named(migration, taken)
+
+
+def recorded(migration: Migration, cluster: Cluster) -> ReadCluster:
+    """Give the recorded snapshot of the sample migration."""
+    path = Path(str(package_files("offsetwise") / "sample" / f"{cluster}.json"))
+    taken: Snapshot = files.load(path.read_bytes(), "snapshot", subject=path.name)
+    return _named(migration, taken)
+
+
+def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
+    """Try to reach a cluster, step by step.
+
+    Raises:
+        ConfigError: Properties that cannot be used, a secret that is not there.
+    """
+    topics, _ = _topics(migration, cluster)
+    return connection.try_connection(
+        migration.cluster(cluster), topic=next(iter(topics), None), groups=migration.groups, progress=progress
+    )
+
+
+def read_permissions(migration: Migration, cluster: Cluster, progress: Progress) -> Permissions:
+    """Ask what the user of a cluster may do with the topics and groups of the migration.
+
+    Raises:
+        ClusterError: The cluster gave no answer.
+    """
+    progress("read the checkpoints", 0, 1)
+    topics, _ = _topics(migration, cluster)
+    progress("read the checkpoints", 1, 1)
+    progress(f"ask the {cluster} cluster", 0, 1)
+    found = permissions.read_permissions(cluster, migration.cluster(cluster), topics=topics, groups=migration.groups)
+    progress(f"ask the {cluster} cluster", 1, 1)
+    return found
+
+
+def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
+    """Say how to grant what reading this migration needs. Reads the checkpoints, and asks no cluster."""
+    topics, unread = _topics(migration, cluster)
+    config = migration.cluster(cluster)
+    mirrors = _mirror_topics(migration, cluster) if migration.link is Link.MIRRORMAKER else ()
+    return MinimumAcls(
+        cluster=cluster,
+        principal=permissions.principal_of(config),
+        topics=topics,
+        commands=permissions.minimum_acls(config, topics=topics, mirror_topics=mirrors, groups=migration.groups),
+        unread=unread,
+    )
+
+
+def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
+    """Give the positions that stand in the logs of a cluster, with the timestamps of the records there.
+
+    On the old cluster the checkpoints' and the groups', on the new one the groups'.
+
+    Raises:
+        ClusterError: The cluster gave no answer.
+    """
+    config = migration.cluster(cluster)
+    progress("read the positions", 0, 1)
+    taken = kafka.read_cluster(cluster, config, topics=(), groups=migration.groups, mirror=False)
+    positions = [
+        (f"group {group.name}", TopicPartition(topic=each.topic, partition=each.partition), each.offset)
+        for group in taken.groups
+        for each in group.offsets
+    ]
+    if cluster is Cluster.OLD:
+        made, _ = _checkpoints(migration)
+        positions += [
+            (f"checkpoint {name}", TopicPartition(topic=each.topic, partition=each.partition), each.offset)
+            for name, checkpoint in made.items()
+            for source in checkpoint.sources
+            for each in source.positions
+        ]
+    progress("read the positions", 1, 1)
+    progress("read the records at the positions", 0, 1)
+    wanted = {(partition, offset) for _, partition, offset in positions}
+    times = record_times.timestamps_at(config, wanted)
+    progress("read the records at the positions", 1, 1)
+    return tuple(
+        Standing(of=of, partition=partition, offset=offset, record_ms=times.get((partition, offset)))
+        for of, partition, offset in sorted(positions)
+    )
+
+
+def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
+    named = {}
+    for topic in taken.topics:
+        if recognise(topic.name) is not None:
+            continue
+        other = migration.new_topic(topic.name) if taken.cluster is Cluster.OLD else migration.old_topic(topic.name)
+        if other is not None:
+            named[topic.name] = other
+    return ReadCluster(snapshot=taken, counterparts=named, link=migration.link)
+
+
+def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give the topics that the migration names, by their names on this cluster, and the checkpoints not read."""
+    made, unread = _checkpoints(migration)
+    old = {each.topic for read in made.values() for source in read.sources for each in source.positions}
+    old |= set(migration.topics.map)
+    names = old if cluster is Cluster.OLD else {migration.new_topic(name) for name in old}
+    return tuple(sorted(names)), unread
+
+
+def _checkpoints(migration: Migration) -> tuple[dict[str, Checkpoint], tuple[str, ...]]:
+    made, unread = {}, []
+    for each in migration.checkpoints:
+        try:
+            made[each.name] = read_checkpoint(each.uri, roots=migration.checkpoint_roots, batches=1)
+        except OffsetwiseError:
+            unread.append(each.name)
+    return made, tuple(unread)
+
+
+def _mirror_topics(migration: Migration, cluster: Cluster) -> tuple[str, ...]:
+    # The names that MirrorMaker makes by default; offset syncs may stand on either cluster
+    # (`offset-syncs.topic.location`), and stand on the source unless told otherwise.
+    source, target, dot = migration.source.alias, migration.target.alias, migration.topics.separator
+    if cluster is Cluster.OLD:
+        return (f"mm2-offset-syncs{dot}{target}{dot}internal", "heartbeats")
+    return (f"{source}{dot}checkpoints{dot}internal", "heartbeats", f"{source}{dot}heartbeats")

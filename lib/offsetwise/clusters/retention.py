@@ -1,0 +1,108 @@
+"""When retention will reach a position: from the record's own time, else from how fast the log start moved.
+
+Kafka deletes whole closed segments, and a segment goes when its newest record is old enough. So the time that stands
+here is the earliest at which the record can go; it may live longer, never shorter, as far as timestamps tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.lag.moments import Moment
+from offsetwise.lag.rates import start_reaches
+from offsetwise.model import PartitionState, TopicPartition, TopicState
+
+_FOREVER: Final = "-1"
+
+
+class RetentionMethod(StrEnum):
+    """What the answer was derived from."""
+
+    RECORD_TIME = "record time + retention.ms"
+    RATE = "rate between two readings"
+    NEVER = "no limit"
+    REACHED = "log start"
+    NONE = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A position that stands in a log, whose it is, and the time of the record there."""
+
+    of: str
+    partition: TopicPartition
+    offset: int
+    record_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionDeadline:
+    """When retention can reach a position."""
+
+    standing: Standing
+    at_ms: int | None
+    """Epoch ms; None where it never does, has already, or nobody can tell."""
+    method: RetentionMethod
+    why: str
+    """One sentence with its numbers."""
+
+
+def deadline(standing: Standing, topic: TopicState | None, starts: Sequence[Moment]) -> RetentionDeadline:
+    """Say when retention can reach a position.
+
+    Args:
+        standing: The position.
+        topic: Its topic as the cluster described it.
+        starts: The log starts that were read of the partition, ascending in time.
+    """
+    partition = None if topic is None else _partition(topic, standing.partition.partition)
+    if topic is None or partition is None or not topic.config:
+        return _made(standing, RetentionMethod.NONE, "The topic's configuration was not read.")
+    if partition.log_start is not None and standing.offset < partition.log_start:
+        below = partition.log_start - standing.offset
+        return _made(standing, RetentionMethod.REACHED, f"The log begins {below:,} offsets behind it: it is gone.")
+    config = dict(topic.config)
+    if "delete" not in config.get("cleanup.policy", "delete").split(","):
+        return _made(standing, RetentionMethod.NEVER, "cleanup.policy is compact: age deletes nothing.")
+    if partition.hw is not None and standing.offset >= partition.hw:
+        return _made(standing, RetentionMethod.NONE, "No record stands there yet.")
+    by_time, by_size = config.get("retention.ms", _FOREVER), config.get("retention.bytes", _FOREVER)
+    if by_time == _FOREVER and by_size == _FOREVER:
+        return _made(standing, RetentionMethod.NEVER, "retention.ms and retention.bytes set no limit.")
+    if by_size == _FOREVER and by_time.isdigit() and standing.record_ms is not None:
+        return RetentionDeadline(
+            standing=standing,
+            at_ms=standing.record_ms + int(by_time),
+            method=RetentionMethod.RECORD_TIME,
+            why=f"The record's timestamp and retention.ms {int(by_time):,}. Its segment may live longer.",
+        )
+    return _by_rate(standing, starts, by_size != _FOREVER)
+
+
+def _by_rate(standing: Standing, starts: Sequence[Moment], sized: bool) -> RetentionDeadline:
+    because = "retention.bytes limits the log" if sized else "the record's timestamp is not known"
+    left = start_reaches(starts, standing.offset)
+    if left is None or len(starts) < 2:
+        moved = "did not move between two readings" if len(starts) > 1 else "was read once only"
+        return _made(
+            standing, RetentionMethod.NONE, f"As {because}, only a rate could tell, and the log start {moved}."
+        )
+    first, last = starts[0], starts[-1]
+    seconds = (last.at_ms - first.at_ms) / 1000
+    return RetentionDeadline(
+        standing=standing,
+        at_ms=last.at_ms + left,
+        method=RetentionMethod.RATE,
+        why=f"The log start moved {last.offset - first.offset:,} offsets in {seconds:,.0f} s.",
+    )
+
+
+def _made(standing: Standing, method: RetentionMethod, why: str) -> RetentionDeadline:
+    return RetentionDeadline(standing=standing, at_ms=None, method=method, why=why)
+
+
+def _partition(topic: TopicState, number: int) -> PartitionState | None:
+    return next((each for each in topic.partitions if each.partition == number), None)
