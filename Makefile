@@ -6,8 +6,8 @@ PACKAGE := $(VENV)/.package
 JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
 PYTEST_ARGS ?=
-# Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/conftest.py).
-PYTEST  := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+# Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
+PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
 .PHONY: console test gates lint sample clean
 

@@ -6,15 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from offsetwise.lab import Lab
+from tests.scheduling import FilesWithOneLab, uses_lab
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-LAB = "lab"
 FIGURE = "figure"
 
 
@@ -37,13 +38,15 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[[str], No
     return lambda told: record_property(FIGURE, told)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say what runs in one process when there are several: whole modules, and all that use the lab, which go first."""
-    users = {item.path for item in items if LAB in getattr(item, "fixturenames", ())}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(LAB if item.path in users else str(item.path)))
-    items.sort(key=lambda item: item.path not in users)
+    """Begin with what uses the lab: it takes longest."""
+    items.sort(key=lambda item: not uses_lab(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Say what runs in one process when there are several."""
+    return FilesWithOneLab(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
