@@ -10,7 +10,8 @@ chosen = st.navigation(
         "Explore": [
             st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
             st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
-        ]
+        ],
+        "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
     }
 )
 with guard.block("identity"):

@@ -23,7 +23,7 @@ STAGES = (
     {"snapshot"},
     {"translation"},
     {"findings"},
-    {"comparison"},
+    {"comparison", "fleet"},
     {"lag"},
     {"store"},
     {"pipeline"},

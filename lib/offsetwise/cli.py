@@ -20,12 +20,13 @@ from offsetwise import files, show, workflow
 from offsetwise.config import load_migration
 from offsetwise.config import schema as migration_schema
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
+from offsetwise.exit_codes import EXIT_CODES
 from offsetwise.lab.commands import app as lab_app
 from offsetwise.model import Cluster
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 
-EXIT_CODES: Final = """
-Exit codes: 0 done or equal; 1 error; 2 differences, only with --detailed-exitcode.
+EPILOG: Final = f"""
+Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.
 Results go to stdout, progress and errors to stderr. With --json, stdout holds only JSON, errors included.
 """
 
@@ -40,7 +41,7 @@ talk: Final = Console(stderr=True, highlight=False)
 app = typer.Typer(
     name="offsetwise",
     help="Where must each partition resume on the new Kafka cluster, and how do we know?",
-    epilog=EXIT_CODES,
+    epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -51,7 +52,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing el
 MigrationFile = Annotated[Path, typer.Option("--migration", "-m", help="The migration file (YAML).")]
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EPILOG)
 def inspect(
     uris: Annotated[list[str], typer.Argument(metavar="URI...", help="Checkpoint folders, or globs of them.")],
     as_json: AsJson = False,
@@ -71,7 +72,7 @@ def inspect(
         raise typer.Exit(1)
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EPILOG)
 def snapshot(
     migration: MigrationFile,
     cluster: Annotated[Cluster, typer.Option(help="Which of the two.")],
@@ -99,7 +100,7 @@ def snapshot(
         talk.print(f"{problem.code}: {show.safe(problem.message)} {show.safe(problem.fix)}", soft_wrap=True)
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EPILOG)
 def compare(
     *,
     migration: MigrationFile,
@@ -131,7 +132,7 @@ def compare(
         raise typer.Exit(2)
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EPILOG)
 def reconcile(
     migration: MigrationFile,
     topic: Annotated[str, typer.Option(help="The topic's name on the old cluster.")],
@@ -146,7 +147,7 @@ def reconcile(
         show.reconciliation(Console(highlight=False), made)
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EPILOG)
 def schema(
     kind: Annotated[str, typer.Argument(help="migration, checkpoint, snapshot, comparison or reconciliation.")],
     *,
@@ -165,7 +166,7 @@ def schema(
     typer.echo(json.dumps(made, indent=1, sort_keys=True))
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EPILOG)
 def console(
     migration: Annotated[
         list[Path] | None, typer.Option("--migration", "-m", help="A migration file; may be repeated.")

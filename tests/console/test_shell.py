@@ -88,7 +88,7 @@ def test_a_page_opens_for_everybody_where_sign_in_is_optional(page: str, who: st
     assert not shown.exception
     assert not shown.error or page.endswith("compare.py"), "only the answer is in red"
     assert "Locked" not in words(shown)
-    assert shown.sidebar.markdown[0].value.endswith(f" · {roles}")
+    assert shown.sidebar.markdown[0].value.endswith(f" · {roles}]")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -100,10 +100,10 @@ def test_where_sign_in_is_required_a_page_opens_for_those_named(page: str, who: 
     assert not shown.exception
     if who == "anonymous":
         locked(shown, reader)
-        assert shown.sidebar.markdown[0].value.endswith("Not signed in · no role")
+        assert shown.sidebar.markdown[0].value.endswith("Not signed in · no role]")
     else:
         assert "Locked" not in words(shown)
-        assert shown.sidebar.markdown[0].value.endswith(f" · {roles}")
+        assert shown.sidebar.markdown[0].value.endswith(f" · {roles}]")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,0 +1,77 @@
+"""The Help page, run as Streamlit runs it, and the documents it shows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from offsetwise.console.help.documents import document
+from offsetwise.console.help.screen import _TOPICS
+from offsetwise.findings.codes import KINDS, Code
+from tests.console.conftest import OpenPage, words
+from tests.console.readers import ValueReader
+
+HELP = "pages/help/help.py"
+
+
+@pytest.mark.parametrize("about", _TOPICS)
+def test_every_topic_is_shown_and_asks_nothing(open_page: OpenPage, about: str) -> None:
+    reader = ValueReader()
+    page = open_page(reader, HELP, about=about)
+    assert not page.exception
+    assert not page.error
+    assert len(words(page)) > 200
+    assert dict(reader.calls) == {"offered": 1}
+
+
+def test_it_says_what_this_is_first(open_page: OpenPage) -> None:
+    assert "at which offset must each partition" in words(open_page(ValueReader(), HELP)).replace("\n", " ")
+
+
+@pytest.mark.parametrize("about", ["Nothing", "<img src=x onerror=alert(1)>", ""])
+def test_an_unknown_topic_in_the_url_shows_the_start(open_page: OpenPage, about: str) -> None:
+    page = open_page(ValueReader(), HELP, about=about)
+    assert not page.exception
+    assert "at which offset must each partition" in words(page).replace("\n", " ")
+
+
+def test_a_link_with_a_code_opens_its_explanation(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), HELP, code="LOSS_INSIDE_LOG")
+    assert page.header[0].value == "LOSS\\_INSIDE\\_LOG"
+    assert "reads the 100 records from 950 to 1049" in words(page)
+    assert "Write the translated offset" in words(page)
+
+
+def test_an_unknown_code_in_the_url_breaks_nothing(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), HELP, code="NO_SUCH_CODE")
+    assert not page.exception
+    assert page.dataframe[0].value["code"].tolist() == list(KINDS)
+
+
+def test_findings_are_searched_and_filtered_from_the_url(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), HELP, about="Findings", find="retention raise", severity=["warns"])
+    assert page.dataframe[0].value["code"].tolist() == ["RETENTION_BEFORE_CUTOVER", "GROUP_OFFSETS_EXPIRE"][::-1]
+    none = open_page(ValueReader(), HELP, about="Findings", find="no such words")
+    assert "No finding has these words." in words(none)
+    unknown = open_page(ValueReader(), HELP, about="Findings", severity=["fatal"])
+    assert not unknown.exception
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_code_is_explained_on_screen_as_in_the_documents(code: Code) -> None:
+    text = document(f"findings/{code.value}")
+    assert "### What it means" in text
+    assert "### What to do" in text
+
+
+def test_links_of_documents_lead_to_findings_or_nowhere() -> None:
+    for name in ("glossary", "how-it-proves", "clusters", "formats", "sign-in"):
+        for target in re.findall(r"\]\(([^)]+)\)", document(name)):
+            assert target.startswith("https://") or target.removeprefix("?code=") in KINDS, f"{name}: {target}"
+
+
+def test_a_document_has_no_heading_above_the_page_s_own() -> None:
+    prose = re.sub(r"^```.*?^```$", "", document("formats"), flags=re.MULTILINE | re.DOTALL)
+    assert not re.search(r"^# ", prose, flags=re.MULTILINE)
+    assert re.search(r"^### ", prose, flags=re.MULTILINE)
