@@ -15,6 +15,7 @@ from offsetwise import files
 from offsetwise.comparison import Scene, Subject, assemble, planned_at_ms, positions_of, standings_of
 from offsetwise.config import Migration, SparkSettings, java_properties, load_migration
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, FileError, OffsetwiseError, SameClusterError
+from offsetwise.fleet import Fleet
 from offsetwise.model import (
     BelongsTo,
     Checkpoint,
@@ -27,6 +28,7 @@ from offsetwise.model import (
 )
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.fleet import expand, inspect_many
+from offsetwise.pipeline.whole_fleet import read_fleet
 from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
@@ -171,6 +173,16 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = unheard)
     session = open_session(migration.spark, kafka=False)
     progress("start Spark", 1, 1)
     return read_state_rows(session, path, read, progress=progress)
+
+
+def fleet(migration: Migration, *, progress: Progress = unheard) -> Fleet:
+    """Read the checkpoints that a migration names and all others below its roots; see `read_fleet`.
+
+    Raises:
+        WorkerError: The workers cannot run the parser.
+        SparkError: Spark cannot be started, or the job failed.
+    """
+    return read_fleet(migration, progress, in_process=INSPECT_IN_PROCESS)
 
 
 def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] | None = None) -> Snapshot:

@@ -59,7 +59,12 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
 
 
 def inspect_many(
-    spark: SparkSession, uris: Sequence[str], *, roots: Sequence[str] | None = None, batches: int = 0
+    spark: SparkSession,
+    uris: Sequence[str],
+    *,
+    roots: Sequence[str] | None = None,
+    batches: int = 0,
+    wave_size: int | None = None,
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
     """Read checkpoints on Spark's workers, and give them in the order of `uris`.
 
@@ -71,6 +76,7 @@ def inspect_many(
         uris: What to read, one checkpoint each; see `expand` for globs.
         roots: The folders that may be read; None when a person named the paths.
         batches: How many of the newest retained batches to read of each; 0 reads what decides the restart.
+        wave_size: How many checkpoints one job reads, `WAVE` where not given. Fewer let a person see progress.
 
     Raises:
         WorkerError: The workers cannot run the parser.
@@ -83,8 +89,9 @@ def inspect_many(
         ship(spark, uris=uris)
     local = all((split_protocol(uri)[0] or "file") == "file" for uri in uris)
     rows_per_task = LOCAL_ROWS_PER_TASK if local else REMOTE_ROWS_PER_TASK
-    for first in range(0, len(uris), WAVE):
-        wave = tuple(uris[first : first + WAVE])
+    size = wave_size or WAVE
+    for first in range(0, len(uris), size):
+        wave = tuple(uris[first : first + size])
         tasks = min(len(wave), max(8, ceil(len(wave) / rows_per_task)))
         read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
         with spark_errors():

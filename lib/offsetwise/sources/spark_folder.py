@@ -26,17 +26,25 @@ def require_checkpoint(folder: FolderReader) -> tuple[Entry, ...]:
         if "found a file" in error.problem:
             raise _not(folder, "a file", "Give the folder that holds offsets/, commits/ and metadata.") from error
         raise
+    if is_checkpoint(entries):
+        return entries
     names = {entry.name for entry in entries}
-    folders = {entry.name for entry in entries if entry.is_dir is not False}
-    files = {entry.name for entry in entries if entry.is_dir is not True}
     if not names:
         raise _not(folder, "an empty folder", "Check the path: a query writes its checkpoint when it first starts.")
     foreign = _foreign(names)
     if foreign is not None:
         raise _not(folder, *foreign)
-    if folders & LOGS or ("metadata" in files and names <= {"metadata", ".metadata.crc", "sources"}):
-        return entries
     raise _not(folder, *_instead(folder, entries))
+
+
+def is_checkpoint(entries: Sequence[Entry]) -> bool:
+    """Whether a folder with these names is the checkpoint of a Spark query, or of one that has only just begun."""
+    names = {entry.name for entry in entries}
+    folders = {entry.name for entry in entries if entry.is_dir is not False}
+    files = {entry.name for entry in entries if entry.is_dir is not True}
+    if _foreign(names) is not None:
+        return False
+    return bool(folders & LOGS) or ("metadata" in files and names <= {"metadata", ".metadata.crc", "sources"})
 
 
 def _foreign(names: set[str]) -> tuple[str, str] | None:

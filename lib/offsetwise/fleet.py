@@ -1,0 +1,150 @@
+"""Many checkpoints side by side: what each says about its restart, and which of them need a look.
+
+Pure: made from what was read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from offsetwise.findings.codes import KINDS
+from offsetwise.model import Checkpoint, Severity
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+
+
+class FleetVerdict(StrEnum):
+    """What can be said of one checkpoint by itself, the most urgent first."""
+
+    UNREADABLE = "unreadable"
+    """It gave nothing."""
+    PROBLEMS = "problems"
+    """Something is wrong that blocks a restart or a move."""
+    PENDING = "pending batch"
+    """A batch was planned and not committed: it runs again."""
+    RESTARTABLE = "restartable"
+    """The next batch starts where the last one ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetRow:
+    """One checkpoint of a fleet."""
+
+    read: Checkpoint | FailedCheckpoint
+    names: tuple[str, ...] = ()
+    """What the migration file calls it; empty for one that was found below a root."""
+    same_query: int = 1
+    """How many checkpoints of the fleet carry its query id, itself included. More than one: copies."""
+
+    @property
+    def uri(self) -> str:
+        """Where it stands."""
+        return self.read.uri
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """What was read; None where nothing could be."""
+        return self.read if isinstance(self.read, Checkpoint) else None
+
+    @property
+    def verdict(self) -> FleetVerdict:
+        """What it comes to."""
+        if not isinstance(self.read, Checkpoint):
+            return FleetVerdict.UNREADABLE
+        if any(severity_of(problem.code) is Severity.BLOCKS for problem in self.read.problems):
+            return FleetVerdict.PROBLEMS
+        return FleetVerdict.RESTARTABLE if self.read.reruns_batch is None else FleetVerdict.PENDING
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of its problems, each once; of an unreadable one, the name of the error."""
+        if not isinstance(self.read, Checkpoint):
+            return (self.read.error,)
+        return tuple(dict.fromkeys(problem.code for problem in self.read.problems))
+
+    @property
+    def planned_at_ms(self) -> int | None:
+        """When its newest batch was planned; None where no batch was, or its file does not say."""
+        return None if self.checkpoint is None else _planned_at(self.checkpoint, self.checkpoint.last_planned_batch)
+
+    @property
+    def committed_at_ms(self) -> int | None:
+        """When the newest committed batch was planned: nothing that was planned later is known to be committed.
+
+        The commit log keeps no times of its own.
+        """
+        return None if self.checkpoint is None else _planned_at(self.checkpoint, self.checkpoint.last_committed_batch)
+
+    @property
+    def topics(self) -> tuple[tuple[str, int], ...]:
+        """Its Kafka topics by name, each with the number of its partitions."""
+        sources = () if self.checkpoint is None else self.checkpoint.sources
+        return tuple(sorted(Counter(at.topic for source in sources for at in source.positions).items()))
+
+    @property
+    def state_bytes(self) -> int | None:
+        """The size of its state, 0 for a query that keeps none; None where it could not be read."""
+        if self.checkpoint is None or any(problem.message.startswith("state/") for problem in self.checkpoint.problems):
+            return None
+        return sum(store.size_bytes for store in self.checkpoint.state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootTrouble:
+    """A root whose checkpoints are not all here, and why."""
+
+    root: str
+    problem: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """All checkpoints of a migration: those it names, and those found below its roots."""
+
+    rows: tuple[FleetRow, ...]
+    troubles: tuple[RootTrouble, ...] = ()
+    folders: int = 0
+    """How many folders were looked into to find them."""
+
+
+def assemble(
+    read: Sequence[Checkpoint | FailedCheckpoint],
+    names: Mapping[str, tuple[str, ...]],
+    *,
+    troubles: Sequence[RootTrouble] = (),
+    folders: int = 0,
+) -> Fleet:
+    """Put what was read together.
+
+    Args:
+        read: Each checkpoint, or why it gave nothing.
+        names: What the migration file calls them, by URI.
+        troubles: Roots that could not be looked into, or not whole.
+        folders: How many folders were looked into.
+    """
+    alike = Counter(one.job_id for one in read if isinstance(one, Checkpoint) and one.job_id is not None)
+    return Fleet(
+        rows=tuple(
+            FleetRow(
+                read=one,
+                names=names.get(one.uri, ()),
+                same_query=alike.get(one.job_id, 1) if isinstance(one, Checkpoint) and one.job_id is not None else 1,
+            )
+            for one in read
+        ),
+        troubles=tuple(troubles),
+        folders=folders,
+    )
+
+
+def severity_of(code: str) -> Severity:
+    """Give how serious a problem is; one that this release does not know counts as one that blocks."""
+    known = KINDS.get(code)
+    return Severity.BLOCKS if known is None else known.severity
+
+
+def _planned_at(checkpoint: Checkpoint, batch: int | None) -> int | None:
+    return next((one.timestamp_ms for one in checkpoint.batches if one.id == batch), None)

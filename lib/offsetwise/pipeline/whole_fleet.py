@@ -1,0 +1,102 @@
+"""All checkpoints of a migration: found below its roots, and read, a few here and many on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from offsetwise.config import Migration
+from offsetwise.errors import StorageError
+from offsetwise.fleet import Fleet, RootTrouble, assemble
+from offsetwise.model import Checkpoint
+from offsetwise.pipeline.fleet import inspect_many
+from offsetwise.sources.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
+from offsetwise.sources.location import locate
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_row
+
+if TYPE_CHECKING:
+    from offsetwise.pipeline.content import Progress
+
+WAVE_SIZE: Final = 250
+"""Checkpoints per job, so that a person sees progress. A job costs a fraction of a second whatever it reads."""
+
+
+def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> Fleet:
+    """Read the checkpoints that a migration names, and all others below its roots: of each what decides the restart.
+
+    A checkpoint that cannot be read is a row that says why; a root that cannot be looked into is a trouble of the
+    fleet.
+
+    Args:
+        migration: The migration.
+        progress: Told each step.
+        in_process: Up to so many are read here.
+
+    Raises:
+        WorkerError: The workers cannot run the parser.
+        SparkError: Spark cannot be started, or the job failed.
+    """
+    roots = migration.checkpoint_roots
+    names: dict[str, tuple[str, ...]] = {}
+    for one in migration.checkpoints:
+        names[one.uri] = (*names.get(one.uri, ()), one.name)
+    known = {_place(uri): uri for uri in names}
+    troubles: list[RootTrouble] = []
+    folders = 0
+    for done, root in enumerate(roots):
+        progress("find the checkpoints", done, len(roots))
+        try:
+            found = find_checkpoints(root, roots=roots)
+        except StorageError as error:
+            # A checkpoint that is its own root says so in its row.
+            if _place(root) not in known:
+                troubles.append(RootTrouble(root=root, problem=error.problem, fix=error.fix))
+            continue
+        folders += found.folders
+        if not found.complete:
+            troubles.append(_incomplete(root, found))
+        for uri in found.uris:
+            known.setdefault(_place(uri), uri)
+    progress("find the checkpoints", len(roots), len(roots))
+    read: list[Checkpoint | FailedCheckpoint] = []
+    for answer in _read(migration, tuple(known.values()), progress, in_process):
+        read.append(answer)
+        progress("read them", len(read), len(known))
+    return assemble(read, names, troubles=troubles, folders=folders)
+
+
+def _read(
+    migration: Migration, uris: tuple[str, ...], progress: Progress, in_process: int
+) -> Iterator[Checkpoint | FailedCheckpoint]:
+    roots = migration.checkpoint_roots
+    if len(uris) <= in_process:
+        yield from (decode(read_row(uri, roots=roots, batches=0)) for uri in uris)
+        return
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+
+    progress("start Spark", 0, 1)
+    session = open_session(migration.spark, kafka=False)
+    progress("start Spark", 1, 1)
+    progress("read them", 0, len(uris))
+    yield from inspect_many(session, uris, roots=roots, batches=0, wave_size=WAVE_SIZE)
+
+
+def _place(uri: str) -> tuple[str, tuple[str, ...]]:
+    """Give what two URIs of one folder have in common."""
+    try:
+        found = locate(uri)
+    except StorageError:
+        return "", (uri,)
+    return found.scheme, found.parts
+
+
+def _incomplete(root: str, found: Discovered) -> RootTrouble:
+    return RootTrouble(
+        root=root,
+        problem=(
+            f"{root}: expected at most {MAX_CHECKPOINTS:,} checkpoints in a moderate number of folders, found more: "
+            f"{len(found.uris):,} checkpoints in the {found.folders:,} folders that were looked into. The rest is not "
+            "here."
+        ),
+        fix="Name narrower folders in checkpoint_roots.",
+    )
