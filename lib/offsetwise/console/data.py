@@ -11,6 +11,7 @@ from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
+from offsetwise.fleet import Fleet
 from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
 from offsetwise.model.state import StateRows
 from offsetwise.sources.connection import Step
@@ -101,6 +102,10 @@ class WorkflowReader:
     def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:
         """Count the rows of a checkpoint's state stores, on Spark."""
         return workflow.state_rows(self._migrations[migration], name, progress=progress)
+
+    def fleet(self, migration: str, progress: Progress) -> Fleet:
+        """Read all checkpoints of a migration."""
+        return workflow.fleet(self._migrations[migration], progress=progress)
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:

@@ -22,6 +22,7 @@ from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
 if TYPE_CHECKING:
     from offsetwise.clusters.reading import MinimumAcls, ReadCluster
     from offsetwise.clusters.retention import Standing
+    from offsetwise.fleet import Fleet
     from offsetwise.sources.connection import Step
     from offsetwise.sources.permissions import Permissions
 from offsetwise.model.state import StateRows
@@ -112,6 +113,9 @@ class Reader(Protocol):
 
     def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:
         """Count the rows of a checkpoint's state stores, on Spark."""
+
+    def fleet(self, migration: str, progress: Progress) -> Fleet:
+        """Read all checkpoints of a migration, many of them on Spark; of the sample, its folders at once."""
 
 
 class Question(Protocol[Answer_co]):

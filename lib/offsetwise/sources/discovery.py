@@ -35,7 +35,7 @@ class Discovered:
     folders: int
     """How many folders were looked into."""
     complete: bool
-    """Whether all folders within the depth were looked into, and none of `MAX_FOLDERS` and `MAX_CHECKPOINTS` was met."""
+    """Whether all folders within the depth were looked into: no bound ended it."""
 
 
 def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discovered:
