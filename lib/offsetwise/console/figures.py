@@ -78,7 +78,7 @@ def lanes(rows: Sequence[PartitionComparison], colours: Palette, *, lag: bool = 
 
 
 def _logs(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Palette) -> None:
-    for side, shift, marker in (("old", _OLD_LANE, _solid(colours)), ("new", _NEW_LANE, _hatched(colours))):
+    for side, shift, marker in (("old", _OLD_LANE, solid(colours)), ("new", _NEW_LANE, hatched(colours))):
         held = [
             (lane, row, log, position, span)
             for lane, row in enumerate(rows)
@@ -173,7 +173,7 @@ def _old_numbers(figure: go.Figure, rows: Sequence[PartitionComparison], colours
 
 
 def _lag_bars(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Palette) -> None:
-    for side, shift, marker in (("old", _OLD_LANE, _solid(colours)), ("new", _NEW_LANE, _hatched(colours))):
+    for side, shift, marker in (("old", _OLD_LANE, solid(colours)), ("new", _NEW_LANE, hatched(colours))):
         lags = [(lane, row, row.lag_old if side == "old" else row.lag_new) for lane, row in enumerate(rows)]
         known = [(lane, row, value) for lane, row, value in lags if value is not None]
         figure.add_trace(
@@ -282,11 +282,13 @@ def clipped(name: str, limit: int = 26) -> str:
     return name if len(name) <= limit else f"{name[: limit - 12]}…{name[-11:]}"
 
 
-def _solid(colours: Palette) -> dict[str, object]:
+def solid(colours: Palette) -> dict[str, object]:
+    """Give the fill of everything on the old cluster."""
     return {"color": colours.old, "line": {"width": 0}}
 
 
-def _hatched(colours: Palette) -> dict[str, object]:
+def hatched(colours: Palette) -> dict[str, object]:
+    """Give the fill of everything on the new cluster."""
     return {
         "color": colours.page,
         "line": {"width": 1, "color": colours.new},
