@@ -29,4 +29,5 @@ def uses_lab(path: Path) -> bool:
     named = [each for call in calls if ast.unparse(call.func) == "pytest.mark.usefixtures" for each in call.args]
     asked = {node.arg for node in nodes if isinstance(node, ast.arg)}
     asked |= {str(each.value) for each in named if isinstance(each, ast.Constant)}
-    return not asked.isdisjoint(LAB_FIXTURES)
+    of_its_own = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return not (asked - of_its_own).isdisjoint(LAB_FIXTURES)

@@ -1,0 +1,129 @@
+"""Which client properties a migration file may set.
+
+Names and meanings: librdkafka `CONFIGURATION.md`. What is not in the table is refused, because some properties run
+code or write files (`plugin.library.paths`, `sasl.kerberos.kinit.cmd`), and a file that configures a read-only tool
+must not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What a property's value may be."""
+
+    TEXT = "a text"
+    SERVERS = "a list of host:port"
+    NUMBER = "a number of milliseconds"
+    BOOLEAN = "true or false"
+    PATH = "the path of a file"
+    PEM = "PEM text"
+    SECRET = "a secret"  # noqa: S105 - the name of a kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """One property that a migration file may set."""
+
+    kind: Kind = Kind.TEXT
+    java: str | None = None
+    """The Java client's name where the value is taken as it is; None where `to_java` has a rule or nothing to do."""
+    values: tuple[str, ...] = ()
+    """The values allowed, lower case; empty for any."""
+
+
+ALLOWED: Final[dict[str, Property]] = {
+    "bootstrap.servers": Property(kind=Kind.SERVERS, java="bootstrap.servers"),
+    "broker.address.family": Property(values=("any", "v4", "v6")),
+    "client.dns.lookup": Property(
+        java="client.dns.lookup", values=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
+    ),
+    "client.id": Property(java="client.id"),
+    "client.rack": Property(java="client.rack"),
+    "connections.max.idle.ms": Property(kind=Kind.NUMBER, java="connections.max.idle.ms"),
+    "enable.ssl.certificate.verification": Property(kind=Kind.BOOLEAN),
+    "metadata.max.age.ms": Property(kind=Kind.NUMBER, java="metadata.max.age.ms"),
+    "reconnect.backoff.max.ms": Property(kind=Kind.NUMBER, java="reconnect.backoff.max.ms"),
+    "reconnect.backoff.ms": Property(kind=Kind.NUMBER, java="reconnect.backoff.ms"),
+    "retry.backoff.ms": Property(kind=Kind.NUMBER, java="retry.backoff.ms"),
+    "sasl.mechanism": Property(values=("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")),
+    "sasl.mechanisms": Property(values=("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")),
+    "sasl.oauthbearer.client.id": Property(),
+    "sasl.oauthbearer.client.secret": Property(kind=Kind.SECRET),
+    "sasl.oauthbearer.method": Property(values=("oidc",)),
+    "sasl.oauthbearer.scope": Property(),
+    "sasl.oauthbearer.token.endpoint.url": Property(),
+    "sasl.password": Property(kind=Kind.SECRET),
+    "sasl.username": Property(),
+    "security.protocol": Property(values=("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")),
+    "socket.connection.setup.timeout.ms": Property(kind=Kind.NUMBER, java="socket.connection.setup.timeout.ms"),
+    "socket.keepalive.enable": Property(kind=Kind.BOOLEAN),
+    "socket.timeout.ms": Property(kind=Kind.NUMBER, java="request.timeout.ms"),
+    "ssl.ca.location": Property(kind=Kind.PATH),
+    "ssl.ca.pem": Property(kind=Kind.PEM),
+    "ssl.certificate.location": Property(kind=Kind.PATH),
+    "ssl.certificate.pem": Property(kind=Kind.PEM),
+    "ssl.endpoint.identification.algorithm": Property(values=("https", "none")),
+    "ssl.key.location": Property(kind=Kind.PATH),
+    "ssl.key.password": Property(kind=Kind.SECRET),
+    "ssl.key.pem": Property(kind=Kind.SECRET),
+    "ssl.keystore.location": Property(kind=Kind.PATH),
+    "ssl.keystore.password": Property(kind=Kind.SECRET),
+}
+
+_RUNS_CODE = "it makes the client run or load code"
+_OURS = "Offsetwise sets it itself, so that reading leaves no trace"
+_CALLBACK = "it is a function of a program and cannot stand in a file"
+
+FORBIDDEN: Final[dict[str, tuple[str, str]]] = {
+    "allow.auto.create.topics": (_OURS, "Remove it; reading never creates a topic."),
+    "debug": ("it writes connection details, secrets among them, to the log", "Remove it."),
+    "enable.auto.commit": (_OURS, "Remove it; reading never commits."),
+    "group.id": (_OURS, "Remove it; name the groups to read under `groups`."),
+    "interceptor.classes": (_RUNS_CODE, "Remove it."),
+    "isolation.level": ("it belongs to the job, not to a cluster", "Set `isolation_level` at the top level."),
+    "log_cb": (_CALLBACK, "Remove it."),
+    "metadata.broker.list": ("it is an old name", "Use bootstrap.servers."),
+    "oauthbearer_token_refresh_cb": (_CALLBACK, "Use sasl.oauthbearer.method: oidc."),
+    "oauth_cb": (_CALLBACK, "Use sasl.oauthbearer.method: oidc."),
+    "plugin.library.paths": (_RUNS_CODE, "Remove it."),
+    "sasl.client.callback.handler.class": (_RUNS_CODE, "Remove it."),
+    "sasl.jaas.config": ("it makes Java load any class it names", "Use sasl.mechanism, sasl.username, sasl.password."),
+    "sasl.kerberos.kinit.cmd": (
+        "it is a shell command that the client runs",
+        "Remove it; use SCRAM or TLS client certificates, Kerberos is not supported.",
+    ),
+    "sasl.login.callback.handler.class": (_RUNS_CODE, "Remove it."),
+    "sasl.oauthbearer.config": ("it makes unsigned tokens", "Use sasl.oauthbearer.method: oidc."),
+    "ssl.engine.factory.class": (_RUNS_CODE, "Remove it."),
+    "ssl.engine.id": (_RUNS_CODE, "Remove it."),
+    "ssl.engine.location": (_RUNS_CODE, "Remove it."),
+    "ssl.keystore.type": ("it is the Java client's name", "Use ssl.certificate.location with ssl.key.location (PEM)."),
+    "ssl.providers": (_RUNS_CODE, "Remove it."),
+    "ssl.truststore.location": ("it is the Java client's name", "Use ssl.ca.location with a PEM file."),
+    "ssl.truststore.password": ("it is the Java client's name", "Use ssl.ca.location with a PEM file."),
+    "ssl.truststore.type": ("it is the Java client's name", "Use ssl.ca.location with a PEM file."),
+    "statistics.interval.ms": (_OURS, "Remove it."),
+    "stats_cb": (_CALLBACK, "Remove it."),
+}
+
+
+class ClientProperties(dict[str, str]):
+    """Properties with their secrets resolved. Secrets mask themselves when printed."""
+
+    def __repr__(self) -> str:
+        return repr({name: "********" if is_secret(name) else value for name, value in self.items()})
+
+    __str__ = __repr__
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a property's value must never be shown, by its name in either client."""
+    known = ALLOWED.get(name)
+    return (known is not None and known.kind is Kind.SECRET) or bool(
+        re.search(r"password|secret|jaas|keystore\.key|\.pem$", name)
+    )

@@ -1,0 +1,164 @@
+"""What is refused before anything is contacted, and properties with their secrets in place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, is_secret
+from offsetwise.client_properties.references import follow, is_reference
+from offsetwise.errors import ConfigError, ForbiddenPropertyError
+
+_SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+
+
+def check(properties: Mapping[str, str], *, where: str) -> None:
+    """Refuse what is not on the allow-list, plain secrets, and combinations that cannot work.
+
+    Args:
+        properties: librdkafka's names to values or references, nothing resolved.
+        where: The key in the migration file, for the message, e.g. `source.properties`.
+
+    Raises:
+        ForbiddenPropertyError: A property that is not on the allow-list; it is named, and why.
+        ConfigError: A value that cannot be right, or a secret written out. Secrets are never shown.
+    """
+    for name, value in properties.items():
+        if name not in ALLOWED:
+            raise _refused(name, where)
+        _check_value(name, value, where)
+    if "bootstrap.servers" not in properties:
+        raise ConfigError(
+            f"{where}: expected bootstrap.servers, found none, so the cluster cannot be contacted.",
+            fix='Add bootstrap.servers: "host:port".',
+        )
+    _check_together(properties, where)
+
+
+def resolve(properties: Mapping[str, str], *, where: str) -> ClientProperties:
+    """Replace `${NAME}` and `file:PATH` references by what they lead to.
+
+    Raises:
+        SecretError: The variable is not set, or the file cannot be read or is empty.
+        ConfigError: As `check`.
+    """
+    check(properties, where=where)
+    resolved = {name: follow(name, value, where) for name, value in properties.items()}
+    for name, value in resolved.items():
+        if properties[name] != value and not is_secret(name):
+            _check_value(name, value, where)
+    _check_together(resolved, where)
+    return ClientProperties(resolved)
+
+
+def servers(properties: Mapping[str, str]) -> frozenset[str]:
+    """Give the bootstrap servers, lower case, so that two clusters can be told apart."""
+    return frozenset(
+        part.strip().lower() for part in properties.get("bootstrap.servers", "").split(",") if part.strip()
+    )
+
+
+def sasl_mechanism(properties: Mapping[str, str]) -> str:
+    """Give the mechanism in capitals, by either of its names; empty without SASL."""
+    return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "")).upper()
+
+
+def _refused(name: str, where: str) -> ForbiddenPropertyError:
+    reason, fix = FORBIDDEN.get(name, ("", ""))
+    if not reason:
+        reason = "it is not on the list of properties that a migration file may set"
+        near = difflib.get_close_matches(name, ALLOWED, n=1, cutoff=0.8)
+        fix = f"Did you mean {near[0]}?" if near else "Remove it. `offsetwise schema migration` lists the allowed ones."
+    return ForbiddenPropertyError(
+        f"{where}.{name}: expected an allowed client property, but {reason}. Nothing was contacted.", fix=fix
+    )
+
+
+def _check_value(name: str, value: str, where: str) -> None:
+    known, key = ALLOWED[name], f"{where}.{name}"
+    if known.kind is Kind.SECRET:
+        if not is_reference(value):
+            raise ConfigError(
+                f"{key}: expected a reference to a secret, found it written out, so everybody who reads the "
+                "migration file reads the secret.",
+                fix="Write ${NAME} for an environment variable, or file:PATH for a file that holds only the secret. "
+                "Change the secret if the file was shared.",
+            )
+        return
+    if is_reference(value):
+        return
+    if known.kind is not Kind.PEM and (not value or any(ord(character) < 32 for character in value)):
+        raise ConfigError(
+            f"{key}: expected {known.kind}, found {'nothing' if not value else 'control characters'}.",
+            fix="Give a value of one line, or remove the property.",
+        )
+    if known.values and value.lower() not in known.values:
+        raise ConfigError(
+            f"{key}: expected one of {', '.join(known.values)}, found {value[:60]!r}.", fix="Use one of these values."
+        )
+    if known.kind is Kind.NUMBER and not (value.isascii() and value.isdigit() and int(value) <= 86_400_000):
+        raise ConfigError(
+            f"{key}: expected milliseconds from 0 to 86400000, found {value[:60]!r}.", fix="Give a whole number."
+        )
+    if known.kind is Kind.BOOLEAN and value.lower() not in ("true", "false"):
+        raise ConfigError(f"{key}: expected true or false, found {value[:60]!r}.", fix="Write true or false.")
+    if known.kind is Kind.SERVERS:
+        for server in value.split(","):
+            match = _SERVER.fullmatch(server.strip())
+            if match is None or not 0 < int(match[2]) < 65536:
+                raise ConfigError(
+                    f"{key}: expected host:port, found {server.strip()[:80]!r}, so no broker can be contacted.",
+                    fix='Write "host:port", several separated by commas.',
+                )
+
+
+def _check_together(properties: Mapping[str, str], where: str) -> None:
+    protocol = properties.get("security.protocol", "plaintext").lower()
+    sasl = sorted(name for name in properties if name.startswith("sasl."))
+    tls = sorted(name for name in properties if name.startswith(("ssl.", "enable.ssl")))
+    if is_reference(protocol):
+        return
+    if "sasl.mechanism" in properties and "sasl.mechanisms" in properties:
+        raise ConfigError(
+            f"{where}: expected one mechanism, found sasl.mechanism and sasl.mechanisms, two names of one property.",
+            fix="Keep sasl.mechanism.",
+        )
+    if sasl and not protocol.startswith("sasl_"):
+        raise ConfigError(
+            f"{where}: {sasl[0]} is set, but security.protocol is {protocol}, so it would be ignored.",
+            fix="Set security.protocol to sasl_ssl or sasl_plaintext, or remove the sasl properties.",
+        )
+    if tls and protocol not in ("ssl", "sasl_ssl"):
+        raise ConfigError(
+            f"{where}: {tls[0]} is set, but security.protocol is {protocol}, so it would be ignored.",
+            fix="Set security.protocol to ssl or sasl_ssl, or remove the ssl properties.",
+        )
+    for stem in ("ssl.ca", "ssl.certificate", "ssl.key"):
+        if f"{stem}.location" in properties and f"{stem}.pem" in properties:
+            raise ConfigError(
+                f"{where}: expected one of {stem}.location and {stem}.pem, found both.", fix="Remove one of them."
+            )
+    if protocol.startswith("sasl_"):
+        needed = _needed_by(sasl_mechanism(properties))
+        missing = [name for name in needed if name not in properties]
+        if missing:
+            raise ConfigError(
+                f"{where}: security.protocol is {protocol}, but {' and '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing, so the broker would refuse.",
+                fix=f"Add {', '.join(missing)}.",
+            )
+
+
+def _needed_by(mechanism: str) -> tuple[str, ...]:
+    if not mechanism:
+        return ("sasl.mechanism",)
+    if mechanism == "OAUTHBEARER":
+        return (
+            "sasl.oauthbearer.method",
+            "sasl.oauthbearer.client.id",
+            "sasl.oauthbearer.client.secret",
+            "sasl.oauthbearer.token.endpoint.url",
+        )
+    return ("sasl.username", "sasl.password")

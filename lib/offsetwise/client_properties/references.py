@@ -1,0 +1,64 @@
+"""References to secrets and texts: environment variables and files."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from offsetwise.errors import SecretError
+
+_ENVIRONMENT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_MAX_SECRET_BYTES: Final = 1024 * 1024
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value refers to an environment variable or a file."""
+    return bool(_ENVIRONMENT.fullmatch(value)) or value.startswith("file:")
+
+
+def follow(name: str, value: str, where: str) -> str:
+    """Give what a reference leads to, and any other value as it is.
+
+    Raises:
+        SecretError: The variable is not set, or the file cannot be read or is empty.
+    """
+    variable = _ENVIRONMENT.fullmatch(value)
+    if variable:
+        found = os.environ.get(variable[1], "")
+        if not found:
+            raise SecretError(
+                f"{where}.{name}: expected the environment variable {variable[1]}, found it "
+                f"{'empty' if variable[1] in os.environ else 'not set'}, so the cluster cannot be contacted.",
+                fix=f"Set {variable[1]} in the environment that starts Offsetwise.",
+            )
+        return found
+    if value.startswith("file:"):
+        return read_text(Path(value.removeprefix("file:").removeprefix("//")), f"{where}.{name}")
+    return value
+
+
+def read_text(path: Path, key: str) -> str:
+    """Read a secret or a certificate, without the line end that editors add.
+
+    Raises:
+        SecretError: It cannot be read, is empty or too large. Its content is never shown.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_SECRET_BYTES + 1)
+        text = content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SecretError(
+            f"{key}: expected a readable file at {path}, but {why}, so the cluster cannot be contacted.",
+            fix="Correct the path, or make the file readable for the user who runs Offsetwise.",
+        ) from None  # the decoding error carries the bytes of the secret
+    if not text.strip() or len(content) > _MAX_SECRET_BYTES:
+        raise SecretError(
+            f"{key}: expected a text of at most {_MAX_SECRET_BYTES} bytes in {path}, "
+            f"found {'nothing' if not text.strip() else 'more'}.",
+            fix="Write the value into the file.",
+        )
+    return text.removesuffix("\n").removesuffix("\r")
