@@ -1,0 +1,303 @@
+"""The charts of the Checkpoint screen. Committed is solid, planned is hollow or hatched, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from offsetwise.batches import BatchFact, History, Standing
+from offsetwise.console import wording
+from offsetwise.console.checkpoint.frames import duration
+from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX, clipped
+from offsetwise.console.palette import Palette
+
+MAX_LANES: Final = 20
+"""Partitions that the picture of a step can show and stay readable."""
+_LANE_PX: Final = 40
+_BAR: Final = 0.5
+
+
+def offsets(facts: Sequence[BatchFact], colours: Palette, what: str) -> go.Figure:
+    """Draw where each batch ends: a line, solid marks for committed batches, hollow ones for planned."""
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=[fact.batch.id for fact in facts],
+            y=[fact.end for fact in facts],
+            mode="lines",
+            line={"color": colours.old, "width": 2},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    for name, committed, symbol in (("committed", True, "circle"), ("planned", False, "circle-open")):
+        marks = [fact for fact in facts if fact.batch.committed is committed and fact.end is not None]
+        if marks:
+            figure.add_trace(
+                go.Scatter(
+                    name=name,
+                    x=[fact.batch.id for fact in marks],
+                    y=[fact.end for fact in marks],
+                    mode="markers",
+                    marker={"symbol": symbol, "size": 9, "color": colours.old, "line": {"width": 2.5}},
+                    hovertext=[_ended(fact, what) for fact in marks],
+                    hoverinfo="text",
+                )
+            )
+    _dress(figure, colours, f"end offset, {wording.label(what)}", height=320)
+    return figure
+
+
+def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
+    """Draw the records of each batch as bars, hatched where it is planned only."""
+    figure = go.Figure()
+    for name, committed in (("committed", True), ("planned", False)):
+        bars = [fact for fact in facts if fact.batch.committed is committed and fact.read.at_all]
+        if bars:
+            figure.add_trace(
+                go.Bar(
+                    name=name,
+                    x=[fact.batch.id for fact in bars],
+                    y=[fact.read.records for fact in bars],
+                    marker=_solid(colours) if committed else hatched(colours),
+                    hovertext=[
+                        f"<b>batch {wording.number(fact.batch.id)}</b>, {name}"
+                        f"<br>{wording.many(fact.read.records, 'record')}"
+                        for fact in bars
+                    ],
+                    hoverinfo="text",
+                )
+            )
+    _dress(figure, colours, "records", height=260)
+    figure.update_layout(barmode="overlay", bargap=0.25)
+    return figure
+
+
+def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
+    """Draw the time between the plans of consecutive batches; a gap where it is unknown."""
+    figure = go.Figure()
+    known = [fact for fact in facts if fact.interval_ms is not None]
+    figure.add_trace(
+        go.Bar(
+            x=[fact.batch.id for fact in known],
+            y=[(fact.interval_ms or 0) / 1000 for fact in known],
+            marker={
+                "color": [colours.wrong if (fact.interval_ms or 0) < 0 else colours.muted for fact in known],
+                "line": {"width": 0},
+            },
+            hovertext=[
+                f"<b>batch {wording.number(fact.batch.id)}</b><br>planned {duration(fact.interval_ms)} after "
+                f"batch {wording.number(fact.since)}"
+                for fact in known
+            ],
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+    _dress(figure, colours, "seconds since the batch before", height=260)
+    figure.update_layout(bargap=0.25)
+    return figure
+
+
+def step(history: History, at: Standing, places: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
+    """Draw one step: per partition what is done, what a failure would read again, and what came later.
+
+    Args:
+        history: The batches.
+        at: The standing of `lanes`.
+        places: The lanes to draw, counted within `lanes`, top to bottom.
+        lanes: A range of the history's lanes.
+        colours: The theme's colours.
+    """
+    first = lanes.start or 0
+    figure = go.Figure()
+    drawn = [_drawn(history, at, place, first + place) for place in places]
+    longest = max((one["last"] for one in drawn), default=1) or 1
+    names = [
+        wording.label(clipped(f"{one.topic}-{one.partition}")) for one in (history.lanes[first + p] for p in places)
+    ]
+    _segments(figure, "later batches", drawn, ("end", "last"), {"color": colours.grid, "line": {"width": 0}})
+    _segments(figure, "read and committed", drawn, ("low", "start"), _solid(colours))
+    _segments(figure, "would be read again", drawn, ("start", "end"), hatched(colours))
+    figure.add_trace(
+        go.Scatter(
+            name="a restart reads on here",
+            x=[one["start"] for one in drawn if one["known"]],
+            y=[index for index, one in enumerate(drawn) if one["known"]],
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 26, "line": {"width": 3, "color": colours.next_record}},
+            hovertext=[one["said"] for one in drawn if one["known"]],
+            hoverinfo="text",
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[longest * 1.02] * len(drawn),
+            y=list(range(len(drawn))),
+            mode="text",
+            text=[one["label"] for one in drawn],
+            textposition="middle right",
+            textfont={"size": SMALL_PX, "color": [colours.wrong if one["back"] else colours.text for one in drawn]},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    figure.update_layout(
+        barmode="overlay",
+        height=96 + _LANE_PX * max(1, len(drawn)),
+        margin={"l": 8, "r": 8, "t": 44, "b": 44},
+        plot_bgcolor=colours.page,
+        paper_bgcolor=colours.page,
+        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+        legend=_legend(colours),
+        hoverlabel={"align": "left", "font": {"family": FONT}},
+    )
+    figure.update_xaxes(
+        range=[0, longest * 1.5],
+        tickvals=[longest * share for share in (0, 0.25, 0.5, 0.75, 1)],
+        ticktext=[f"{round(longest * share):,}" for share in (0, 0.25, 0.5, 0.75, 1)],
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        title={
+            "text": "records since the oldest retained position",
+            "font": {"color": colours.muted, "size": SMALL_PX},
+        },
+        gridcolor=colours.grid,
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        range=[len(drawn) - 0.5, -0.5],
+        tickvals=list(range(len(drawn))),
+        ticktext=names,
+        ticklabelstandoff=6,
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        fixedrange=True,
+    )
+    return figure
+
+
+def hatched(colours: Palette) -> dict[str, Any]:
+    """Give the look of what is planned and not committed."""
+    return {
+        "color": colours.page,
+        "line": {"width": 1, "color": colours.old},
+        "pattern": {"shape": "/", "fgcolor": colours.old, "bgcolor": colours.page, "size": 5, "solidity": 0.35},
+    }
+
+
+def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, Any]:
+    """Give the ends of one lane's bars, counted from its oldest known position, and what is said about it."""
+    known = history.known[:, lane]
+    ends = history.ends[known, lane]
+    low, last = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
+    start_known, end_known = bool(at.start_known[place]), bool(at.end_known[place])
+    start = int(at.start[place]) if start_known else low
+    end = int(at.end[place]) if end_known else start
+    again = end - start if start_known and end_known else None
+    return {
+        "low": 0,
+        "start": start - low,
+        "end": max(start, end) - low,
+        "last": last - low,
+        "known": start_known,
+        "back": start_known and end < start,
+        "label": _label(start if start_known else None, end if end_known else None, again),
+        "said": f"<b>{wording.label(str(history.lanes[lane].topic))}-{history.lanes[lane].partition}</b>"
+        f"<br>a restart reads on at {wording.number(start if start_known else None)}",
+    }
+
+
+def _label(start: int | None, end: int | None, again: int | None) -> str:
+    if start is None:
+        return "no position yet" if end is None else f"? → {wording.number(end)}, where it began is not retained"
+    if again is None:
+        return f"<b>{wording.number(start)}</b>"
+    if again == 0:
+        return f"<b>{wording.number(start)}</b> · nothing twice"
+    if again < 0:
+        return f"<b>{wording.number(start)}</b> → {wording.number(end)} · goes back"
+    return f"<b>{wording.number(start)}</b> → {wording.number(end)} · {again:,} again"
+
+
+def _segments(
+    figure: go.Figure, name: str, drawn: Sequence[dict[str, Any]], between: tuple[str, str], marker: dict[str, Any]
+) -> None:
+    bars = [(index, one[between[0]], one[between[1]]) for index, one in enumerate(drawn)]
+    shown = [(index, low, high) for index, low, high in bars if high > low]
+    figure.add_trace(
+        go.Bar(
+            name=name,
+            orientation="h",
+            y=[index for index, _, _ in shown],
+            base=[low for _, low, _ in shown],
+            x=[high - low for _, low, high in shown],
+            width=_BAR,
+            marker=marker,
+            hovertext=[f"{name}: {high - low:,}" for _, low, high in shown],
+            hoverinfo="text",
+            showlegend=True,
+        )
+    )
+
+
+def _ended(fact: BatchFact, what: str) -> str:
+    state = "committed" if fact.batch.committed else "planned, not committed"
+    records_ = wording.number(fact.read.records) if fact.read.at_all else "?"
+    return (
+        f"<b>batch {wording.number(fact.batch.id)}</b>, {state}<br>{wording.label(what)} ends at "
+        f"{wording.number(fact.end)}<br>{records_} records<br>planned {wording.moment(fact.batch.timestamp_ms)}"
+    )
+
+
+def _solid(colours: Palette) -> dict[str, Any]:
+    return {"color": colours.old, "line": {"width": 0}}
+
+
+def _legend(colours: Palette) -> dict[str, Any]:
+    return {
+        "orientation": "h",
+        "x": 0,
+        "xref": "container",
+        "xanchor": "left",
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "font": {"color": colours.text, "size": SMALL_PX},
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }
+
+
+def _dress(figure: go.Figure, colours: Palette, title: str, *, height: int) -> None:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 40, "b": 44},
+        plot_bgcolor=colours.page,
+        paper_bgcolor=colours.page,
+        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+        legend=_legend(colours),
+        hoverlabel={"align": "left", "font": {"family": FONT}},
+    )
+    ids = [number for trace in figure.data for number in (trace.x or ()) if number is not None]
+    figure.update_xaxes(
+        title={"text": "batch", "font": {"color": colours.muted, "size": SMALL_PX}},
+        tickformat=",d",
+        dtick=1 if ids and max(ids) - min(ids) < 12 else None,
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        title={"text": title, "font": {"color": colours.muted, "size": SMALL_PX}},
+        tickformat=",",
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        gridcolor=colours.grid,
+        zerolinecolor=colours.grid,
+        automargin=True,
+        fixedrange=True,
+    )

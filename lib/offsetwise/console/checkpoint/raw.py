@@ -1,0 +1,119 @@
+"""The files of one batch as they stand, beside what they were understood to say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from offsetwise.console import blocks, guard, table
+from offsetwise.console.checkpoint import derived, frames, parts
+from offsetwise.console.checkpoint.questions import FilesOf
+from offsetwise.console.desk import Desk
+from offsetwise.console.wording import many, markdown, moment, number
+from offsetwise.sources.spark_batch_files import SHOWN_BYTES, BatchFiles, RawFile
+from offsetwise.sources.spark_offset_log import OffsetFile
+
+
+def files_of(
+    desk: Desk, migration: str, name: str, held: derived.Reading, batch: int, *, key: str
+) -> BatchFiles | None:
+    """Give the files of a batch, reading them once per reading of the checkpoint."""
+    question = FilesOf(migration=migration, name=name, batch=batch, reading=held.id)
+    known = desk.held(question)
+    if known is not None:
+        return known.value
+    offer = blocks.Offer(
+        what=f"the files of batch {number(batch)}",
+        why="Two small files.",
+        now="Read now",
+        again="Read again",
+        icon=":material/description:",
+        key=key,
+        at_once=True,
+    )
+    found = blocks.live(desk, question, offer)
+    return None if found is None else found.value
+
+
+@st.fragment
+def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
+    """Let the person choose a batch, and draw its files beside their meaning."""
+    st.subheader("A batch's files", anchor=False)
+    with guard.block("files"):
+        ids = {str(batch.id): batch.id for batch in reversed(held.value.checkpoint.batches)}
+        if not ids:
+            blocks.empty("No batch is retained.", "There is no file to show.")
+            return
+        batch = ids[parts.choice("Batch", list(ids), "batch", width=160)]
+        found = files_of(desk, migration, name, held, batch, key="files")
+        if found is None:
+            return
+        left, right = st.columns(2)
+        with left:
+            _raw(found.offsets)
+            _raw(found.commit)
+        with right:
+            _parsed(found)
+
+
+def _raw(file: RawFile[Any]) -> None:
+    size = "" if file.data is None else f" · {many(len(file.data), 'byte')}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{markdown(file.path)}**{size}", width="stretch")
+        if file.data is not None:
+            st.download_button(
+                "Raw",
+                file.data,
+                file_name=file.path.replace("/", "-"),
+                mime="application/octet-stream",
+                icon=":material/download:",
+                key=f"raw-{file.path}",
+                on_click="ignore",
+                help="The file's bytes, unchanged.",
+            )
+    if file.data is None:
+        st.markdown(f":gray[{markdown(file.problem or 'It cannot be read.')}]")
+        return
+    st.code(file.text, language=None, wrap_lines=True, height=min(460, 80 + 20 * (len(file.text) // 60 + 2)))
+    if file.cut:
+        st.markdown(f":gray[Its first {SHOWN_BYTES:,} bytes. The download has all.]")
+    st.markdown(f":gray[SHA-256 {(file.sha256 or '')[:8]}…]")
+
+
+def _parsed(found: BatchFiles) -> None:
+    st.markdown("**What they say**")
+    parsed = found.offsets.parsed
+    if parsed is None:
+        st.markdown(f":red-badge[! not readable] {markdown(found.offsets.problem or '')}")
+    else:
+        _offsets(parsed)
+    version = found.commit.parsed
+    if version is not None:
+        st.markdown(f":green-badge[✓ committed] commit log v{version}. A commit holds no source offsets.")
+    elif found.commit.data is None:
+        st.markdown(f":orange-badge[▲ not committed] {markdown(found.commit.problem or '')}")
+    else:
+        st.markdown(f":red-badge[! not readable] {markdown(found.commit.problem or '')}")
+
+
+def _offsets(parsed: OffsetFile) -> None:
+    st.markdown(
+        f"Offset log **v{parsed.version}** · planned **{moment(parsed.timestamp_ms)}** · watermark "
+        f"**{frames.watermark(parsed.watermark_ms)}** · {many(len(parsed.configuration), 'setting')}"
+    )
+    for source in parsed.sources:
+        if source.damage is not None:
+            st.markdown(f":red-badge[! source {markdown(source.id)} is garbled] {markdown(source.damage)}")
+        elif source.kind is None:
+            st.markdown(f"Source **{markdown(source.id)}** has no offset yet.")
+        elif source.kind != "kafka":
+            st.markdown(f"Source **{markdown(source.id)}** is not Kafka; its text stands on the left.")
+    rows = frames.file_table(parsed)
+    if len(rows):
+        parts.paged(rows, "file-rows", alt=f"{many(len(rows), 'partition')} in the order of the file.")
+    negative = [(s.id, *one) for s in parsed.sources for one in s.negative]
+    if negative:
+        st.markdown(f":red-badge[! {many(len(negative), 'number')} that is no position] left out of the table.")
+    with st.expander(f"{many(len(parsed.configuration), 'setting')} of this batch"):
+        table.plain(frames.pair_table(parsed.configuration), alt="Configuration recorded with this batch.")

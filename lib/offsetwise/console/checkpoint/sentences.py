@@ -1,0 +1,176 @@
+"""The Checkpoint screen in words. What these functions give is plain text: the caller escapes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.batches import History, Moment, Phase, Standing
+from offsetwise.console.palette import Tone
+from offsetwise.console.wording import many, number
+from offsetwise.findings.codes import describe
+from offsetwise.model import Checkpoint, Problem, Severity
+from offsetwise.sources.spark_reading import CheckpointReading
+
+YOUNG_MS: Final = 120_000
+"""A log written this shortly before the reading is taken as a sign of a running query."""
+COPIED_MS: Final = 600_000
+"""Spark writes `offsets/N` when it plans batch N. A file much younger than its plan was written by a copy."""
+NAMED_LANES: Final = 3
+
+HOW_TOLD: Final = (
+    "Told by the times of the files in offsets/ and commits/ and by what changed between two readings. Nothing locks "
+    "a checkpoint: a query that waits for data looks like one that was stopped."
+)
+
+_TONES: Final = {Severity.BLOCKS: Tone.WRONG, Severity.WARNS: Tone.CAREFUL, Severity.INFORMS: Tone.UNKNOWN}
+_TITLES: Final = {
+    "PENDING_BATCH": "Planned: a batch is not committed",
+    "CHECKPOINT_POLLUTED": "Polluted: offsets of another log",
+    "CHECKPOINT_DAMAGED": "Damaged",
+    "READER_SUSPECTED": "Running: a query seems to write to it",
+    "GAP": "Gap: batches without files",
+}
+
+
+def tone(problem: Problem) -> Tone:
+    """Give how serious a problem is."""
+    return _TONES[describe(problem.code).severity]
+
+
+def title(problem: Problem) -> str:
+    """Name a problem in a few words."""
+    return _TITLES.get(problem.code, describe(problem.code).title)
+
+
+def restart_tone(checkpoint: Checkpoint) -> Tone:
+    """Give the tone of the restart sentence: that of the most serious problem."""
+    tones = {tone(problem) for problem in checkpoint.problems}
+    worst = next((one for one in (Tone.WRONG, Tone.CAREFUL) if one in tones), None)
+    if worst is not None:
+        return worst
+    return Tone.RIGHT if any(source.positions for source in checkpoint.sources) else Tone.UNKNOWN
+
+
+def seems_running(reading: CheckpointReading) -> str | None:
+    """Say why a query seems to run on it, from the times of its files alone; None if nothing points to it."""
+    newest = reading.newest
+    if newest is None or is_copy(reading):
+        return None
+    age = reading.read_at_ms - newest.modified_ms
+    if age >= YOUNG_MS:
+        return None
+    when = f"{age / 1000:.0f} s before this reading" if age >= 0 else "in the future by this machine's clock"
+    return f"{newest.path} was written {when}."
+
+
+def is_copy(reading: CheckpointReading) -> bool:
+    """Whether its files were copied: then their times tell nothing about a query."""
+    planned = next((one for one in reading.checkpoint.batches if one.id == reading.checkpoint.last_planned_batch), None)
+    if reading.newest_plan is None or planned is None or planned.timestamp_ms is None:
+        return False
+    return reading.newest_plan.modified_ms - planned.timestamp_ms > COPIED_MS
+
+
+def moved_on(before: Checkpoint, now: Checkpoint) -> str | None:
+    """Say what changed between two readings; None if nothing did."""
+    changes = [
+        f"the newest {what} batch went from {number(old)} to {number(new)}"
+        for what, old, new in (
+            ("planned", before.last_planned_batch, now.last_planned_batch),
+            ("committed", before.last_committed_batch, now.last_committed_batch),
+        )
+        if old != new
+    ]
+    return f"Between two readings {' and '.join(changes)}." if changes else None
+
+
+def step(history: History, moment: Moment) -> str:
+    """Name a step in a list."""
+    if moment.row is None:
+        return "before the first batch"
+    return f"batch {number(history.batches[moment.row].id)} {moment.phase}"
+
+
+def holds(history: History, moment: Moment) -> str:
+    """Say what the checkpoint holds at a moment."""
+    if moment.row is None:
+        return "The initial offsets are recorded in sources/, and no batch is planned."
+    batch = history.batches[moment.row]
+    if moment.phase is Phase.COMMITTED:
+        return f"offsets/{batch.id} and commits/{batch.id} stand: the sink finished batch {number(batch.id)}."
+    return (
+        f"offsets/{batch.id} stands, commits/{batch.id} does not: batch {number(batch.id)} was planned, and may be "
+        "running."
+    )
+
+
+def fails(history: History, moment: Moment, at: Standing) -> tuple[Tone, str, str]:
+    """Say what a failure right then would read again: tone, the answer, and its details."""
+    if moment.row is None:
+        return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
+    batch = history.batches[moment.row].id
+    if moment.phase is Phase.COMMITTED:
+        return Tone.RIGHT, "A failure right then reads nothing twice.", _after_commit(history, moment.row)
+    again = at.again
+    if again.back:
+        return (
+            Tone.WRONG,
+            f"The plan of batch {number(batch)} goes back in {many(again.back, 'partition')}.",
+            "Its numbers come from another log; what would be read cannot be told from them.",
+        )
+    if not again.at_all:
+        why = (
+            "Its offset file cannot be read."
+            if not at.end_known.any()
+            else "Where it began is purged: only its end is retained."
+        )
+        return Tone.UNKNOWN, f"How much of batch {number(batch)} would be read again is not known.", why
+    least = "at least " if again.unknown else ""
+    more = f" Where {many(again.unknown, 'more partition')} began is not recorded." if again.unknown else ""
+    if not again.records:
+        return (
+            Tone.RIGHT,
+            f"A failure right then runs batch {number(batch)} again, which reads {least}no record.",
+            f"Its plan ends where the batch before it ended.{more}",
+        )
+    return (
+        Tone.CAREFUL,
+        f"A failure right then reads {least}{many(again.records, 'record')} again.",
+        f"Batch {number(batch)} runs again: {_spans(history, at)}. The sink may hold part of them already.{more}",
+    )
+
+
+def taken(history: History, moment: Moment, at: Standing, lanes: slice) -> str:
+    """Say in one sentence what the picture of a step shows."""
+    counted = many(int(at.start_known.sum()), "partition")
+    again = many(at.again.records, "record")
+    return f"{step(history, moment).capitalize()}: {counted} of {len(history.lanes[lanes]):,}, {again} to read again."
+
+
+def _after_commit(history: History, row: int) -> str:
+    batch = history.batches[row]
+    after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
+    if after is not None and after > batch.id + 1:
+        return (
+            f"But batches {number(batch.id + 1)} to {number(after - 1)} left no files, as asynchronous progress "
+            f"tracking does: a failure while they ran reads everything since batch {number(batch.id)} again."
+        )
+    return f"Batch {number(batch.id + 1)} starts where batch {number(batch.id)} ended."
+
+
+def _spans(history: History, at: Standing) -> str:
+    """Name the partitions with most to read again; `at` covers all lanes."""
+    known = at.start_known & at.end_known
+    moved = [
+        (int(end) - int(start), lane, int(start), int(end))
+        for lane, start, end, ok in zip(history.lanes, at.start, at.end, known, strict=True)
+        if ok and end > start
+    ]
+    moved.sort(key=lambda one: (-one[0], one[1]))
+    named = [
+        f"{lane.topic}-{lane.partition} from {number(start)} to {number(end)}"
+        for _, lane, start, end in moved[:NAMED_LANES]
+    ]
+    if len(moved) > NAMED_LANES:
+        named.append(f"and {many(len(moved) - NAMED_LANES, 'more partition')}")
+    return ", ".join(named)
