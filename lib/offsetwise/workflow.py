@@ -239,7 +239,7 @@ def compare(
     """
     subject, stated = _subject(migration, checkpoint, group, progress)
     old, new = snapshots or _both(migration, subject, progress)
-    _check_two_clusters(old, new)
+    check_two_clusters(old, new)
     scene = Scene.of(migration, subject, old, new, live=snapshots is None)
     _check_group(scene)
     positions = positions_of(scene)
@@ -395,7 +395,12 @@ def _both(migration: Migration, subject: Subject, progress: Progress) -> tuple[S
     return old, new
 
 
-def _check_two_clusters(old: Snapshot, new: Snapshot) -> None:
+def check_two_clusters(old: Snapshot, new: Snapshot) -> None:
+    """Refuse to go on with two snapshots of one cluster.
+
+    Raises:
+        SameClusterError: Both have the same cluster id.
+    """
     if old.cluster_id is not None and old.cluster_id == new.cluster_id:
         raise SameClusterError(
             f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
