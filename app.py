@@ -10,6 +10,7 @@ chosen = st.navigation(
         "Explore": [
             st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
             st.Page("pages/explore/checkpoint.py", title="Checkpoint", icon=":material/save:", url_path="checkpoint"),
+            st.Page("pages/explore/clusters.py", title="Clusters", icon=":material/hub:", url_path="clusters"),
             st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         ],
         "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],

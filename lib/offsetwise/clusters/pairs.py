@@ -38,6 +38,11 @@ class TopicPair:
         return self.old_name or self.new_name or ""
 
     @property
+    def key(self) -> tuple[str | None, str | None]:
+        """What tells it from all others: its two names."""
+        return self.old_name, self.new_name
+
+    @property
     def described(self) -> bool:
         """Whether both topics are there and were read."""
         return all(topic is not None and topic.error is None for topic in (self.old, self.new))

@@ -50,15 +50,17 @@ class RetentionDeadline:
     """One sentence with its numbers."""
 
 
-def deadline(standing: Standing, topic: TopicState | None, starts: Sequence[Moment]) -> RetentionDeadline:
+def deadline(
+    standing: Standing, topic: TopicState | None, partition: PartitionState | None, starts: Sequence[Moment]
+) -> RetentionDeadline:
     """Say when retention can reach a position.
 
     Args:
         standing: The position.
         topic: Its topic as the cluster described it.
+        partition: Its partition, likewise.
         starts: The log starts that were read of the partition, ascending in time.
     """
-    partition = None if topic is None else _partition(topic, standing.partition.partition)
     if topic is None or partition is None or not topic.config:
         return _made(standing, RetentionMethod.NONE, "The topic's configuration was not read.")
     if partition.log_start is not None and standing.offset < partition.log_start:
@@ -102,7 +104,3 @@ def _by_rate(standing: Standing, starts: Sequence[Moment], sized: bool) -> Reten
 
 def _made(standing: Standing, method: RetentionMethod, why: str) -> RetentionDeadline:
     return RetentionDeadline(standing=standing, at_ms=None, method=method, why=why)
-
-
-def _partition(topic: TopicState, number: int) -> PartitionState | None:
-    return next((each for each in topic.partitions if each.partition == number), None)

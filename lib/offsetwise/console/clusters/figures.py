@@ -1,0 +1,194 @@
+"""Range bars: what both logs of each partition hold, from log start over the last stable offset to the HW."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import plotly.graph_objects as go
+
+from offsetwise.clusters.pairs import TopicPair
+from offsetwise.console import wording
+from offsetwise.console.clusters.frames import partitions
+from offsetwise.console.figures import FONT, FONT_PX, MAX_LANES, SMALL_PX, clipped, hatched, solid
+from offsetwise.console.palette import Palette
+from offsetwise.model import PartitionState
+
+Lane = tuple[str, int, PartitionState | None, PartitionState | None]
+"""Topic, partition, and its log on old and new."""
+
+_LANE_PX: Final = 44
+_TOP_PX: Final = 40
+_BOTTOM_PX: Final = 44
+_OLD: Final = -0.19
+_NEW: Final = 0.19
+_BAR: Final = 0.3
+_THIN: Final = 0.004
+"""The least width of a bar, as a share of the lane: a log that holds little is still seen."""
+
+
+def lanes_of(pairs: Sequence[TopicPair]) -> tuple[Lane, ...]:
+    """Give one lane per partition."""
+    return tuple((pair.name, number, old, new) for pair in pairs for number, old, new in partitions(pair))
+
+
+def ranges(lanes: Sequence[Lane], colours: Palette) -> go.Figure:
+    """Draw at most `MAX_LANES` partitions. Each lane has a scale of its own: from the lowest to the highest offset.
+
+    Offsets of different partitions have nothing to do with each other, and one scale for all would make most of them
+    too small to see. The numbers stand at the ends of the bars.
+    """
+    lanes = lanes[:MAX_LANES]
+    figure = go.Figure()
+    notes: list[dict[str, object]] = []
+    for side, shift, marker in (("old", _OLD, solid(colours)), ("new", _NEW, hatched(colours))):
+        bars = []
+        for lane, (topic, number, old, new) in enumerate(lanes):
+            log = old if side == "old" else new
+            if log is None or log.log_start is None or log.hw is None:
+                text = f"? {side}: not there" if log is None else f"? {side}: not read"
+                notes.append(_note(0.0, lane + shift, text, colours.unknown, "left"))
+                continue
+            low, high = _extent(old, new)
+            start, end = _place(log.log_start, low, high), _place(log.hw, low, high)
+            bars.append((lane, start, max(end - start, _THIN), _hover(topic, number, side, log)))
+            notes.append(_note(start, lane + shift, wording.number(log.log_start), colours.text, "right"))
+            notes.append(_note(max(end, start + _THIN), lane + shift, wording.number(log.hw), colours.text, "left"))
+        figure.add_trace(
+            go.Bar(
+                name=f"{side} cluster",
+                orientation="h",
+                y=[lane + shift for lane, *_ in bars],
+                base=[start for _, start, *_ in bars],
+                x=[width for *_, width, _ in bars],
+                width=_BAR,
+                marker=marker,
+                hovertext=[text for *_, text in bars],
+                hoverinfo="text",
+            )
+        )
+    _stable(figure, lanes, colours)
+    _dress(figure, lanes, colours)
+    # All at once: adding one annotation copies and checks all that are there.
+    figure.layout.annotations = notes
+    return figure
+
+
+def takeaway(lanes: Sequence[Lane]) -> str:
+    """Say in words what the chart shows."""
+    both = [lane for lane in lanes if _known(lane[2]) and _known(lane[3])]
+    same = sum(1 for *_, old, new in both if old and new and (old.log_start, old.hw) == (new.log_start, new.hw))
+    text = (
+        f"What both logs of {wording.many(len(lanes), 'partition')} hold: {same:,} begin and end at the same offsets "
+        f"on both clusters, {len(both) - same:,} do not, {len(lanes) - len(both):,} are not known on both."
+    )
+    if not both:
+        return text
+    topic, number, old, new = both[0]
+    assert old is not None  # noqa: S101 - known
+    assert new is not None  # noqa: S101 - known
+    return (
+        f"{text} {wording.plain(f'{topic}-{number}')}: old {wording.number(old.log_start)} to "
+        f"{wording.number(old.hw)}, new {wording.number(new.log_start)} to {wording.number(new.hw)}."
+    )
+
+
+def _known(log: PartitionState | None) -> bool:
+    return log is not None and log.log_start is not None and log.hw is not None
+
+
+def _extent(old: PartitionState | None, new: PartitionState | None) -> tuple[int, int]:
+    offsets = [at for log in (old, new) if log is not None for at in (log.log_start, log.hw) if at is not None]
+    return min(offsets), max(offsets)
+
+
+def _place(offset: int, low: int, high: int) -> float:
+    # Divided as integers first: a float would lose the difference of offsets above 2^53.
+    return 0.0 if high == low else (offset - low) / (high - low)
+
+
+def _stable(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
+    marks = [
+        (lane, shift, topic, number, side, log, _extent(old, new))
+        for lane, (topic, number, old, new) in enumerate(lanes)
+        for side, shift, log in (("old", _OLD, old), ("new", _NEW, new))
+        if log is not None and log.lso is not None and log.hw is not None and log.lso < log.hw
+    ]
+    if marks:
+        figure.add_trace(
+            go.Scatter(
+                name="last stable offset, below the HW",
+                x=[_place(log.lso or 0, *extent) for *_, log, extent in marks],
+                y=[lane + shift for lane, shift, *_ in marks],
+                mode="markers",
+                marker={"symbol": "line-ns", "size": 16, "line": {"width": 3, "color": colours.raw}},
+                hovertext=[_hover(topic, number, side, log) for _, _, topic, number, side, log, _ in marks],
+                hoverinfo="text",
+            )
+        )
+
+
+def _hover(topic: str, number: int, side: str, log: PartitionState) -> str:
+    return (
+        f"<b>{wording.label(f'{topic}-{number}')}</b> on {side}<br>log start {wording.number(log.log_start)}"
+        f"<br>last stable offset {wording.number(log.lso)}<br>HW {wording.number(log.hw)}"
+    )
+
+
+def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
+    figure.update_layout(
+        barmode="overlay",
+        height=_TOP_PX + _BOTTOM_PX + _LANE_PX * max(1, len(lanes)),
+        margin={"l": 8, "r": 8, "t": _TOP_PX, "b": _BOTTOM_PX},
+        plot_bgcolor=colours.page,
+        paper_bgcolor=colours.page,
+        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "font": {"color": colours.text, "size": SMALL_PX},
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+        hoverlabel={"align": "left", "font": {"family": FONT}},
+    )
+    figure.update_xaxes(
+        range=[-0.14, 1.14],
+        tickvals=[0, 1],
+        ticktext=["lowest offset", "highest offset"],
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        title={"text": "each partition on its own scale", "font": {"color": colours.muted, "size": SMALL_PX}},
+        gridcolor=colours.grid,
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        range=[max(len(lanes), 1) - 0.5, -0.5],
+        tickvals=list(range(len(lanes))),
+        ticktext=[wording.label(clipped(f"{topic}-{number}")) for topic, number, *_ in lanes],
+        tickfont={"color": colours.text, "size": FONT_PX},
+        ticklabelstandoff=6,
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        fixedrange=True,
+    )
+
+
+def _note(x: float, y: float, text: str, colour: str, anchor: str) -> dict[str, object]:
+    return {
+        "x": x,
+        "y": y,
+        "xref": "x",
+        "yref": "y",
+        "text": text,
+        "showarrow": False,
+        "xanchor": anchor,
+        "xshift": 6 if anchor == "left" else -6,
+        "font": {"size": SMALL_PX, "color": colour},
+    }

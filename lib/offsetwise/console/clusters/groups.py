@@ -1,0 +1,40 @@
+"""The migration's consumer groups on both clusters: their state, and what they committed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from offsetwise.console import choosing, guard, table
+from offsetwise.console.clusters import frames
+from offsetwise.console.clusters.view import View
+from offsetwise.console.wording import many, plain
+
+
+@st.fragment
+def draw(view: View) -> None:
+    """Draw all groups, and the offsets of one."""
+    st.subheader("Consumer groups", anchor=False)
+    with guard.block("group-tables"):
+        if not view.groups:
+            st.markdown("The migration names no group. Add those to be looked at under `groups` in its file.")
+            return
+        table.plain(
+            frames.group_table(view),
+            alt=f"{many(len(view.groups), 'group')} with state and number of committed partitions on both clusters.",
+            widths={"group": 220, "state old": 140, "state new": 140, "committed old": 120, "committed new": 124},
+        )
+        chosen = st.selectbox(
+            "Offsets of", list(view.groups), key="group", bind="query-params", format_func=plain, width=420
+        )
+        made = frames.group_offset_table(view, chosen)
+        if made.empty:
+            st.markdown("It has committed nothing on either cluster, as far as was read.")
+            return
+        if len(made) > choosing.PAGE_ROWS:
+            st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(made), 'partition')}.]")
+        table.plain(
+            made.head(choosing.PAGE_ROWS),
+            alt=f"What the group committed in {many(len(made), 'partition')}, beside MirrorMaker's answer.",
+            widths={"old topic": 150, "new topic": 150, "p": 40, "MirrorMaker says": 130, "hint": 420},
+            missing="none",
+        )

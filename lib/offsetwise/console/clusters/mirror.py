@@ -1,0 +1,79 @@
+"""Mirror health: last heartbeat, last sync, mirrored up to, and what could not be decoded."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from offsetwise.clusters.mirror_health import Beat
+from offsetwise.console import blocks, choosing, guard, table
+from offsetwise.console.clusters import frames, words
+from offsetwise.console.clusters.view import View
+from offsetwise.console.wording import many, markdown, moment
+from offsetwise.model import Link
+
+
+@st.fragment
+def draw(view: View) -> None:
+    """Draw what MirrorMaker's own topics say about the flow of this migration."""
+    st.subheader("Mirror health", anchor=False)
+    with guard.block("mirror-health"):
+        link = next(read.link for read in (view.old, view.new) if read is not None)
+        health = view.health
+        if link is not Link.MIRRORMAKER and not health.topics:
+            st.markdown(
+                f"The migration's link is `{link}`: MirrorMaker's topics say nothing about it, and none are there."
+            )
+            return
+        if not health.topics:
+            blocks.empty(
+                "No topic of MirrorMaker's was seen.",
+                "It has not run, its topics have other names, or the user may not see them: grant READ on "
+                "`mm2-offset-syncs.*`, `*.checkpoints.internal` and `heartbeats`.",
+            )
+            return
+        _beats(health.beats)
+        if health.last_sync_ms is not None:
+            st.markdown(f"Last sync written at **{moment(health.last_sync_ms)}**.")
+        undecodable = sum(topic.undecodable for _, topic in health.topics)
+        if undecodable:
+            st.warning(
+                f"**{many(undecodable, 'record')} of MirrorMaker's topics could not be decoded:** another version or "
+                "another program wrote them. They are left out of what stands here.",
+                icon=":material/help:",
+            )
+        _mirrored(view)
+        with st.expander("Data: MirrorMaker's own topics"):
+            table.plain(frames.mirror_topic_table(health))
+            for said in health.statements:
+                st.markdown(f":gray[{markdown(said)}]")
+
+
+def _beats(beats: tuple[Beat, ...]) -> None:
+    if not any(beat.ours for beat in beats):
+        st.markdown("? No heartbeat of this flow was read: that says nothing about whether the mirror runs.")
+    for beat in beats:
+        flow = f"{markdown(beat.source)} :material/arrow_forward: {markdown(beat.target)}"
+        verdict = ":red[**! stalled**]" if beat.stalled else ":green[**✓ alive**]"
+        other = "" if beat.ours else " :gray[(another flow)]"
+        age = words.span(beat.age_ms)
+        st.markdown(
+            f"{verdict} · {flow}{other} · last heartbeat **{moment(beat.at_ms)}**, {age} before the clusters were read"
+        )
+
+
+def _mirrored(view: View) -> None:
+    made = frames.mirrored_table(view.health)
+    if made.empty:
+        st.markdown("? No offset sync of this flow was read: how far it got is unknown.")
+        return
+    st.markdown(
+        ":gray[Mirrored up to the newest sync of each partition, and no more is claimed: MirrorMaker writes a sync "
+        "only now and then. What both logs hold behind it is counted in offsets.]"
+    )
+    if len(made) > choosing.PAGE_ROWS:
+        st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(made), 'partition')}.]")
+    table.plain(
+        made.head(choosing.PAGE_ROWS),
+        alt=f"The newest sync of {many(len(made), 'partition')}, and how both logs go on behind it.",
+        widths={"old topic": 170, "p": 40, "mirrored up to (old)": 150, "is (new)": 90, "verdict": 170},
+    )

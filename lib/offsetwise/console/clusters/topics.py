@@ -1,0 +1,191 @@
+"""The topics of both clusters: range bars, the table, and in what the configurations differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.clusters.pairs import TopicPair
+from offsetwise.console import blocks, choosing, guard, table
+from offsetwise.console.clusters import figures, frames, words
+from offsetwise.console.clusters.view import View
+from offsetwise.console.figures import MAX_LANES
+from offsetwise.console.palette import Palette
+from offsetwise.console.wording import many, markdown, plain
+from offsetwise.model import Snapshot
+
+_WIDTHS: Final = {
+    "old topic": 150,
+    "new topic": 150,
+    "verdict": 120,
+    "p old": 50,
+    "p new": 52,
+    "held old": 76,
+    "held new": 80,
+    "cleanup": 110,
+    "timestamps": 190,
+    "retention": 120,
+    "id old": 190,
+    "id new": 190,
+}
+_HELP: Final = {
+    "p old": "Partitions on the old cluster.",
+    "p new": "Partitions on the new cluster.",
+    "held old": "Offsets from log start to HW on the old cluster, over all partitions. Not records: there may be gaps.",
+    "held new": "Offsets from log start to HW on the new cluster, over all partitions. Not records: there may be gaps.",
+    "cleanup": "cleanup.policy; old → new where they differ.",
+    "timestamps": "message.timestamp.type; old → new where they differ.",
+    "retention": "retention.ms and retention.bytes; old → new where they differ.",
+}
+_EVERY_PARTITION: Final = "all partitions"
+
+
+@st.fragment
+def draw(view: View) -> None:
+    """Draw filters, chart, tables and downloads. A fragment: a filter draws nothing else again."""
+    with guard.block("topic-tables"):
+        pairs = _filtered(view)
+        if not pairs:
+            blocks.empty("No topic passes these filters.", "Clear a filter to see more.")
+            return
+        colours = guard.colours()
+        _ranges(pairs, colours)
+        _table(view, pairs, colours)
+        _differences(view, pairs)
+
+
+def _filtered(view: View) -> tuple[TopicPair, ...]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.multiselect(
+            "Topic", list(view.topics), key="topic", bind="query-params", placeholder="all", format_func=plain
+        )
+        only = st.toggle("Only differences", key="differences", bind="query-params")
+    return view.chosen(tuple(chosen), only_differing=only)
+
+
+def _ranges(pairs: tuple[TopicPair, ...], colours: Palette) -> None:
+    st.subheader("What the logs hold", anchor=False)
+    shown = pairs
+    lanes = figures.lanes_of(pairs)
+    if len(lanes) > MAX_LANES:
+        names = list(dict.fromkeys(pair.name for pair in pairs))
+        name = st.selectbox("Topic in the chart", names, key="chart", bind="query-params", format_func=plain, width=420)
+        shown = tuple(pair for pair in pairs if pair.name == name)
+        lanes = figures.lanes_of(shown)
+    span = _page("lanes", "Partitions", len(lanes), MAX_LANES)
+    st.markdown(
+        ":gray[From log start to HW. ● old is solid, ◆ new is hatched; a red mark is the last stable offset where an "
+        "open transaction holds it back. Equal offsets are no promise of equal records: Compare proves those.]"
+    )
+    st.plotly_chart(
+        figures.ranges(lanes[span], colours),
+        config=blocks.CHART_OPTIONS,
+        alt=figures.takeaway(lanes[span]),
+        key="ranges",
+        theme=None,
+    )
+    with st.expander("Data: log start, last stable offset and HW of each partition"):
+        rows = frames.partition_table(shown)
+        table.plain(rows[_page("offsets", "Rows", len(rows), choosing.PAGE_ROWS)], missing="?")
+
+
+def _table(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
+    st.subheader("Topics", anchor=False)
+    page = pairs[_page("rows", "Rows", len(pairs), choosing.PAGE_ROWS)]
+    made = frames.topic_table(page, view)
+    tones = [words.verdict(pair, view.differences[pair.key])[0] for pair in page]
+    css = [f"color: {colours.tone(tone)}; font-weight: 600" for tone in tones]
+    st.dataframe(
+        table.printed(made).apply(lambda _: css, subset=["verdict"]),
+        hide_index=True,
+        height=table.height(len(page)),
+        placeholder="?",
+        alt=f"{many(len(page), 'topic')} on both clusters: partitions, what the logs hold, and configuration.",
+        column_config={
+            name: st.column_config.Column(
+                width=width, alignment=alignment, help=_HELP.get(name), pinned=name == "old topic"
+            )
+            for name, (width, alignment) in table.layout(made, _WIDTHS).items()
+        },
+    )
+    _downloads(view, pairs)
+
+
+def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
+    total = len(view.pairs)
+    amount = many(total, "topic") if len(pairs) == total else f"{len(pairs):,} of {many(total, 'topic')}"
+    offers: list[tuple[str, str, str, Callable[[], bytes]]] = [
+        ("Topics CSV", "topics.csv", "text/csv", lambda: csv(frames.topic_table(pairs, view))),
+        ("Partitions CSV", "partitions.csv", "text/csv", lambda: csv(frames.partition_table(pairs))),
+    ]
+    for side, read in (("old", view.old), ("new", view.new)):
+        if read is not None:
+            offers.append((f"{side} JSON", f"{side}.json", "application/json", partial(_file, read.snapshot)))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":gray[{amount}.]", width="stretch")
+        for text, name, kind, make in offers:
+            st.download_button(
+                text,
+                make,
+                file_name=name,
+                mime=kind,
+                icon=":material/download:",
+                key=f"download-{name}",
+                on_click="ignore",
+                help="The snapshot of the whole cluster, as `offsetwise snapshot` writes it."
+                if kind == "application/json"
+                else "The rows shown, all pages.",
+            )
+
+
+def _file(snapshot: Snapshot) -> bytes:
+    return files.dump(snapshot).encode()
+
+
+def csv(rows: Any) -> bytes:
+    """Write a table as CSV (UTF-8, LF). Its cells are neutralised already; an unknown number is an empty cell."""
+    return str(rows.to_csv(index=False, lineterminator="\n")).encode()
+
+
+def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
+    st.subheader("Differences in configuration", anchor=False)
+    made = frames.difference_table(pairs, view)
+    if made.empty:
+        unread = sum(1 for pair in pairs if words.verdict(pair, view.differences[pair.key])[1].startswith("?"))
+        if unread:
+            st.markdown(f"? Nothing differs as far as is known; {many(unread, 'topic')} cannot be told.")
+        else:
+            st.markdown("✓ Nothing differs in the topics shown.")
+        return
+    page = made[_page("differing", "Rows", len(made), choosing.PAGE_ROWS)]
+    st.dataframe(
+        page,
+        hide_index=True,
+        height=table.height(len(page)),
+        placeholder="?",
+        alt=f"{many(len(made), 'difference')} between the two clusters, and what each means.",
+        column_config={
+            "topic": st.column_config.Column(width=150, pinned=True),
+            "what": st.column_config.Column(width=210),
+            "old": st.column_config.Column(width=130),
+            "new": st.column_config.Column(width=130),
+            "what it means": st.column_config.Column(width=640),
+        },
+    )
+    meanings = dict.fromkeys(zip(made["what"], made["what it means"], strict=True))
+    with st.expander("What the differences mean"):
+        for what, meaning in meanings:
+            st.markdown(f"- **{markdown(what)}**: {markdown(meaning)}")
+
+
+def _page(key: str, label: str, count: int, size: int) -> slice:
+    """Let the person leaf through more rows than are sent at once."""
+    if count <= size:
+        return slice(0, count)
+    starts = {f"{first + 1}–{min(first + size, count)}": first for first in range(0, count, size)}
+    first = starts[st.selectbox(label, list(starts), key=key, bind="query-params", width=200)]
+    return slice(first, first + size)
