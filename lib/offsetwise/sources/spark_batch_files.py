@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
-from offsetwise.errors import StorageError
+from offsetwise.errors import MissingError, StorageError
 from offsetwise.sources.spark_offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
 from offsetwise.sources.storage import FolderReader, open_tree
 
@@ -106,6 +106,8 @@ def _visible(char: str) -> str:
 
 
 def _file(path: str, found: bytes | StorageError, parse: Callable[[bytes], _Parsed]) -> RawFile[_Parsed]:
+    if isinstance(found, MissingError):
+        return RawFile(path=path, data=None, problem=f"{path} is not there.")
     if isinstance(found, StorageError):
         return RawFile(path=path, data=None, problem=found.problem)
     try:

@@ -147,7 +147,7 @@ def _batch_table(held_id: int, scope: Scope, _held: Reading) -> pd.DataFrame:  #
 def _batch_charts(held_id: int, scope: Scope, colours: Palette, _held: Reading) -> tuple[Any, Any, Any]:  # noqa: ARG001 - the key
     found = batch_facts(_held, scope)
     return (
-        figures.offsets(found, colours, scope.name),
+        figures.offsets(found, colours, scope.name, lanes=scope.count),
         figures.records(found, colours),
         figures.intervals(found, colours),
     )

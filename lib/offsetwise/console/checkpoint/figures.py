@@ -19,8 +19,15 @@ _LANE_PX: Final = 40
 _BAR: Final = 0.5
 
 
-def offsets(facts: Sequence[BatchFact], colours: Palette, what: str) -> go.Figure:
-    """Draw where each batch ends: a line, solid marks for committed batches, hollow ones for planned."""
+def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: int) -> go.Figure:
+    """Draw where each batch ends: a line, solid marks for committed batches, hollow ones for planned.
+
+    Args:
+        facts: The batches.
+        colours: The theme's colours.
+        what: Whose offsets they are.
+        lanes: How many partitions are added up.
+    """
     figure = go.Figure()
     figure.add_trace(
         go.Scatter(
@@ -41,12 +48,17 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str) -> go.Figur
                     x=[fact.batch.id for fact in marks],
                     y=[fact.end for fact in marks],
                     mode="markers",
-                    marker={"symbol": symbol, "size": 9, "color": colours.old, "line": {"width": 2.5}},
+                    marker={
+                        "symbol": symbol,
+                        "size": 9,
+                        "color": colours.old,
+                        "line": {"width": 2.5, "color": colours.old},
+                    },
                     hovertext=[_ended(fact, what) for fact in marks],
                     hoverinfo="text",
                 )
             )
-    _dress(figure, colours, f"end offset, {wording.label(what)}", height=320)
+    _dress(figure, colours, "end offset" if lanes == 1 else "end offsets, added up", height=320)
     return figure
 
 

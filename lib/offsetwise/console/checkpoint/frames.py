@@ -26,17 +26,18 @@ def integers(values: Sequence[int | None]) -> pd.Series[Any]:
 def batch_table(facts: Sequence[BatchFact]) -> pd.DataFrame:
     """Give one row per batch, the newest first."""
     rows = list(reversed(facts))
-    return pd.DataFrame(
+    return _saying(
+        "note",
         {
             "batch": integers([fact.batch.id for fact in rows]),
             "state": ["✓ committed" if fact.batch.committed else "◇ planned" for fact in rows],
             "planned at (UTC)": [wording.moment(fact.batch.timestamp_ms) for fact in rows],
-            "since the one before": [duration(fact.interval_ms) for fact in rows],
+            "since the one before": ["–" if fact.since is None else duration(fact.interval_ms) for fact in rows],
             "records": integers([fact.read.records if fact.read.at_all else None for fact in rows]),
             "end offset": integers([fact.end for fact in rows]),
             "watermark": [watermark(fact.batch.watermark_ms) for fact in rows],
             "note": [note(fact) for fact in rows],
-        }
+        },
     )
 
 
@@ -93,7 +94,8 @@ def step_table(history: History, at: Standing, places: Sequence[int], first: int
     starts = [int(at.start[place]) if at.start_known[place] else None for place in places]
     ends = [int(at.end[place]) if at.end_known[place] else None for place in places]
     lanes = [history.lanes[first + place] for place in places]
-    return pd.DataFrame(
+    return _saying(
+        "source",
         {
             "topic": [wording.cell(lane.topic) for lane in lanes],
             "p": integers([lane.partition for lane in lanes]),
@@ -101,7 +103,7 @@ def step_table(history: History, at: Standing, places: Sequence[int], first: int
             "planned until": integers(ends),
             "read again": integers([_less(end, start) for start, end in zip(starts, ends, strict=True)]),
             "source": [wording.cell(lane.source) for lane in lanes],
-        }
+        },
     )
 
 
@@ -116,7 +118,8 @@ def moved_table(history: History, first: int, second: int) -> pd.DataFrame:
     a, b = first + 1, second + 1
     from_known, to_known = history.known[a], history.known[b]
     both = from_known & to_known
-    table = pd.DataFrame(
+    table = _saying(
+        "source",
         {
             "topic": [wording.cell(lane.topic) for lane in history.lanes],
             "p": pd.array([lane.partition for lane in history.lanes], dtype="Int64"),
@@ -124,7 +127,7 @@ def moved_table(history: History, first: int, second: int) -> pd.DataFrame:
             "end in the second": pd.array(history.ends[b], dtype="Int64"),
             "moved": pd.array(history.ends[b] - history.ends[a], dtype="Int64"),
             "source": [wording.cell(lane.source) for lane in history.lanes],
-        }
+        },
     )
     table.loc[~from_known, "end in the first"] = pd.NA
     table.loc[~to_known, "end in the second"] = pd.NA
@@ -141,13 +144,14 @@ def file_table(parsed: OffsetFile) -> pd.DataFrame:
         for one in source.offsets
         for partition, offset in zip(one.partitions, one.offsets, strict=True)
     ]
-    return pd.DataFrame(
+    return _saying(
+        "source",
         {
             "topic": [wording.cell(topic) for topic, _, _, _ in rows],
             "p": integers([partition for _, partition, _, _ in rows]),
             "end offset": integers([offset for _, _, offset, _ in rows]),
             "source": [wording.cell(source) for _, _, _, source in rows],
-        }
+        },
     )
 
 
@@ -168,14 +172,15 @@ def source_table(checkpoint: Checkpoint) -> pd.DataFrame:
 def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
     """Give where reading continues in every partition, in the order of the file."""
     found = [(source, position) for source in checkpoint.sources for position in source.positions]
-    return pd.DataFrame(
+    return _saying(
+        "source",
         {
             "topic": [wording.cell(position.topic) for _, position in found],
             "p": integers([position.partition for _, position in found]),
             "next record": integers([position.offset for _, position in found]),
             "planned until": integers([position.planned_offset for _, position in found]),
             "source": [wording.cell(source.id) for source, _ in found],
-        }
+        },
     )
 
 
@@ -245,6 +250,13 @@ def partition_rows_table(state: StateRows) -> pd.DataFrame:
             "rows": integers([count for _, _, count in found]),
         }
     )
+
+
+def _saying(column: str, columns: dict[str, Any]) -> pd.DataFrame:
+    """Make a table; one column is left out where it says nothing: no note, and no source but the first."""
+    table = pd.DataFrame(columns)
+    says = table[column].nunique() > 1 or bool(table[column].isin(("", "0")).sum() < len(table))
+    return table if says else table.drop(columns=column)
 
 
 def _less(end: int | None, start: int | None) -> int | None:

@@ -109,7 +109,8 @@ def _banners(shown: Checkpoint) -> None:
 def _banner(problem: Problem) -> None:
     box, icon = _BOX[sentences.tone(problem)]
     fix = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
-    box(f"**{sentences.title(problem)}** ({markdown(problem.code)})  \n{markdown(problem.message)}{fix}", icon=icon)
+    said = markdown(sentences.beside_restart(problem))
+    box(f"**{sentences.title(problem)}** ({markdown(problem.code)})  \n{said}{fix}", icon=icon)
 
 
 def _running(held: derived.Reading, key: str) -> None:

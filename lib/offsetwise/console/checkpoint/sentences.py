@@ -42,6 +42,11 @@ def title(problem: Problem) -> str:
     return _TITLES.get(problem.code, describe(problem.code).title)
 
 
+def beside_restart(problem: Problem) -> str:
+    """Give what a problem says beyond the restart sentence, which stands above it."""
+    return "The sink may hold part of the batch." if problem.code == "PENDING_BATCH" else problem.message
+
+
 def restart_tone(checkpoint: Checkpoint) -> Tone:
     """Give the tone of the restart sentence: that of the most serious problem."""
     tones = {tone(problem) for problem in checkpoint.problems}

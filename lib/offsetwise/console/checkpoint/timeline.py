@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import streamlit as st
 
 from offsetwise.batches import BatchFact
@@ -10,7 +12,8 @@ from offsetwise.console.checkpoint import derived, parts
 from offsetwise.console.checkpoint.frames import duration
 from offsetwise.console.wording import many, number
 
-_EVERY = "all, added up"
+_EVERY: Final = "all, added up"
+_WIDTHS: Final = {"batch": 64, "state": 110, "planned at (UTC)": 196, "since the one before": 140, "note": 260}
 
 
 @st.fragment
@@ -33,11 +36,8 @@ def draw(held: derived.Reading) -> None:
         )
         _charts(held, scope, facts)
         frame = derived.batch_table(held, scope)
-        table.plain(
-            frame,
-            alt=_ends(facts),
-            widths={"batch": 64, "state": 110, "planned at (UTC)": 200, "since the one before": 140, "note": 260},
-        )
+        with st.expander("Data", expanded=True):
+            table.plain(frame, alt=_ends(facts), widths=_WIDTHS)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f":gray[{many(len(frame), 'retained batch', 'retained batches')}.]", width="stretch")
             parts.downloads("batches", "batches", lambda: derived.batch_table(held, scope))
