@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tools.screenshots import CHROMIUM, THEMES, WIDTHS, settle, whole
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "artifacts" / "screens"
@@ -23,15 +26,27 @@ START_SECONDS = 60
 
 Serve = Callable[..., str]
 
+__all__ = ["CLI", "SCREENSHOTS", "Serve", "console", "keep", "settle", "whole"]
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep pictures of the whole page, one for each width."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 1000})
+        whole(page)
+        page.screenshot(path=SCREENSHOTS / f"{name}-{width}.png")
+
 
 @contextmanager
-def console(*command: str, log: Path) -> Iterator[str]:
+def console(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[str]:
     """Run a command that serves the console at the port put for `{port}`; give its address."""
     port = _free_port()
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, *(part.replace("{port}", str(port)) for part in command)],
-            cwd=ROOT,
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=out,
             stderr=subprocess.STDOUT,
         )
@@ -47,12 +62,20 @@ def console(*command: str, log: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium",
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+        path, arguments = CHROMIUM
+        running = playwright.chromium.launch(executable_path=path, args=arguments)
+        expect.set_options(timeout=20_000)
         yield running
         running.close()
+
+
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
+    """One window per theme, for tests that only look: a new one loads Streamlit's frontend again, for seconds."""
+    opened = {theme: browser.new_page(color_scheme="dark" if theme == "dark" else "light") for theme in THEMES}
+    yield opened
+    for page in opened.values():
+        page.close()
 
 
 @pytest.fixture(scope="session")
@@ -76,26 +99,6 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     yield start
     for made in running:
         made.__exit__(None, None, None)
-
-
-def settle(page: Page) -> None:
-    """Wait until Streamlit has run the page and the browser has drawn it."""
-    page.get_by_role("heading", level=1).wait_for()
-    page.wait_for_function(
-        """() => !document.querySelector('[data-testid="stStatusWidget"]')
-              && !document.querySelector('[data-testid="stSkeleton"]')
-              && document.querySelector('[data-testid="stApp"]').dataset.testScriptState !== 'running'"""
-    )
-    page.wait_for_timeout(600)
-
-
-def whole(page: Page) -> None:
-    """Make the window as tall as the page, so that a screenshot shows all of it."""
-    width = page.viewport_size["width"] if page.viewport_size else 1400
-    for _ in range(2):
-        height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
-        page.set_viewport_size({"width": width, "height": min(8_000, int(height) + 4)})
-        page.wait_for_timeout(500)
 
 
 def _free_port() -> int:

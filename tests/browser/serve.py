@@ -11,6 +11,16 @@ from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
 from tests.console import builders
 from tests.console.readers import ValueReader
 
+SLOW_S = 6
+
+
+class Slow(threading.Event):
+    """Lets an answer through a while after it was asked for, so that its steps are seen however late that is."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        super().wait(min(timeout or SLOW_S, SLOW_S))
+        return True
+
 
 def reader(scenario: str) -> Reader:
     rows = builders.reference_rows()
@@ -18,9 +28,7 @@ def reader(scenario: str) -> Reader:
         case "reference":
             return ValueReader(live=builders.comparison(migration="orders-to-new"))
         case "slow":
-            gate = threading.Event()
-            threading.Timer(12, gate.set).start()
-            return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=gate)
+            return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=Slow())
         case "two":
             return ValueReader({"orders": builders.comparison(rows[:2])})
         case "seven":

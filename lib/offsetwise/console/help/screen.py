@@ -54,16 +54,14 @@ _SEVERITIES: Final = {
     Severity.WARNS: ":orange-badge[:material/warning: warns]",
     Severity.INFORMS: ":gray-badge[:material/info: informs]",
 }
-_START: Final = "Start"
 _FINDINGS: Final = "Findings"
 
 
 def draw() -> None:
     """Draw the whole screen. A link that names a code opens it."""
-    if "about" not in st.query_params:
-        st.session_state.setdefault("about", _FINDINGS if "code" in st.query_params else _START)
-    chosen = st.segmented_control("About", list(_TOPICS), key="about", bind="query-params")
-    _TOPICS[chosen or _START]()
+    if "code" in st.query_params and "about" not in st.query_params:
+        st.session_state.setdefault("about", _FINDINGS)
+    _TOPICS[st.radio("About", list(_TOPICS), key="about", bind="query-params", horizontal=True)]()
 
 
 def _start() -> None:
@@ -133,7 +131,7 @@ def _shown(name: str) -> None:
 
 
 _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
-    _START: _start,
+    "Start": _start,
     _FINDINGS: _findings,
     "Words": _of("glossary"),
     "How it proves": _of("how-it-proves"),
