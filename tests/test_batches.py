@@ -186,7 +186,7 @@ def test_a_hundred_batches_of_ten_thousand_partitions_take_less_than_two_seconds
         )
         for number in range(100)
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     history = history_of(batches)
     assert facts(history)[-1].read.records == 70_000
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

@@ -33,6 +33,10 @@ from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 
 FIRST_MS = 1_700_000_000_000
+PROMPT_S = 12
+"""Well below the 20 s after which the reader gives up, and far above what it needs on a busy machine."""
+BUSY_S = 5
+"""What a busy machine may add to a time-out."""
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +191,10 @@ def flow_of(lab: Lab, topic: str) -> tuple[Flow, LogRange]:
     return flow, LogRange(log_start=log.log_start, lso=log.lso, hw=log.hw)
 
 
+def last_sync(lab: Lab, topic: str) -> int:
+    return max((sync.upstream for sync in flow_of(lab, topic)[0].syncs if sync.topic == topic), default=-1)
+
+
 def test_the_reader_agrees_with_a_running_mirrormaker(lab: Lab) -> None:
     topic, positions = "reader-mirrored", (100, 150, 500, 1000, 1050, 1199, 1200)
     create(lab.old_bootstrap, NewTopic(topic, 1))
@@ -195,7 +203,10 @@ def test_the_reader_agrees_with_a_running_mirrormaker(lab: Lab) -> None:
     name = lab.start_mirror("identity", topics=[topic], name="reader")
     try:
         lab.wait_until_mirrored([topic], mirror=name)
-        time.sleep(3)  # the last sync is written when MirrorMaker next stores its offsets, every second here
+        end = time.monotonic() + 60
+        # The sync of the last record is written when MirrorMaker next stores its offsets, every second here.
+        while last_sync(lab, topic) < 1199 and time.monotonic() < end:
+            time.sleep(0.2)
         # MirrorMaker never lowers a checkpoint, so only groups that are new now get what its store says now.
         for position in positions:
             commit(lab.old_bootstrap, f"reader-at-{position}", topic, {0: position})
@@ -232,7 +243,7 @@ def test_mirror_topics_are_read_to_their_end_even_where_it_is_a_marker(secured: 
     snapshot = read(config(secured.plain), "visible")
     admin = AdminClient({"bootstrap.servers": secured.plain})
     admin.delete_topics([name])[name].result()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < PROMPT_S
     (topic,) = snapshot.mirror.topics
     assert (topic.alias, topic.records, topic.undecodable, topic.error) == ("marker", 1, 1, None)
     assert [(sync.upstream, sync.downstream) for sync in snapshot.mirror.syncs[0][1]] == [(1050, 950)]
@@ -277,7 +288,7 @@ def test_a_cluster_that_refuses_is_diagnosed_quickly(
     begun = time.monotonic()
     with pytest.raises(error, match=said) as raised:
         read(cluster)
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < PROMPT_S
     assert "canary" not in str(raised.value)
     assert raised.value.fix
     assert capfd.readouterr().err == ""
@@ -326,7 +337,7 @@ def test_a_mirror_topic_that_the_user_may_not_read_is_a_problem(
     snapshot = read(sasl(secured, "reader"), "visible")
     admin = AdminClient({"bootstrap.servers": secured.plain})
     admin.delete_topics([name])[name].result()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < PROMPT_S
     assert "not authorised" in (snapshot.mirror.topics[0].error or "")
     assert codes(snapshot) == ["MIRROR_UNREADABLE"]
 
@@ -364,7 +375,7 @@ def test_a_broker_that_stands_still_leaves_its_partitions_out_by_name(secured: S
     begun = time.monotonic()
     with secured.paused(secured.second):
         snapshot = read(config(secured.plain), "split", timeout_s=3)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 3 + BUSY_S
     assert [partition.hw for partition in snapshot.topics[0].partitions] == [0, None, 0, None]
     (problem,) = [problem for problem in snapshot.problems if problem.code == "PARTITION_UNREADABLE"]
     assert "split-1, split-3" in problem.message
@@ -375,7 +386,7 @@ def test_a_cluster_that_stands_still_is_unreachable_within_the_time_out(secured:
     begun = time.monotonic()
     with secured.paused(secured.first), secured.paused(secured.second), pytest.raises(ClusterUnreachableError):
         read(config(secured.plain), timeout_s=2)
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 2 + BUSY_S
 
 
 @pytest.mark.parametrize("delay_ms", [2, 5, 10, 20, 30, 50])
@@ -394,7 +405,7 @@ def test_a_cluster_that_stops_during_a_snapshot_never_passes_for_complete(
         took = time.monotonic() - begun
         timer.join()
         os.kill(secured.first.pid, signal.SIGCONT)
-    assert took < 4
+    assert took < 1.5 + BUSY_S
     if snapshot is not None and not snapshot.problems:
         assert (snapshot.topics, snapshot.groups) == (whole.topics, whole.groups)
 
@@ -404,11 +415,11 @@ def test_partitions_without_a_leader_are_named_and_hold_nothing_up(secured: Secu
     while is_alive(secured.second):
         time.sleep(0.1)
     end = time.monotonic() + 30
-    while True:
-        begun = time.monotonic()
-        snapshot = read(config(secured.plain), "split", timeout_s=3)
-        if snapshot.topics[0].partitions[1].leader is None or time.monotonic() > end:
+    while time.monotonic() < end:
+        if read(config(secured.plain), "split", timeout_s=3).topics[0].partitions[1].leader is None:
             break
-    assert time.monotonic() - begun < 2
+    begun = time.monotonic()
+    snapshot = read(config(secured.plain), "split")
+    assert time.monotonic() - begun < PROMPT_S
     assert [p.error for p in snapshot.topics[0].partitions] == [None, "it has no leader at the moment"] * 2
     assert [p.hw for p in snapshot.topics[0].partitions] == [0, None, 0, None]

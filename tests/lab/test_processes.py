@@ -8,13 +8,12 @@ from pathlib import Path
 from offsetwise.lab.processes import is_alive, start, stop
 
 TALKATIVE = "import time; print('hello', flush=True); time.sleep(60)"
+START_LIMIT_S = 60
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 
 
 def test_a_stopped_process_is_gone_and_its_output_is_in_the_log(tmp_path: Path) -> None:
-    process = start(
-        [sys.executable, "-c", "import time; print('hello', flush=True); time.sleep(60)"], log=tmp_path / "x"
-    )
+    process = start([sys.executable, "-c", TALKATIVE], log=tmp_path / "x")
     assert is_alive(process)
     _wait_for_log(tmp_path / "x")
     stop(process, grace_s=10)
@@ -40,13 +39,13 @@ def test_a_reused_pid_is_never_taken_for_ours_and_never_stopped(tmp_path: Path) 
 
 def test_a_process_that_ended_by_itself_is_not_alive(tmp_path: Path) -> None:
     process = start([sys.executable, "-c", ""], log=tmp_path / "x")
-    end = time.monotonic() + 10
+    end = time.monotonic() + START_LIMIT_S
     while is_alive(process) and time.monotonic() < end:
         time.sleep(0.02)
     assert not is_alive(process)
 
 
 def _wait_for_log(log: Path) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + START_LIMIT_S
     while not log.read_text() and time.monotonic() < end:
         time.sleep(0.02)

@@ -27,6 +27,7 @@ from confluent_kafka.cimpl import NewTopic
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ClusterError, ConnectorError, SparkError, WorkerError
 from offsetwise.lab import Lab
+from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import CONNECTOR, open_session
@@ -58,9 +59,7 @@ def worker_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def connect_server(folder: Path, worker_python: Path, *options: str) -> Iterator[str]:
     """Run a Connect server on a free loopback port; gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     conf = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",

@@ -129,11 +129,11 @@ class TestABatchThatIsMissing:
         assert _offsets(read) == [(3, None), (20, None)]
 
     def test_far_away_costs_no_time(self) -> None:
-        begun = time.perf_counter()
+        begun = time.process_time()
         read = _read(checkpoint({0: orders(1), 10**18: orders(3)}, (0, 10**18)))
 
         assert _codes(read) == ["GAP"]
-        assert time.perf_counter() - begun < 1
+        assert time.process_time() - begun < 1
 
 
 class TestLogsThatDisagree:
