@@ -1,0 +1,134 @@
+"""The map of a fleet: how many checkpoints of each verdict have planned no batch for how long."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX
+from offsetwise.console.fleet import sentences
+from offsetwise.console.palette import Palette
+from offsetwise.console.wording import many, number
+from offsetwise.fleet import FleetRow, FleetVerdict
+
+MIN_ROWS: Final = 13
+"""Fewer stand in the table at one glance."""
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+AGES: Final = (
+    ("≤ 5 min", 5 * _MINUTE_MS),
+    ("≤ 1 hour", _HOUR_MS),
+    ("≤ 1 day", _DAY_MS),
+    ("≤ 7 days", 7 * _DAY_MS),
+    ("≤ 30 days", 30 * _DAY_MS),
+    ("longer", None),
+)
+UNKNOWN_AGE: Final = "not known"
+_COLUMNS: Final = (*(name for name, _ in AGES), UNKNOWN_AGE)
+_STRONGEST: Final = 0.4
+"""How much of the verdict's colour the fullest cell takes: the count on it keeps its contrast."""
+
+
+def ages_of(rows: Sequence[FleetRow], now_ms: int) -> Counter[tuple[FleetVerdict, str]]:
+    """Count the checkpoints by verdict and by time since the newest batch."""
+    return Counter((row.verdict, _column(row, now_ms)) for row in rows)
+
+
+def age_table(rows: Sequence[FleetRow], now_ms: int) -> pd.DataFrame:
+    """Give the numbers of the map."""
+    counted = ages_of(rows, now_ms)
+    shown = {"no batch for": list(_COLUMNS)}
+    return pd.DataFrame(
+        shown
+        | {
+            str(sentences.VERDICTS[verdict]): pd.array([counted[verdict, column] for column in _COLUMNS], dtype="Int64")
+            for verdict in FleetVerdict
+        }
+    )
+
+
+def takeaway(rows: Sequence[FleetRow], now_ms: int) -> str:
+    """Say what the map shows."""
+    counted = ages_of(rows, now_ms)
+    said = []
+    for verdict in FleetVerdict:
+        total = sum(counted[verdict, column] for column in _COLUMNS)
+        if total:
+            longer = counted[verdict, AGES[-1][0]]
+            said.append(f"{number(total)} {verdict}, {number(longer)} of them without a batch for more than 30 days")
+    return f"{many(len(rows), 'checkpoint')} by verdict and by time since the newest batch: {'; '.join(said)}."
+
+
+def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figure:
+    """Draw verdict × time since the newest batch; each cell says its count, and none says nothing."""
+    counted = ages_of(rows, now_ms)
+    lanes = [str(sentences.VERDICTS[verdict]) for verdict in FleetVerdict]
+    figure = go.Figure()
+    largest = max(counted.values(), default=1)
+    for verdict, lane in zip(FleetVerdict, lanes, strict=True):
+        tone = colours.tone(sentences.VERDICTS[verdict].tone)
+        counts = [counted[verdict, column] for column in _COLUMNS]
+        figure.add_trace(
+            go.Heatmap(
+                x=list(_COLUMNS),
+                y=[lane],
+                z=[[_strength(count, largest) for count in counts]],
+                zmin=0,
+                zmax=1,
+                colorscale=[[0, colours.page], [1, tone]],
+                text=[[number(count) if count else "" for count in counts]],
+                texttemplate="%{text}",
+                textfont={"size": FONT_PX, "color": colours.text},
+                hovertemplate="%{y}, no batch for %{x}: %{text}<extra></extra>",
+                showscale=False,
+                xgap=2,
+                ygap=2,
+            )
+        )
+    figure.update_layout(
+        height=70 + 38 * len(lanes),
+        margin={"l": 12, "r": 12, "t": 8, "b": 48},
+        plot_bgcolor=colours.grid,
+        paper_bgcolor=colours.page,
+        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+    )
+    figure.update_xaxes(
+        title={"text": "time since the newest batch was planned", "font": {"color": colours.muted, "size": SMALL_PX}},
+        type="category",
+        categoryorder="array",
+        categoryarray=list(_COLUMNS),
+        showgrid=False,
+        tickfont={"color": colours.muted},
+    )
+    figure.update_yaxes(
+        type="category",
+        categoryorder="array",
+        categoryarray=lanes,
+        autorange="reversed",
+        ticks="",
+        ticklabelstandoff=6,
+        showgrid=False,
+        automargin=True,
+        tickfont={"color": colours.text},
+    )
+    return figure
+
+
+def _column(row: FleetRow, now_ms: int) -> str:
+    since = sentences.age_ms(row.planned_at_ms, now_ms)
+    if since is None:
+        return UNKNOWN_AGE
+    return next(name for name, limit in AGES if limit is None or since <= limit)
+
+
+def _strength(count: int, largest: int) -> float:
+    if count == 0:
+        return 0.0
+    share = math.log1p(count) / math.log1p(largest)
+    return _STRONGEST * (0.4 + 0.6 * share)

@@ -1,0 +1,121 @@
+"""The Fleet screen: the answer, the numbers, the map, the table, and the facts of the selected checkpoint."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import blocks, guard, table
+from offsetwise.console.desk import Desk, Held, Offered
+from offsetwise.console.fleet import choosing as fleet_choosing
+from offsetwise.console.fleet import derived, facts, figures, rows, sentences
+from offsetwise.console.fleet.questions import FleetOf
+from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.wording import many, markdown, number, read_at
+from offsetwise.fleet import Fleet, FleetVerdict
+
+_ANSWER: Final = {
+    Tone.WRONG: (st.error, ":material/warning:"),
+    Tone.CAREFUL: (st.warning, ":material/help:"),
+    Tone.RIGHT: (st.success, ":material/check_circle:"),
+}
+
+
+def fleet(desk: Desk, migration: Offered, head: guard.Head) -> Held[Fleet] | None:
+    """Give the fleet to show; a live one only if it was read, or a person asks for it now."""
+    question = FleetOf(migration=migration.name)
+    held = desk.held(question)
+    name = f"migration **{markdown(migration.name)}**"
+    if held is None:
+        head.says(f"{name} · not read yet")
+    else:
+        below = derived.facts(held).parent
+        where = f"below **{markdown(below)}** · " if below else ""
+        read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
+        head.says(f"{name} · {where}{read} · :material/lock: read-only")
+    offer = blocks.Offer(
+        what=f"the checkpoints of {markdown(migration.name)}",
+        why=(
+            "Reads every checkpoint below the `checkpoint_roots` of the migration file, and those it names: the few "
+            "files of each that decide the restart. Many are read on Spark. Asks no cluster, writes nothing."
+        ),
+        now="Read all checkpoints",
+        again="Read again",
+        icon=":material/folder_copy:",
+        key="fleet",
+    )
+    return blocks.live(desk, question, offer)
+
+
+def draw(held: Held[Fleet], migration: str) -> None:
+    """Draw the whole screen of one fleet."""
+    shown, colours = held.value, guard.colours()
+    _troubles(shown)
+    if not shown.rows:
+        blocks.empty(
+            "No checkpoint was found.",
+            f"{many(shown.folders, 'folder')} looked into. Name the folders that hold checkpoints under "
+            "`checkpoint_roots` in the migration file, at most four levels above them; or look at one yourself.",
+            "offsetwise inspect FOLDER",
+        )
+        return
+    _answer(held)
+    _metrics(held)
+    if len(shown.rows) >= figures.MIN_ROWS:
+        _map(held, colours)
+    _rows(held, migration, colours)
+
+
+def _troubles(shown: Fleet) -> None:
+    for trouble in shown.troubles:
+        st.warning(
+            f"**A root is not here, or not whole**  \n{markdown(trouble.problem)}  \n"
+            f"**What to do:** {markdown(trouble.fix)}",
+            icon=":material/folder_off:",
+        )
+
+
+def _answer(held: Held[Fleet]) -> None:
+    tone, head, rest = derived.facts(held).answer
+    box, icon = _ANSWER[tone]
+    box(f"**{head}** {markdown(rest)}", icon=icon)
+
+
+def _metrics(held: Held[Fleet]) -> None:
+    known = derived.facts(held)
+    cards = (
+        ("Checkpoints", number(len(held.value.rows)), "Those the migration file names, and those found below roots."),
+        *((_title(verdict), number(known.counts[verdict]), sentences.MEANING[verdict]) for verdict in FleetVerdict),
+        ("Copies", number(known.copies), "Checkpoints whose query id another one carries too."),
+        ("Longest without a batch", known.longest, "Time since the newest batch was planned, of the oldest."),
+    )
+    with st.container(horizontal=True):
+        for label, value, help_ in cards:
+            st.metric(label, value, border=True, help=help_)
+
+
+def _title(verdict: FleetVerdict) -> str:
+    return f"{sentences.VERDICTS[verdict].icon} {verdict.value.capitalize()}"
+
+
+def _map(held: Held[Fleet], colours: Palette) -> None:
+    with guard.block("map"):
+        st.subheader("How long without a batch", anchor=False)
+        figure, takeaway = derived.age_map(held, colours)
+        st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="ages", theme=None)
+        with st.expander("Data"):
+            table.plain(figures.age_table(held.value.rows, derived.now_ms(held)))
+
+
+@st.fragment
+def _rows(held: Held[Fleet], migration: str, colours: Palette) -> None:
+    st.subheader("Every checkpoint", anchor=False)
+    with guard.block("rows"):
+        known = derived.facts(held)
+        shown = derived.filtered(held, fleet_choosing.filters(known.codes, known.topics))
+        if shown:
+            facts.draw(held, rows.choose(held, shown, colours), migration)
+        else:
+            blocks.empty("No checkpoint passes these filters.", "Clear a filter to see more.")

@@ -1,0 +1,8 @@
+from offsetwise.console import desk, guard
+from offsetwise.console.fleet import choosing, screen
+
+with guard.page("Fleet") as head:
+    here = desk.current()
+    migration = choosing.migration(here)
+    if held := screen.fleet(here, migration, head):
+        screen.draw(held, migration.name)
