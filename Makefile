@@ -5,6 +5,7 @@ BIN     := $(VENV)/bin
 PACKAGE := $(VENV)/.package
 JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
+POSTGRES := $(VENV)/.postgres
 PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
@@ -14,10 +15,10 @@ PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
-test: $(PACKAGE) $(JARS) $(BROWSER)
+test: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES)
 	$(PYTEST) $(PYTEST_ARGS)
 
-gates: $(PACKAGE) $(JARS) $(BROWSER)
+gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES)
 	OFFSETWISE_GATES=full $(PYTEST) $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
@@ -43,5 +44,10 @@ $(JARS): $(PACKAGE) lib/offsetwise/lab/jars.py
 
 $(BROWSER): tools/find-browser
 	tools/find-browser
+	mkdir -p $(VENV)
+	touch $@
+
+$(POSTGRES): tools/find-postgres
+	tools/find-postgres
 	mkdir -p $(VENV)
 	touch $@

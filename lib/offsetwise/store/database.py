@@ -1,0 +1,182 @@
+"""The connection to the store, and its tables brought to the newest revision when it is opened."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+
+from offsetwise.errors import NotAStoreError, StoreUnreachableError, StoreVersionError
+from offsetwise.store.address import Address
+from offsetwise.store.tables import metadata
+from offsetwise.store.troubles import sqlite_trouble, troubles
+
+VERSION_TABLE: Final = "offsetwise_revision"
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_WRITES: Final = "offsetwise_writes"
+_ADVISORY_LOCK: Final = 0x0FF5E7
+"""Held while the tables are made or changed, so that two processes do not both do it."""
+_STATEMENT_S: Final = 30
+
+
+class Database:
+    """One database, opened and up to date. Safe to use from several threads.
+
+    Args:
+        address: Where it is.
+        wait_s: How long to wait for another process's lock, and for the server to answer.
+
+    Raises:
+        StoreError: It cannot be opened, is something else, or was changed by a later release.
+    """
+
+    def __init__(self, address: Address, *, wait_s: float) -> None:
+        self.address: Final = address
+        self._wait_s: Final = wait_s
+        self._sqlite: Final = address.url.get_backend_name() == "sqlite"
+        if address.file is not None:
+            _make_file(address.file, address)
+        self._engine: Final = _engine(address, wait_s)
+        try:
+            with troubles(address, "Opening it"):
+                self._bring_up_to_date()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[Connection]:
+        """Give a connection that sees one state of the database throughout.
+
+        Raises:
+            StoreError: `what` is not possible.
+        """
+        level: dict[str, Any] = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
+        with troubles(self.address, what), self._engine.connect() as made:
+            connection = made.execution_options(**level)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[Connection]:
+        """Give a connection whose changes are there together when it ends, or not at all.
+
+        Raises:
+            StoreError: `what` is not possible.
+        """
+        with troubles(self.address, what), self._engine.connect() as made:
+            connection = made.execution_options(**{_WRITES: True})
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._engine.dispose()
+
+    def _bring_up_to_date(self) -> None:
+        script = ScriptDirectory(str(_MIGRATIONS))
+        newest = script.get_current_head()
+        with self._engine.connect() as connection, connection.begin():
+            if self._revision(connection, script) == newest:
+                return
+        if self._sqlite:
+            self._write_ahead()
+        with self._engine.connect() as made:
+            connection = made.execution_options(**{_WRITES: True})
+            with connection.begin():
+                if not self._sqlite:
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+                # Asked again: another process may have done it while this one waited for the lock.
+                if self._revision(connection, script) != newest:
+                    config = Config(attributes={"connection": connection, "version_table": VERSION_TABLE})
+                    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+                    command.upgrade(config, "head")
+
+    def _revision(self, connection: Connection, script: ScriptDirectory) -> str | None:
+        """Give the revision of the tables; None for an empty database."""
+        there = set(inspect(connection).get_table_names())
+        if VERSION_TABLE not in there:
+            # A file is ours alone; a database may hold other tables, but not ours without their revision.
+            strange = sorted(there if self._sqlite else there & set(metadata.tables))
+            if strange:
+                raise NotAStoreError(
+                    f"Store {self.address.shown}: expected a store of Offsetwise or an empty database, found the table "
+                    f"{strange[0]!r} of something else. Nothing was changed.",
+                    fix="Name another file or database.",
+                )
+            return None
+        found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - our own name
+        known = [each.revision for each in script.walk_revisions()]
+        if found is not None and found not in known:
+            raise StoreVersionError(
+                f"Store {self.address.shown}: this release knows revisions up to {known[0]!r}, found {found!r}, which "
+                "a later release made. Nothing was changed.",
+                fix="Use that release of Offsetwise, or name another store.",
+            )
+        return None if found is None else str(found)
+
+    def _write_ahead(self) -> None:
+        """Let readers and a writer work at the same time. The file remembers it.
+
+        SQLite does not wait for another process here, so the waiting is done here.
+        """
+        end = time.monotonic() + self._wait_s
+        while True:
+            try:
+                with self._engine.connect() as connection:
+                    raw: Any = connection.connection.dbapi_connection
+                    raw.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise sqlite_trouble(self.address, "Opening it", str(error)) from error
+                time.sleep(0.02)
+
+
+def _engine(address: Address, wait_s: float) -> Engine:
+    if address.url.get_backend_name() != "sqlite":
+        options = f"-c lock_timeout={int(wait_s * 1000)} -c statement_timeout={_STATEMENT_S * 1000}"
+        connect = {
+            "connect_timeout": max(2, int(wait_s)),  # less than 2 is taken as 2
+            "options": options,
+            "application_name": "offsetwise",
+        }
+        return create_engine(address.url, connect_args=connect, pool_pre_ping=True, pool_size=4, max_overflow=4)
+    engine = create_engine(address.url, connect_args={"timeout": wait_s}, pool_size=4, max_overflow=4)
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+        connection.execute("PRAGMA page_size=16384")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # A transaction that begins by reading and then writes cannot wait for another writer: it fails at once.
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _make_file(path: Path, address: Address) -> None:
+    """Make the file, readable by its owner only; the files that SQLite puts beside it get the same mode."""
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise StoreUnreachableError(
+            f"Store {address.shown}: expected to make this file, but {error.strerror or error}. Nothing was opened.",
+            fix="Make the folder writable, or name another store.",
+        ) from error

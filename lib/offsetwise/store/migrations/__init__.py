@@ -1,0 +1,1 @@
+"""Alembic's environment: the steps from an empty database to the newest tables."""

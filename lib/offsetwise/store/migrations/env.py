@@ -1,0 +1,15 @@
+"""Run by Alembic: migrates over the connection it is handed, inside that connection's transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from offsetwise.store.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table=context.config.attributes["version_table"],
+    transactional_ddl=True,
+)
+context.run_migrations()

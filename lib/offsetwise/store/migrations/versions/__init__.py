@@ -1,0 +1,1 @@
+"""One file per revision, in order. A revision that was released is never changed."""

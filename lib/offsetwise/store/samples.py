@@ -1,0 +1,347 @@
+"""Samples of lag in the database: written as they come, read thinned to what a chart can show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final
+
+from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from offsetwise import files
+from offsetwise.lag.amounts import Total, Totals, totals
+from offsetwise.lag.moments import Key
+from offsetwise.lag.series import Kept, Tick, thin
+from offsetwise.lag.subject import LagSubject
+from offsetwise.model import LagSample
+from offsetwise.store import codec
+from offsetwise.store.tables import lag_layout, lag_payload, lag_sample, lag_subject
+
+_Row = Any
+"""A row of SQLAlchemy's, whose type has other parameters in 2.0 than in 2.1."""
+
+ALONE_MS: Final = 30 * 60_000
+"""In each such stretch of time the first sample stands alone; thinning keeps it."""
+
+PAYLOADS: Final = 1_000
+"""Payloads that one question reads at most; of many partitions fewer moments are shown."""
+
+FEWEST_MOMENTS: Final = 20
+
+_IDS: Final = 400
+"""Ids in one statement; SQLite takes 999 parameters in old builds."""
+
+_COLUMNS: Final = (
+    lag_sample.c.id,
+    lag_sample.c.taken_at_ms,
+    lag_sample.c.interval_ms,
+    lag_sample.c.missing,
+    lag_sample.c.base_id,
+    lag_sample.c.layout_id,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSample:
+    """A sample in the store."""
+
+    id: int
+    sample: LagSample
+    after_gap: bool = False
+    """Whether samples are missing between the one given before it and this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTotals:
+    """A sample's totals, without its partitions."""
+
+    id: int
+    head: LagSample
+    """The sample, its partitions left out."""
+    totals: Totals
+    after_gap: bool = False
+
+
+def add(connection: Connection, sample: LagSample) -> int:
+    """Write a sample, and give its id. One that is there already, by subject and time, stays as it is."""
+    subject_id = _subject_id(connection, LagSubject.of(sample), make=True)
+    layout = codec.Layout.of(sample.groups, sample.partitions)
+    layout_id = _layout_id(connection, layout)
+    numbers = codec.columns(sample.partitions, len(sample.groups))
+    base = _base(connection, subject_id, layout_id, layout, sample.taken_at_ms)
+    made = connection.execute(
+        _insert(connection, lag_sample)
+        .values(
+            subject_id=subject_id,
+            layout_id=layout_id,
+            base_id=None if base is None else base[0],
+            taken_at_ms=sample.taken_at_ms,
+            interval_ms=sample.interval_ms,
+            missing=len(sample.missing),
+            head=_json(files.dump(replace(sample, partitions=()), indent=None)),
+            totals=_dump_totals(totals(sample)),
+        )
+        .on_conflict_do_nothing()
+        .returning(lag_sample.c.id)
+    ).scalar()
+    if made is None:
+        same = select(lag_sample.c.id).where(
+            lag_sample.c.subject_id == subject_id, lag_sample.c.taken_at_ms == sample.taken_at_ms
+        )
+        return int(connection.execute(same).scalar_one())
+    payloads = [
+        {
+            "sample_id": made,
+            "chunk": chunk,
+            "body": codec.encode(codec.part(numbers, chunk), None if base is None else codec.part(base[1], chunk)),
+        }
+        for chunk in range(layout.chunks)
+    ]
+    if payloads:
+        connection.execute(lag_payload.insert(), payloads)
+    return int(made)
+
+
+def subjects(connection: Connection) -> tuple[LagSubject, ...]:
+    """Give all subjects that were ever sampled, by migration and name."""
+    rows = connection.execute(select(lag_subject.c.migration, lag_subject.c.kind, lag_subject.c.name))
+    return tuple(
+        sorted(
+            (LagSubject(migration=migration, **{kind: name}) for migration, kind, name in rows),
+            key=lambda each: (each.migration, str(each)),
+        )
+    )
+
+
+def newest_id(connection: Connection, subject: LagSubject) -> int | None:
+    """Give the id of the newest sample; None where there is none."""
+    row = _newest(connection, subject)
+    return None if row is None else int(row.id)
+
+
+def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
+    """Give the newest sample, or the newest one taken before a time; None where there is none."""
+    row = _newest(connection, subject, before_ms)
+    if row is None:
+        return None
+    return next(_whole(connection, [(row, False)], None), None)
+
+
+def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
+    """Give the totals since a time, thinned to at most `most` moments, ascending."""
+    kept = _thinned(_ticks(connection, subject, since_ms), most)
+    found = _heads(connection, [row.id for row, _ in kept])
+    return tuple(
+        StoredTotals(id=row.id, head=_head(found[row.id]), totals=_load_totals(found[row.id].totals), after_gap=gap)
+        for row, gap in kept
+    )
+
+
+def history(
+    connection: Connection, subject: LagSubject, keys: Sequence[Key], since_ms: int, most: int
+) -> tuple[StoredSample, ...]:
+    """Give samples since a time that hold only the partitions named, thinned as `window`, ascending.
+
+    Of partitions that lie in many payloads, fewer moments are given.
+    """
+    rows = _ticks(connection, subject, since_ms)
+    layouts = _layouts(connection, {row.layout_id for row in rows})
+    wanted = {layout_id: _places(layout, keys) for layout_id, layout in layouts.items()}
+    chunks = max((len(_chunks(places)) for places in wanted.values()), default=0)
+    if chunks:
+        most = min(most, max(FEWEST_MOMENTS, PAYLOADS // chunks))
+    return tuple(_whole(connection, _thinned(rows, most), wanted, layouts))
+
+
+def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, most: int) -> int:
+    """Remove samples: before one time all that do not stand alone, before another all. Give how many.
+
+    At most `most` go at a time, so that nobody waits for long.
+    """
+    # Cut between two stretches: a sample must not go before those that are differences from it.
+    edge = all_before_ms // ALONE_MS * ALONE_MS
+    old = (lag_sample.c.taken_at_ms < edge) | (
+        lag_sample.c.base_id.is_not(None) & (lag_sample.c.taken_at_ms < fine_before_ms)
+    )
+    # Differences before what they are differences from, which must outlive them.
+    chosen = select(lag_sample.c.id).where(old).order_by(lag_sample.c.base_id.is_(None), lag_sample.c.id).limit(most)
+    ids = [int(each) for each in connection.scalars(chosen)]
+    for some in _some(ids):
+        connection.execute(delete(lag_payload).where(lag_payload.c.sample_id.in_(some)))
+        connection.execute(delete(lag_sample).where(lag_sample.c.id.in_(some)))
+    used = select(lag_sample.c.layout_id).where(lag_sample.c.layout_id == lag_layout.c.id).exists()
+    connection.execute(delete(lag_layout).where(~used))
+    return len(ids)
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    """Give an INSERT that knows ON CONFLICT, in the database's own dialect."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def _subject_id(connection: Connection, subject: LagSubject, *, make: bool = False) -> int | None:
+    kind, name = ("checkpoint", subject.checkpoint) if subject.checkpoint is not None else ("group", subject.group)
+    named = {"migration": subject.migration, "kind": kind, "name": name}
+    found = select(lag_subject.c.id).where(*(lag_subject.c[column] == value for column, value in named.items()))
+    there: int | None = connection.execute(found).scalar()
+    if there is not None or not make:
+        return there
+    connection.execute(_insert(connection, lag_subject).values(**named).on_conflict_do_nothing())
+    return int(connection.execute(found).scalar_one())
+
+
+def _layout_id(connection: Connection, layout: codec.Layout) -> int:
+    body = layout.dump()
+    digest = codec.digest(body)
+    found = select(lag_layout.c.id).where(lag_layout.c.digest == digest)
+    there: int | None = connection.execute(found).scalar()
+    if there is not None:
+        return there
+    connection.execute(_insert(connection, lag_layout).values(digest=digest, body=body).on_conflict_do_nothing())
+    return int(connection.execute(found).scalar_one())
+
+
+def _base(
+    connection: Connection, subject_id: int | None, layout_id: int, layout: codec.Layout, taken_at_ms: int
+) -> tuple[int, codec.Columns] | None:
+    """Give the sample of the same stretch of time and the same partitions that stands alone."""
+    stretch = taken_at_ms // ALONE_MS * ALONE_MS
+    found: int | None = connection.execute(
+        select(lag_sample.c.id)
+        .where(
+            lag_sample.c.subject_id == subject_id,
+            lag_sample.c.layout_id == layout_id,
+            lag_sample.c.base_id.is_(None),
+            lag_sample.c.taken_at_ms >= stretch,
+            lag_sample.c.taken_at_ms < stretch + ALONE_MS,
+        )
+        .order_by(lag_sample.c.taken_at_ms)
+        .limit(1)
+    ).scalar()
+    if found is None:
+        return None
+    bodies = _payloads(connection, [found], range(layout.chunks))
+    parts = [_decoded(bodies, found, chunk, layout, None) for chunk in range(layout.chunks)]
+    return found, codec.joined(parts, layout.columns)
+
+
+def _newest(connection: Connection, subject: LagSubject, before_ms: int | None = None) -> _Row | None:
+    query = select(*_COLUMNS).where(lag_sample.c.subject_id == _subject_id(connection, subject))
+    if before_ms is not None:
+        query = query.where(lag_sample.c.taken_at_ms < before_ms)
+    return connection.execute(query.order_by(lag_sample.c.taken_at_ms.desc()).limit(1)).first()
+
+
+def _ticks(connection: Connection, subject: LagSubject, since_ms: int) -> Sequence[_Row]:
+    query = select(*_COLUMNS).where(
+        lag_sample.c.subject_id == _subject_id(connection, subject), lag_sample.c.taken_at_ms >= since_ms
+    )
+    return connection.execute(query.order_by(lag_sample.c.taken_at_ms)).all()
+
+
+def _thinned(rows: Sequence[_Row], most: int) -> list[tuple[_Row, bool]]:
+    ticks = [Tick(taken_at_ms=row.taken_at_ms, interval_ms=row.interval_ms, missing=row.missing > 0) for row in rows]
+    kept: tuple[Kept, ...] = thin(ticks, most)
+    return [(rows[each.index], each.after_gap) for each in kept]
+
+
+def _whole(
+    connection: Connection,
+    kept: Sequence[tuple[_Row, bool]],
+    wanted: Mapping[int, Sequence[int]] | None,
+    layouts: Mapping[int, codec.Layout] | None = None,
+) -> Iterator[StoredSample]:
+    """Give samples with their partitions: all of them, or those at the places wanted of each layout."""
+    known = layouts or _layouts(connection, {row.layout_id for row, _ in kept})
+    places = wanted or {layout_id: range(len(layout.rows)) for layout_id, layout in known.items()}
+    heads = _heads(connection, [row.id for row, _ in kept])
+    chunks = sorted({chunk for each in places.values() for chunk in _chunks(each)})
+    ids = {row.id for row, _ in kept} | {row.base_id for row, _ in kept if row.base_id is not None}
+    bodies = _payloads(connection, sorted(ids), chunks)
+    bases: dict[tuple[int, int], codec.Columns] = {}
+    for row, gap in kept:
+        layout = known[row.layout_id]
+        parts: list[codec.Columns] = []
+        named: list[tuple[str, str, str, int]] = []
+        for chunk in _chunks(places[row.layout_id]):
+            base = None
+            if row.base_id is not None:
+                place = row.base_id, chunk
+                base = bases.get(place) or bases.setdefault(place, _decoded(bodies, *place, layout, None))
+            inside = [at for at in places[row.layout_id] if at // codec.CHUNK_ROWS == chunk]
+            numbers = _decoded(bodies, row.id, chunk, layout, base)
+            parts.append(numbers.rows([at % codec.CHUNK_ROWS for at in inside]))
+            named.extend(layout.rows[at] for at in inside)
+        rows = codec.partitions(named, codec.joined(parts, layout.columns))
+        yield StoredSample(id=row.id, sample=replace(_head(heads[row.id]), partitions=rows), after_gap=gap)
+
+
+def _decoded(
+    bodies: Mapping[tuple[int, int], bytes],
+    sample_id: int,
+    chunk: int,
+    layout: codec.Layout,
+    base: codec.Columns | None,
+) -> codec.Columns:
+    rows = min(codec.CHUNK_ROWS, len(layout.rows) - chunk * codec.CHUNK_ROWS)
+    return codec.decode(bodies[sample_id, chunk], layout.columns, rows, base)
+
+
+def _places(layout: codec.Layout, keys: Sequence[Key]) -> list[int]:
+    wanted = set(keys)
+    return [at for at, (source, topic, _, partition) in enumerate(layout.rows) if (source, topic, partition) in wanted]
+
+
+def _chunks(places: Iterable[int]) -> list[int]:
+    return sorted({at // codec.CHUNK_ROWS for at in places})
+
+
+def _layouts(connection: Connection, ids: Iterable[int]) -> dict[int, codec.Layout]:
+    made = {}
+    for some in _some(sorted(ids)):
+        query = select(lag_layout.c.id, lag_layout.c.body).where(lag_layout.c.id.in_(some))
+        made.update({row.id: codec.Layout.load(row.body) for row in connection.execute(query)})
+    return made
+
+
+def _heads(connection: Connection, ids: Sequence[int]) -> dict[int, _Row]:
+    made: dict[int, _Row] = {}
+    for some in _some(ids):
+        query = select(lag_sample.c.id, lag_sample.c.head, lag_sample.c.totals).where(lag_sample.c.id.in_(some))
+        made.update({row.id: row for row in connection.execute(query)})
+    return made
+
+
+def _payloads(connection: Connection, ids: Sequence[int], chunks: Sequence[int]) -> dict[tuple[int, int], bytes]:
+    made = {}
+    for some in _some(ids):
+        for numbers in _some(chunks):
+            query = select(lag_payload).where(lag_payload.c.sample_id.in_(some), lag_payload.c.chunk.in_(numbers))
+            made.update({(row.sample_id, row.chunk): row.body for row in connection.execute(query)})
+    return made
+
+
+def _head(row: _Row) -> LagSample:
+    read: LagSample = files.load(row.head, "lag-sample", subject=f"sample {row.id} of the store")
+    return read
+
+
+def _json(text: str) -> str:
+    """Escape halves of surrogate pairs, which file names can hold and no database takes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _dump_totals(of: Totals) -> str:
+    return json.dumps([astuple(each) for each in (of.old, of.new, *of.drift)])
+
+
+def _load_totals(text: str) -> Totals:
+    names = ("left", "past", "past_partitions", "known", "unknown")
+    old, new, *drift = (Total(**dict(zip(names, each, strict=True))) for each in json.loads(text))
+    return Totals(old=old, new=new, drift=tuple(drift))
+
+
+def _some(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (values[first : first + _IDS] for first in range(0, len(values), _IDS))

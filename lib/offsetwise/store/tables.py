@@ -1,0 +1,74 @@
+"""The tables as the newest revision has them. `migrations/versions` is what makes them.
+
+Room for what a later release keeps beside samples: nothing here is about plans, and a table of its own revision can be
+added without touching these.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+
+_Id = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite numbers rows by itself only where the type is spelt INTEGER."""
+
+lag_subject = Table(
+    "lag_subject",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("migration", Text, nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("name", Text, nullable=False),
+    UniqueConstraint("migration", "kind", "name", name="uq_lag_subject"),
+)
+
+lag_layout = Table(
+    "lag_layout",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("body", Text, nullable=False),
+)
+
+lag_sample = Table(
+    "lag_sample",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("subject_id", _Id, ForeignKey("lag_subject.id"), nullable=False),
+    Column("layout_id", _Id, ForeignKey("lag_layout.id"), nullable=False),
+    Column("base_id", _Id, ForeignKey("lag_sample.id")),
+    Column("taken_at_ms", BigInteger, nullable=False),
+    Column("interval_ms", BigInteger),
+    Column("missing", SmallInteger, nullable=False),
+    Column("head", Text, nullable=False),
+    Column("totals", Text, nullable=False),
+    UniqueConstraint("subject_id", "taken_at_ms", name="uq_lag_sample"),
+    Index("ix_lag_sample_base", "base_id"),
+    Index("ix_lag_sample_layout", "layout_id"),
+)
+"""`base_id` names the sample that this one's payloads are differences from; without one, it stands alone.
+
+`missing` is 0 where everything was read. `head` is an `offsetwise/lag-sample` file without its partitions.
+"""
+
+lag_payload = Table(
+    "lag_payload",
+    metadata,
+    Column("sample_id", _Id, ForeignKey("lag_sample.id"), primary_key=True),
+    Column("chunk", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+)
