@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
 from offsetwise.model import (
@@ -17,6 +18,9 @@ from offsetwise.model import (
     RangeDifference,
     Reconciliation,
 )
+from offsetwise.model.state import StateRows
+from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
+from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from tests.console import builders
 
 ORDERS = Subject(kind=SubjectKind.CHECKPOINT, name="orders")
@@ -58,6 +62,9 @@ class ValueReader:
         self._gate = gate
         self._counted = COUNTED if counted is None else counted
         self.calls: Counter[str] = Counter()
+        self.folders: dict[str, Path] = {}
+        """Where checkpoints are read from, by name."""
+        self.state: StateRows | Exception = StateRows(batch=0, spark="4.0.0", kind="RocksDB", stores=())
 
     def answer_with(self, live: Comparison | Exception) -> None:
         self._live = live
@@ -96,3 +103,21 @@ class ValueReader:
         if isinstance(self._counted, Exception):
             raise self._counted
         return replace(self._counted, old_topic=topic, new_topic=topic)
+
+    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:  # noqa: ARG002 - the protocol's
+        self.calls["checkpoint_reading"] += 1
+        return read_with_times(str(self.folders[name]))
+
+    def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:  # noqa: ARG002 - the protocol's
+        self.calls["batch_files"] += 1
+        return read_batch_files(str(self.folders[name]), batch)
+
+    def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:  # noqa: ARG002 - the protocol's
+        self.calls["state_rows"] += 1
+        progress("count rows", 0, 1)
+        if self._gate is not None:
+            while not self._gate.wait(timeout=0.05):
+                progress("count rows", 0, 1)
+        if isinstance(self.state, Exception):
+            raise self.state
+        return self.state
