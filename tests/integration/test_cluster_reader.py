@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
     AclBinding,
@@ -18,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
     AclPermissionType,
     AdminClient,
     NewTopic,
+    OffsetSpec,
     ResourcePatternType,
     ResourceType,
 )
@@ -27,8 +29,9 @@ from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachable
 from offsetwise.lab import Lab
 from offsetwise.lab.processes import is_alive
 from offsetwise.model import Cluster, LogRange, Snapshot, TopicPartition
+from offsetwise.sources import kafka_logs
 from offsetwise.sources.kafka import offsets_for_times, read_cluster
-from offsetwise.sources.kafka_client import RequestCounter
+from offsetwise.sources.kafka_client import Client, RequestCounter
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 
@@ -37,6 +40,7 @@ PROMPT_S = 12
 """Well below the 20 s after which the reader gives up, and far above what it needs on a busy machine."""
 BUSY_S = 5
 """What a busy machine may add to a time-out."""
+ANY_OFFSET: Any = OffsetSpec  # its constructors have no types
 
 
 @pytest.fixture(scope="module")
@@ -172,14 +176,71 @@ def test_timestamps_give_the_first_offset_at_or_after_them(lab: Lab) -> None:
 def test_requests_do_not_grow_with_partitions(lab: Lab) -> None:
     create(lab.old_bootstrap, NewTopic("reader-narrow", 1))
     create(lab.old_bootstrap, NewTopic("reader-wide", 60))
-    sent = []
-    for topic in ("reader-narrow", "reader-wide"):
-        counter = RequestCounter()
-        read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), counter=counter)
-        # Not counted: Metadata, which librdkafka also refreshes by the clock.
-        sent.append({name: counter.by_type.get(name) for name in ("ListOffsets", "DescribeConfigs")})
-    assert sent[0] == sent[1]
-    assert sent[0]["DescribeConfigs"] == 1
+    assert requests(lab, "reader-narrow") == requests(lab, "reader-wide") == {"ListOffsets": 3, "DescribeConfigs": 1}
+
+
+def test_shares_of_many_partitions_make_the_same_snapshot_with_a_bounded_number_of_requests(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(lab.old_bootstrap, NewTopic("reader-shared", 61))
+    fill(lab.old_bootstrap, "reader-shared", {0: 3, 60: 4})
+    end = time.monotonic() + 20
+    while (taken := read(config(lab.old_bootstrap), "reader-shared")).problems and time.monotonic() < end:
+        time.sleep(0.1)  # the leaders of a topic just made are not all there
+    whole = taken.topics
+    monkeypatch.setattr(kafka_logs, "PARTITIONS_PER_CALL", 1)
+    assert requests(lab, "reader-shared")["ListOffsets"] == 3 * kafka_logs.CALLS
+    assert read(config(lab.old_bootstrap), "reader-shared").topics == whole
+    assert (whole[0].partitions[0].hw, whole[0].partitions[60].hw) == (3, 4)
+
+
+def requests(lab: Lab, topic: str) -> dict[str, int | None]:
+    counter = RequestCounter()
+    read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), counter=counter)
+    # Not counted: Metadata, which librdkafka also refreshes by the clock.
+    return {name: counter.by_type.get(name) for name in ("ListOffsets", "DescribeConfigs")}
+
+
+def test_one_future_for_all_partitions_carries_what_the_librarys_many_do(lab: Lab) -> None:
+    """Notices a confluent-kafka whose inner call has changed."""
+    create(lab.old_bootstrap, NewTopic("reader-together", 3))
+    fill(lab.old_bootstrap, "reader-together", {0: 10, 1: 20})
+    trim(lab.old_bootstrap, "reader-together", 0, 4)
+    producer = Producer({"bootstrap.servers": lab.old_bootstrap, "transactional.id": "reader-together"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("reader-together", "x", partition=2)
+    producer.flush()
+    places = [("reader-together", number) for number in (0, 1, 2, 9)]
+    specs: list[tuple[int, Any]] = [
+        (kafka_logs.EARLIEST, ANY_OFFSET.earliest()),
+        (kafka_logs.LATEST, ANY_OFFSET.latest()),
+        (FIRST_MS + 3_500, ANY_OFFSET.for_timestamp(FIRST_MS + 3_500)),
+        (FIRST_MS * 2, ANY_OFFSET.for_timestamp(FIRST_MS * 2)),
+    ]
+    admin = Client(config(lab.old_bootstrap), timeout_s=20).admin
+    said = {}
+    for number, spec in specs:
+        for isolation in IsolationLevel:
+            committed = isolation is IsolationLevel.READ_COMMITTED
+            parts = [KafkaPartition(*place, number) for place in places]
+            ours = admin.list_offsets_together(parts, committed=committed, timeout_s=20).result()
+            theirs = admin.list_offsets({KafkaPartition(*place): spec for place in places}, isolation_level=isolation)
+            assert {(at.topic, at.partition) for at in ours} == set(places)
+            for at, future in theirs.items():
+                assert fields(ours[at]) == fields(future.exception() or future.result())
+            said[number, committed] = [fields(ours[KafkaPartition(*place)])[0] for place in places]
+    producer.abort_transaction()
+    assert said[kafka_logs.EARLIEST, False][:3] == [4, 0, 0]
+    assert said[kafka_logs.LATEST, False][:3] == [10, 20, 1]
+    assert said[kafka_logs.LATEST, True][:3] == [10, 20, 0]
+    assert said[FIRST_MS + 3_500, False][:2] == [4, 4]
+    assert said[kafka_logs.LATEST, False][3] == KafkaError._UNKNOWN_PARTITION
+
+
+def fields(told: Any) -> tuple[int | None, ...]:
+    error = told.args[0] if isinstance(told, KafkaException) else told
+    return (error.code(),) if isinstance(error, KafkaError) else (told.offset, told.timestamp, told.leader_epoch)
 
 
 def flow_of(lab: Lab, topic: str) -> tuple[Flow, LogRange]:
@@ -371,7 +432,11 @@ def test_spark_reads_through_both_listeners_with_the_mapped_properties(
     assert [line for line in ran.stdout.splitlines() if line.startswith("records")] == ["records 10"] * 2, ran.stderr
 
 
-def test_a_broker_that_stands_still_leaves_its_partitions_out_by_name(secured: SecuredCluster) -> None:
+@pytest.mark.parametrize("per_call", [500, 1])
+def test_a_broker_that_stands_still_leaves_its_partitions_out_by_name(
+    secured: SecuredCluster, monkeypatch: pytest.MonkeyPatch, per_call: int
+) -> None:
+    monkeypatch.setattr(kafka_logs, "PARTITIONS_PER_CALL", per_call)
     begun = time.monotonic()
     with secured.paused(secured.second):
         snapshot = read(config(secured.plain), "split", timeout_s=3)

@@ -14,7 +14,6 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
     ConfigResource,
-    OffsetSpec,
     ResourceType,
 )
 
@@ -23,7 +22,7 @@ from offsetwise.errors import ClusterAuthError
 from offsetwise.model import Cluster, MirrorState, PartitionState, Problem, Snapshot, TopicPartition, TopicState
 from offsetwise.sources.kafka_client import Client, RequestCounter, reason
 from offsetwise.sources.kafka_groups import read_groups
-from offsetwise.sources.kafka_logs import Key, LogAnswer, ask_logs, list_offsets, take_logs
+from offsetwise.sources.kafka_logs import EARLIEST, Key, LogAnswer, ask_logs, list_offsets, take_logs
 from offsetwise.sources.kafka_mirror import read_mirror
 
 CONFIGS: Final = (
@@ -141,7 +140,8 @@ def offsets_for_times(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    return _offsets(config, {partition: OffsetSpec.for_timestamp(time) for partition, time in times.items()}, timeout_s)
+    # A negative time would be Kafka's word for an end of the log.
+    return _offsets(config, {partition: max(time, 0) for partition, time in times.items()}, timeout_s)
 
 
 def log_starts(
@@ -153,12 +153,11 @@ def log_starts(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call] # confluent-kafka has no types here
-    return _offsets(config, dict.fromkeys(partitions, earliest), timeout_s)
+    return _offsets(config, dict.fromkeys(partitions, EARLIEST), timeout_s)
 
 
 def _offsets(
-    config: ClusterConfig, wanted: Mapping[TopicPartition, OffsetSpec], timeout_s: float
+    config: ClusterConfig, wanted: Mapping[TopicPartition, int], timeout_s: float
 ) -> dict[TopicPartition, int | None]:
     if not wanted:
         return {}

@@ -11,10 +11,11 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from offsetwise.config import ClusterConfig, client_properties
@@ -98,8 +99,39 @@ class _Log(logging.Handler):
             LOGGER.handle(record)
 
 
+class Admin(AdminClient):
+    """confluent-kafka's admin client, and one question that its Python layer asks at a price.
+
+    `AdminClient.list_offsets` makes a future per partition, most of the time of a large answer. What it calls below
+    takes the partitions and one future for all, which is set from librdkafka's thread. Tests hold both against each
+    other.
+    """
+
+    def list_offsets_together(
+        self, partitions: list[TopicPartition], *, committed: bool, timeout_s: float
+    ) -> Future[dict[TopicPartition, Any]]:
+        """Ask for the offsets of partitions.
+
+        Args:
+            partitions: Each once; `offset` is the time asked for, or Kafka's number for an end.
+            committed: Whether the latest offset is the last stable one.
+            timeout_s: When librdkafka gives up.
+
+        Returns:
+            By partition a `ListOffsetsResultInfo`, or a `KafkaError`. A leader that is silent, while others answer,
+            gives `OFFSET_INVALID`. Fails with `KafkaException` where the whole question does.
+        """
+        future: Future[dict[TopicPartition, Any]] = Future()
+        future.set_running_or_notify_cancel()
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        super(AdminClient, self).list_offsets(
+            partitions, future, isolation_level_value=isolation.value, request_timeout=timeout_s
+        )
+        return future
+
+
 class Client:
-    """An admin client of one cluster. Use as a context manager."""
+    """An admin client of one cluster, and what librdkafka told about its connections."""
 
     def __init__(self, config: ClusterConfig, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
         self.config = config
@@ -109,7 +141,7 @@ class Client:
         self._counter = counter
         self._statistics = 0
         self.log = _Log()
-        self.admin = AdminClient(self._configuration(), logger=self.log.logger)
+        self.admin = Admin(self._configuration(), logger=self.log.logger)
 
     def contact(self) -> Any:
         """Reach the cluster and give librdkafka's metadata of all its topics.
