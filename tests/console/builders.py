@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import replace
 from typing import Final
 
@@ -36,6 +37,7 @@ FORMULA: Final = "=cmd()"
 MARKDOWN: Final = "a|b*c_d[e](f)"
 BIDI: Final = "or\u202eders\u200f-\u05d0"
 HOSTILE: Final = (HTML, FORMULA, MARKDOWN, BIDI)
+UNEXAMINED: Final = Ahead(examined=False)
 
 
 def neighbours(old: int | None, new: int | None, *, around: int = 3) -> tuple[Neighbour, ...]:
@@ -111,9 +113,24 @@ def partition(
     )
 
 
-def finding(code: str, severity: Severity, row: PartitionComparison, message: str, remedy: str) -> Finding:
-    return Finding(
-        code=code, severity=severity, topic=row.topic, partition=row.partition, message=message, remedy=remedy
+def untranslated(
+    topic: str, *, old: int, ends: tuple[int, int], verdict: RawVerdict, reason: str, finding: str
+) -> PartitionComparison:
+    """A row without an answer, on logs that begin at 0 and end at `ends`."""
+    return partition(
+        topic,
+        old=old,
+        new=None,
+        exactness=Exactness.UNKNOWN,
+        method=Method.NONE,
+        replay=None,
+        skip=None,
+        old_log=(0, ends[0]),
+        new_log=(0, ends[1]),
+        raw=RawReuse(verdict=verdict),
+        ahead=UNEXAMINED,
+        reason=reason,
+        findings=(finding,),
     )
 
 
@@ -161,7 +178,6 @@ def reference_rows() -> tuple[PartitionComparison, ...]:
         ),
         partition(
             "payments",
-            0,
             old=176,
             new=160,
             old_log=(0, 176),
@@ -171,60 +187,38 @@ def reference_rows() -> tuple[PartitionComparison, ...]:
         ),
         partition(
             "beats",
-            0,
             old=1500,
             new=1440,
             exactness=Exactness.BOUNDED,
             bounds=(1440, 1500),
             replay=60,
-            skip=0,
             old_log=(0, 3000),
             new_log=(0, 2940),
             raw=RawReuse(verdict=RawVerdict.LOSS, skip=60, replay=0),
             reason="60 identical heartbeats lie on both sides of the position.",
             findings=("REPLAY_NOT_TOLERATED",),
-            ahead=Ahead(examined=False),
+            ahead=UNEXAMINED,
         ),
-        partition(
+        untranslated(
             "audit",
-            0,
             old=612,
-            new=None,
-            exactness=Exactness.UNKNOWN,
-            method=Method.NONE,
-            bounds=(None, None),
-            replay=None,
-            skip=None,
-            old_log=(0, 700),
-            new_log=(0, 690),
-            raw=RawReuse(verdict=RawVerdict.UNKNOWN),
-            ahead=Ahead(examined=False),
+            ends=(700, 690),
+            verdict=RawVerdict.UNKNOWN,
             reason="No neighbour of 612 was found on the new cluster.",
-            findings=("UNTRANSLATED",),
+            finding="UNTRANSLATED",
         ),
-        partition(
+        untranslated(
             "clicks",
-            0,
             old=4400,
-            new=None,
-            exactness=Exactness.UNKNOWN,
-            method=Method.NONE,
-            bounds=(None, None),
-            replay=None,
-            skip=None,
-            old_log=(0, 5200),
-            new_log=(0, 5100),
-            raw=RawReuse(verdict=RawVerdict.CONFUSION),
-            ahead=Ahead(examined=False),
+            ends=(5200, 5100),
+            verdict=RawVerdict.CONFUSION,
             reason="The record at 4400 differs on the two clusters.",
-            findings=("CONFUSION",),
+            finding="CONFUSION",
         ),
         partition(
-            "orders",
-            3,
+            number=3,
             old=None,
             new=0,
-            exactness=Exactness.EXACT,
             method=Method.EARLIEST,
             old_log=(None, None),
             new_log=(0, 40),
@@ -254,23 +248,17 @@ def hostile_rows() -> tuple[PartitionComparison, ...]:
 
 
 def summary(rows: tuple[PartitionComparison, ...]) -> Summary:
-    def count(exactness: Exactness) -> int:
-        return sum(1 for row in rows if row.exactness is exactness)
-
-    wrong = (RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE)
+    classes = Counter(row.exactness for row in rows)
+    verdicts = Counter(row.raw.verdict for row in rows)
+    proven = [row.raw for row in rows if row.exactness.proven]
     return Summary(
         partitions=len(rows),
-        exact=count(Exactness.EXACT),
-        position_exact=count(Exactness.POSITION_EXACT),
-        preserved=count(Exactness.PRESERVED),
-        bounded=count(Exactness.BOUNDED),
-        claimed=count(Exactness.CLAIMED),
-        unknown=count(Exactness.UNKNOWN),
-        blocked=sum(1 for row in rows if "LOSS_INSIDE_LOG" in row.findings),
-        raw_wrong=sum(1 for row in rows if row.raw.verdict in wrong),
-        raw_out_of_range=sum(1 for row in rows if row.raw.verdict is RawVerdict.OUT_OF_RANGE),
-        raw_skip=sum(row.raw.skip or 0 for row in rows if row.exactness.proven),
-        raw_replay=sum(row.raw.replay or 0 for row in rows if row.exactness.proven),
+        **{exactness.value.lower(): classes[exactness] for exactness in Exactness},
+        blocked=sum("LOSS_INSIDE_LOG" in row.findings for row in rows),
+        raw_wrong=len(rows) - verdicts[RawVerdict.SAME] - verdicts[RawVerdict.UNKNOWN],
+        raw_out_of_range=verdicts[RawVerdict.OUT_OF_RANGE],
+        raw_skip=sum(raw.skip or 0 for raw in proven),
+        raw_replay=sum(raw.replay or 0 for raw in proven),
     )
 
 
@@ -279,12 +267,14 @@ def comparison(
 ) -> Comparison:
     made = reference_rows() if rows is None else rows
     findings = tuple(
-        finding(
-            code,
-            Severity.BLOCKS,
-            row,
-            f"Resuming {row.topic}-{row.partition} at {row.old_offset} would step over records that were never read.",
-            f"Resume at {row.new_offset}.",
+        Finding(
+            code=code,
+            severity=Severity.BLOCKS,
+            topic=row.topic,
+            partition=row.partition,
+            message=f"Resuming {row.topic}-{row.partition} at {row.old_offset} would step over records that were never "
+            "read.",
+            remedy=f"Resume at {row.new_offset}.",
         )
         for row in made
         for code in row.findings
