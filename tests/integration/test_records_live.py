@@ -31,7 +31,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    return open_session(SparkSettings(), kafka=True)
+    return open_session(SparkSettings(master="local[2]"), kafka=True)  # as the sample says: one session for all
 
 
 def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:

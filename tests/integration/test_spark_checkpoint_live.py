@@ -26,7 +26,7 @@ Ranges = dict[int, tuple[int, int]]
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    return open_session(SparkSettings(), kafka=True)
+    return open_session(SparkSettings(master="local[2]"), kafka=True)  # as the sample says: one session for all
 
 
 def _produce(bootstrap: str, first: int, second: int) -> None:
