@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from offsetwise.client_properties import ClientProperties
 from offsetwise.config import ClusterConfig, client_properties
@@ -277,6 +277,14 @@ class _Trial:
     def _not_contacted(self, error: ClusterError) -> _FailedError:
         assert self.client is not None  # noqa: S101 - it failed
         if isinstance(error, ClusterAuthError) or any(is_authorisation(each) for each in self.client.errors):
+            return _FailedError(error.problem, error.fix)
+        told = {each.code() for each in self.client.errors} - {KafkaError._ALL_BROKERS_DOWN}
+        if KafkaError._BAD_MSG in told:
+            return _FailedError(
+                f"Something answered, but not as a Kafka broker that speaks {self.protocol}.",
+                "Check the port in bootstrap.servers, and security.protocol: web servers and TLS listeners answer so.",
+            )
+        if told:
             return _FailedError(error.problem, error.fix)
         return _FailedError(
             f"The broker accepted the connection and did not answer within {self.client.deadline.timeout_s:.0f} s "

@@ -28,8 +28,8 @@ def topic_table(pairs: Sequence[TopicPair], view: View) -> pd.DataFrame:
             "held old": integers([_held(pair.old) for pair in pairs]),
             "held new": integers([_held(pair.new) for pair in pairs]),
             "cleanup": [_both(pair, "cleanup.policy") for pair in pairs],
-            "timestamps": [_both(pair, "message.timestamp.type") for pair in pairs],
             "retention": [_retention(pair) for pair in pairs],
+            "timestamps": [_both(pair, "message.timestamp.type") for pair in pairs],
             "id old": [_id(pair.old) for pair in pairs],
             "id new": [_id(pair.new) for pair in pairs],
         }
@@ -119,11 +119,11 @@ def mirrored_table(health: MirrorHealth) -> pd.DataFrame:
         {
             "old topic": [cell(row.topic) for row in rows],
             "p": integers([row.partition for row in rows]),
-            "mirrored up to (old)": integers([row.upstream for row in rows]),
-            "is (new)": integers([row.downstream for row in rows]),
-            "behind it on old": integers([row.old_behind for row in rows]),
-            "behind it on new": integers([row.new_behind for row in rows]),
             "verdict": [words.mirrored(row)[1] for row in rows],
+            "mirrored up to": integers([row.upstream for row in rows]),
+            "on new": integers([row.downstream for row in rows]),
+            "behind, old": integers([row.old_behind for row in rows]),
+            "behind, new": integers([row.new_behind for row in rows]),
         }
     )
 
@@ -151,8 +151,8 @@ def retention_table(deadlines: Sequence[RetentionDeadline]) -> pd.DataFrame:
             "topic": [cell(each.standing.partition.topic) for each in deadlines],
             "p": integers([each.standing.partition.partition for each in deadlines]),
             "offset": integers([each.standing.offset for each in deadlines]),
-            "record time (UTC)": [wording.moment(each.standing.record_ms) for each in deadlines],
             "reached from (UTC)": [_reached(each) for each in deadlines],
+            "record time (UTC)": [wording.moment(each.standing.record_ms) for each in deadlines],
             "method": [each.method.value for each in deadlines],
             "why": [each.why for each in deadlines],
         }

@@ -67,13 +67,14 @@ def _mirrored(view: View) -> None:
         st.markdown("? No offset sync of this flow was read: how far it got is unknown.")
         return
     st.markdown(
-        ":gray[Mirrored up to the newest sync of each partition, and no more is claimed: MirrorMaker writes a sync "
-        "only now and then. What both logs hold behind it is counted in offsets.]"
+        ":gray[Each partition was mirrored up to its newest sync: that offset on old, and where the mirror put it on "
+        "new. MirrorMaker writes a sync only now and then, so no more is claimed; what both logs hold "
+        "behind it is counted in offsets.]"
     )
     if len(made) > choosing.PAGE_ROWS:
         st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(made), 'partition')}.]")
     table.plain(
         made.head(choosing.PAGE_ROWS),
         alt=f"The newest sync of {many(len(made), 'partition')}, and how both logs go on behind it.",
-        widths={"old topic": 170, "p": 40, "mirrored up to (old)": 150, "is (new)": 90, "verdict": 170},
+        widths={"old topic": 150, "p": 40, "verdict": 150, "mirrored up to": 110, "on new": 80},
     )

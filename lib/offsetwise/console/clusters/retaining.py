@@ -50,7 +50,7 @@ def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldC
     table.plain(
         frames.retention_table(made[: choosing.PAGE_ROWS]),
         alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
-        widths={"position of": 170, "topic": 130, "p": 40, "record time (UTC)": 190, "reached from (UTC)": 190},
+        widths={"position of": 170, "topic": 130, "p": 40, "record time (UTC)": 180, "reached from (UTC)": 180},
     )
     if len(made) > choosing.PAGE_ROWS:
         st.markdown(f":gray[The soonest {choosing.PAGE_ROWS} of {many(len(made), 'position')}.]")

@@ -19,16 +19,16 @@ from offsetwise.console.wording import many, markdown, plain
 from offsetwise.model import Snapshot
 
 _WIDTHS: Final = {
-    "old topic": 150,
-    "new topic": 150,
-    "verdict": 120,
-    "p old": 50,
-    "p new": 52,
-    "held old": 76,
-    "held new": 80,
-    "cleanup": 110,
-    "timestamps": 190,
-    "retention": 120,
+    "old topic": 120,
+    "new topic": 120,
+    "verdict": 112,
+    "p old": 46,
+    "p new": 50,
+    "held old": 70,
+    "held new": 74,
+    "cleanup": 80,
+    "retention": 86,
+    "timestamps": 200,
     "id old": 190,
     "id new": 190,
 }
