@@ -1,0 +1,138 @@
+"""Signing in with a real OpenID Connect provider, on the console as its operator starts it."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.conftest import CLI, ROOT, SCREENSHOTS, console, settle
+from tests.browser.oidc import CLIENT, CLIENT_SECRET, Provider, provider
+
+PEOPLE: dict[str, dict[str, Any]] = {
+    "vera": {"name": "Vera <b>Viewer</b>", "groups": ["staff"]},
+    "aron": {"name": "Aron Author", "groups": ["staff", "migration-team"]},
+    "stranger": {"name": "Vera Viewer", "email": "vera"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A console that only people with a role may use."""
+
+    address: str
+    provider: Provider
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp("operator")
+    (folder / ".streamlit").mkdir()
+    with provider(PEOPLE) as running:
+        write(folder, running.issuer)
+        command = ("-c", CLI, "console", "--access", "access.yaml", "--port", "{port}")
+        with console(*command, log=folder / "log", cwd=folder) as address:
+            yield Guarded(address, running)
+
+
+def write(folder: Path, issuer: str) -> None:
+    """Write what an operator writes, as docs/sign-in.md says."""
+    (folder / ".streamlit" / "secrets.toml").write_text(
+        "[auth]\n"
+        'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'
+        f'cookie_secret = "{secrets.token_hex(32)}"\n'
+        f'client_id = "{CLIENT}"\n'
+        f'client_secret = "{CLIENT_SECRET}"\n'
+        f'server_metadata_url = "{issuer}/.well-known/openid-configuration"\n',
+        encoding="utf-8",
+    )
+    (folder / "access.yaml").write_text(
+        "sign_in: required\n"
+        "roles:\n"
+        f"  viewer: [{{issuer: '{issuer}', subject: vera}}]\n"
+        f"  author: [{{issuer: '{issuer}', group: migration-team}}]\n",
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield made
+    made.close()
+
+
+def sign_in(page: Page, who: str) -> None:
+    page.get_by_test_id("stMain").get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name=who, exact=True).click()
+    settle(page)
+
+
+def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext, guarded: Guarded) -> None:
+    page = context.new_page()
+    page.goto(f"{guarded.address}/compare?row=orders-1")
+    settle(page)
+    expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / "locked.png")
+
+    sign_in(page, "vera")
+    expect(page.get_by_role("heading", name="Offsetwise", level=1)).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).to_contain_text("Vera <b>Viewer</b> · viewer")
+
+    page.goto(f"{guarded.address}/compare?row=orders-1")
+    expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    page.screenshot(path=SCREENSHOTS / "signed-in.png")
+
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
+    assert "/logout" in guarded.provider.asked
+    page.goto(f"{guarded.address}/compare?row=orders-1")
+    settle(page)
+    expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
+
+
+def test_a_group_of_the_provider_gives_a_role(context: BrowserContext, guarded: Guarded) -> None:
+    page = context.new_page()
+    page.goto(guarded.address)
+    settle(page)
+    sign_in(page, "aron")
+    expect(page.get_by_test_id("stSidebar")).to_contain_text("Aron Author · viewer, author")
+
+
+def test_a_name_and_an_address_are_no_identity(context: BrowserContext, guarded: Guarded) -> None:
+    page = context.new_page()
+    page.goto(guarded.address)
+    settle(page)
+    sign_in(page, "stranger")
+    expect(page.get_by_text("You are signed in, and you have no role here.")).to_be_visible()
+    expect(page.get_by_text("subject: stranger")).to_be_visible()
+
+
+def test_a_forged_token_signs_nobody_in(context: BrowserContext, guarded: Guarded) -> None:
+    page = context.new_page()
+    page.goto(guarded.address)
+    settle(page)
+    try:
+        for guarded.provider.forge in ("key", "nonce", "audience"):
+            sign_in(page, "vera")
+            expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
+            assert not [cookie for cookie in context.cookies() if "user" in str(cookie.get("name"))]
+    finally:
+        guarded.provider.forge = ""
+    assert guarded.provider.asked.count("/token") >= 3
+
+
+def test_a_console_that_others_could_reach_is_not_started_without_sign_in() -> None:
+    command = [sys.executable, "-c", CLI, "console", "--address", "0.0.0.0"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 1
+    assert "sign-in is not required" in " ".join(ran.stderr.split())
+    assert "sign_in: required" in " ".join(ran.stderr.split())
