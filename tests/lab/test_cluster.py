@@ -1,3 +1,5 @@
+"""A lab of these tests' own, which they stop, break and start again."""
+
 from __future__ import annotations
 
 import json
@@ -16,7 +18,6 @@ from typer.testing import CliRunner
 from offsetwise.errors import LabError
 from offsetwise.lab import Lab
 from offsetwise.lab.commands import app
-from offsetwise.lab.progress import read_to_end
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +34,6 @@ def _listens(bootstrap: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def test_up_twice_leaves_running_brokers_alone(lab: Lab) -> None:
-    before = lab.status()
-    again = Lab.up(lab.directory)
-    assert again == lab
-    assert [each.pid for each in again.status()] == [each.pid for each in before]
-
-
-def test_status_names_both_clusters_old_first(lab: Lab) -> None:
-    old, new, *_ = lab.status()
-    assert (old.name, old.running, old.bootstrap) == ("old", True, lab.old_bootstrap)
-    assert (new.name, new.running, new.bootstrap) == ("new", True, lab.new_bootstrap)
-
-
-def test_status_as_json_is_one_document_on_stdout(lab: Lab) -> None:
-    ran = CliRunner().invoke(app, ["status", "--dir", str(lab.directory), "--json"])
-    names = [service["name"] for service in json.loads(ran.stdout)["services"]]
-    assert names[:2] == ["old", "new"]
 
 
 def test_status_of_a_folder_without_lab_says_how_to_start_one(tmp_path: Path) -> None:
@@ -151,7 +133,3 @@ def test_a_killed_owner_leaves_no_broker_behind(tmp_path: Path) -> None:
     while any(service.running for service in lab.status()) and time.monotonic() < end:
         time.sleep(0.1)
     assert not any(service.running for service in lab.status())
-
-
-def test_a_topic_that_does_not_exist_is_read_as_nothing(lab: Lab) -> None:
-    assert list(read_to_end("nowhere", bootstrap=lab.old_bootstrap)) == []
