@@ -40,17 +40,20 @@ def live(desk: Desk, question: Question[Answer], offer: Offer) -> Held[Answer] |
 
     A recorded answer draws nothing. After a failure the answer of before is given, with its time said.
     """
+    # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
+    reading = desk.reading(question)
     held = desk.held(question)
     if desk.recorded(question):
         return held
     with st.empty().container():
-        reading = desk.reading(question)
         if reading is None and held is None and offer.at_once:
             reading = desk.read(question)
         if reading is not None and not reading.outcome.done():
             loading(reading, offer.what)
             st.rerun()
         error = None if reading is None else reading.error
+        if held is None and error is None:
+            held = desk.held(question)  # a small reading ends before anybody looks
         if isinstance(error, Exception):
             kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown below." if held else ""
             failed(error, retry=lambda: _start(desk, question), key=offer.key, kept=kept)
