@@ -50,6 +50,7 @@ app.add_typer(lab_app, name="lab")
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")]
 MigrationFile = Annotated[Path, typer.Option("--migration", "-m", help="The migration file (YAML).")]
+Store = Annotated[str | None, typer.Option(help="The URL of the store; by default a file in the state folder.")]
 
 
 @app.command(epilog=EPILOG)
@@ -148,8 +149,42 @@ def reconcile(
 
 
 @app.command(epilog=EPILOG)
+def watch(
+    *,
+    migration: Annotated[list[Path], typer.Option("--migration", "-m", help="A migration file; may be repeated.")],
+    checkpoint: Annotated[list[str] | None, typer.Option(help="Only this checkpoint; may be repeated.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="Only this group; may be repeated.")] = None,
+    every: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds between samples.")] = 30,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after so many; exit with 1 if any lacks a part.")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Serve Prometheus metrics on 127.0.0.1; 0 chooses a port.")
+    ] = None,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sample the lag on both clusters again and again, until stopped. With --json, one line per sample."""
+    from offsetwise.watch.command import watch as watched  # noqa: PLC0415 - the store's libraries take a moment
+
+    whole = watched(
+        workflow.load_migrations(migration),
+        checkpoints=checkpoint or (),
+        groups=group or (),
+        every_s=every,
+        count=count,
+        metrics_port=metrics_port,
+        store_url=store,
+        said=lambda text: talk.print(show.safe(text), soft_wrap=True),
+        heard=lambda taken: typer.echo(files.dump(taken.sample, indent=None), nl=False) if as_json else None,
+    )
+    if count is not None and not whole:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=EPILOG)
 def schema(
-    kind: Annotated[str, typer.Argument(help="migration, checkpoint, snapshot, comparison or reconciliation.")],
+    kind: Annotated[
+        str, typer.Argument(help="migration, checkpoint, snapshot, comparison, reconciliation or lag-sample.")
+    ],
     *,
     as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() looks for it where errors are told
 ) -> None:

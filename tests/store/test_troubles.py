@@ -41,11 +41,12 @@ def test_a_writer_waits_for_another_that_takes_a_moment(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         holder = sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None, check_same_thread=False)
         holder.execute("BEGIN IMMEDIATE")
-        release = threading.Timer(0.3, lambda: (holder.execute("COMMIT"), holder.close()))
+        release = threading.Timer(0.3, holder.execute, ["COMMIT"])
         release.start()
 
         store.add(sample())
         release.join()
+        holder.close()
 
         assert store.newest_id(ORDERS) is not None
 
@@ -76,7 +77,7 @@ def test_a_database_that_takes_no_writes_is_read(server: Server, database: str) 
             store.add(sample(seconds=30))
 
 
-def test_a_database_that_was_never_made_is_named(server: Server, database: str) -> None:
+def test_a_database_that_was_never_made_is_named(database: str) -> None:
     with pytest.raises(StoreUnreachableError, match="no_such_database"):
         open_store(database.rpartition("/")[0] + "/no_such_database")
 

@@ -1,0 +1,157 @@
+"""`offsetwise watch`: samples until somebody stops it, one line each."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+
+from offsetwise.config import Migration
+from offsetwise.errors import ConfigError, UsageError
+from offsetwise.lag.amounts import Total, totals
+from offsetwise.lag.subject import LagSubject
+from offsetwise.store.address import address
+from offsetwise.store.store import open_store
+from offsetwise.watch.metrics import HOST, LagMetrics, served
+from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
+
+
+def watch(
+    migrations: Sequence[Migration],
+    *,
+    checkpoints: Sequence[str],
+    groups: Sequence[str],
+    every_s: float,
+    count: int | None,
+    metrics_port: int | None,
+    store_url: str | None,
+    said: Callable[[str], None],
+    heard: Callable[[Taken], None],
+) -> bool:
+    """Take samples until SIGTERM or Ctrl-C, or so many; say whether all were whole and kept.
+
+    Args:
+        migrations: What to watch; each in a thread of its own, so that a slow cluster delays no other migration.
+        checkpoints: Only these checkpoints.
+        groups: Only these groups.
+        every_s: Seconds between samples.
+        count: How many samples of each subject; None for no end.
+        metrics_port: Where Prometheus scrapes; None for nowhere, 0 for a free port.
+        store_url: As `open_store` takes it.
+        said: Told what happens, in sentences.
+        heard: Told of every sample. Never called twice at a time.
+
+    Raises:
+        ConfigError: Nothing to watch, an unknown checkpoint, a URL or port that cannot be used.
+        SameClusterError: Both addresses of a migration lead to one cluster.
+    """
+    if (checkpoints or groups) and len(migrations) > 1:
+        raise UsageError(
+            "watch: expected one migration with --checkpoint or --group, found several, so it is unclear whose they "
+            "are. No sample was taken.",
+            fix="Watch them with a command each, or leave the options out to watch everything.",
+        )
+    shown = address(store_url).shown
+    keeper = Keeper(lambda: open_store(store_url))
+    one_at_a_time = threading.Lock()
+    metrics = LagMetrics()
+
+    def tell(taken: Taken) -> None:
+        with one_at_a_time:
+            metrics.heard(taken)
+            said(line(taken))
+            heard(taken)
+
+    by = f"offsetwise watch, process {os.getpid()} on {platform.node()}"
+    samplers = [
+        Sampler(
+            migration,
+            _subjects(migration, checkpoints, groups),
+            every_s=every_s,
+            keeper=keeper,
+            sampled_by=by,
+            heard=tell,
+        )
+        for migration in migrations
+    ]
+    with ExitStack() as stack:
+        stack.callback(keeper.close)
+        if metrics_port is not None:
+            port = stack.enter_context(served(metrics, metrics_port))
+            said(f"Metrics: http://{HOST}:{port}/metrics")
+        subjects = sum(len(sampler.subjects) for sampler in samplers)
+        said(f"Watching {subjects} {'subject' if subjects == 1 else 'subjects'} every {every_s:g} s, into {shown}.")
+        with _stopped_by_signals() as stop, ThreadPoolExecutor(len(samplers), "offsetwise-watch") as threads:
+            running = [threads.submit(_run, sampler, stop, count) for sampler in samplers]
+            whole = [each.result() for each in running]
+            return all(whole)
+
+
+def line(taken: Taken) -> str:
+    """Say a sample in one line, as plain text."""
+    at = datetime.fromtimestamp(taken.sample.taken_at_ms / 1000, UTC)
+    summed = totals(taken.sample)
+    parts = [
+        f"{at:%H:%M:%S}",
+        f"{taken.subject.migration}: {taken.subject}",
+        f"lag old {_amount(summed.old)}, new {_amount(summed.new)}",
+    ]
+    parts += [f"{missing.part} not read: {missing.problem}" for missing in taken.sample.missing]
+    parts += [f"{alert.finding.code}: {alert.finding.message}" for alert in taken.alerts]
+    if taken.not_kept is not None:
+        parts.append(f"not kept: {taken.not_kept}")
+    return " · ".join(parts)
+
+
+def _subjects(migration: Migration, checkpoints: Sequence[str], groups: Sequence[str]) -> tuple[LagSubject, ...]:
+    found = subjects_of(migration, checkpoints, groups)
+    if not found:
+        raise ConfigError(
+            f"Migration {migration.name!r}: expected a checkpoint or a group to watch, found none. No sample was "
+            "taken.",
+            fix="Name one under `checkpoints` or `groups` in the migration file, or with --group.",
+        )
+    return found
+
+
+def _run(sampler: Sampler, stop: threading.Event, count: int | None) -> bool:
+    try:
+        return sampler.run(stop, count=count)
+    except BaseException:
+        stop.set()  # what cannot be right for one migration ends the command, and is said once
+        raise
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and Ctrl-C set; a reading under way is finished first, unless they come again."""
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def restored() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def stopped(*_: object) -> None:
+        stop.set()
+        restored()
+
+    for number in before:
+        signal.signal(number, stopped)
+    try:
+        yield stop
+    finally:
+        restored()
+
+
+def _amount(total: Total) -> str:
+    if not total.known:
+        return "?"
+    past = f" ({total.past:,} past the end)" if total.past else ""
+    unknown = f" (? in {total.unknown:,})" if total.unknown else ""
+    return f"{total.left:,}{past}{unknown}"

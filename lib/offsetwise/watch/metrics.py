@@ -1,0 +1,190 @@
+"""The newest samples as Prometheus metrics: the same numbers as on the screen, on 127.0.0.1.
+
+Series come from the samples at each scrape, so that those of a partition that is gone are gone too. An unknown number
+has no series: a 0 would be a lie. Values are 64-bit floats, as Prometheus has them: offsets beyond 2^53 are rounded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from offsetwise.errors import ConfigError
+from offsetwise.lag.amounts import drift, lag, totals
+from offsetwise.lag.subject import LagSubject
+from offsetwise.model import Cluster
+from offsetwise.watch.sampler import Taken
+
+HOST: Final = "127.0.0.1"
+MOST_PARTITIONS: Final = 20_000
+"""Partitions with series of their own; the totals always count all."""
+
+_OF: Final = ("migration", "subject")
+_PARTITION: Final = (*_OF, "source", "topic", "partition")
+
+
+class LagMetrics(Collector):
+    """Collects the newest sample of each subject."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: dict[LagSubject, Taken] = {}
+
+    def heard(self, taken: Taken) -> None:
+        """Take a sample in place of the subject's last one."""
+        with self._lock:
+            self._newest[taken.subject] = taken
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Give all metrics."""
+        with self._lock:
+            newest = tuple(self._newest.values())
+        yield from _samples(newest, time.time())
+        yield from _totals(newest)
+        yield from _findings(newest)
+        yield from _partitions(newest)
+
+
+@contextmanager
+def served(metrics: LagMetrics, port: int) -> Iterator[int]:
+    """Serve metrics on the loopback interface, and give the port; 0 chooses a free one.
+
+    Raises:
+        ConfigError: The port is taken, or may not be used.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(metrics)
+    try:
+        server, thread = start_http_server(port, addr=HOST, registry=registry)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"--metrics-port: expected a free port on {HOST}, but {port} cannot be used: {why}. No sample was taken.",
+            fix="Give another port.",
+        ) from error
+    try:
+        yield int(server.server_port)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def label(text: str) -> str:
+    r"""Make a name safe as a label's value: one line, printable, and no two names alike.
+
+    >>> label("or\u202eders\n"), label("a\\b")
+    ('or\\u202eders\\u000a', 'a\\\\b')
+    """
+    return "".join("\\\\" if char == "\\" else char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+def _samples(newest: tuple[Taken, ...], now_s: float) -> Iterator[GaugeMetricFamily]:
+    up = GaugeMetricFamily(
+        "offsetwise_cluster_up", "1 where the cluster was read for the newest sample, else 0.", labels=(*_OF, "cluster")
+    )
+    read = GaugeMetricFamily(
+        "offsetwise_positions_up", "1 where checkpoint or group was read for the newest sample, else 0.", labels=_OF
+    )
+    kept = GaugeMetricFamily("offsetwise_store_up", "1 where the newest sample is in the store, else 0.", labels=_OF)
+    age = GaugeMetricFamily("offsetwise_sample_age_seconds", "How long ago the newest sample was begun.", labels=_OF)
+    took = GaugeMetricFamily("offsetwise_sample_duration_seconds", "How long reading it took.", labels=_OF)
+    count = GaugeMetricFamily("offsetwise_partitions", "Partitions of the newest sample.", labels=_OF)
+    batch = GaugeMetricFamily("offsetwise_committed_batch", "The last committed batch of a checkpoint.", labels=_OF)
+    for taken in newest:
+        of = _of(taken.subject)
+        lacking = {each.part.value for each in taken.sample.missing}
+        for side in Cluster:
+            up.add_metric([*of, side.value], float(side.value not in lacking))
+        read.add_metric(of, float("positions" not in lacking))
+        kept.add_metric(of, float(taken.not_kept is None))
+        age.add_metric(of, now_s - taken.sample.taken_at_ms / 1000)
+        took.add_metric(of, taken.took_ms / 1000)
+        count.add_metric(of, float(len(taken.sample.partitions)))
+        if taken.sample.batch is not None:
+            batch.add_metric(of, float(taken.sample.batch))
+    yield from (up, read, kept, age, took, count, batch)
+
+
+def _totals(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
+    sides = (*_OF, "cluster")
+    left = GaugeMetricFamily("offsetwise_lag_records_sum", "What is left to read, over partitions.", labels=sides)
+    past = GaugeMetricFamily(
+        "offsetwise_lag_past_end_sum", "Offsets that positions lie past the end, over partitions.", labels=sides
+    )
+    unknown = GaugeMetricFamily("offsetwise_lag_unknown_partitions", "Partitions whose lag is not known.", labels=sides)
+    for taken in newest:
+        summed = totals(taken.sample)
+        for side in Cluster:
+            of = [*_of(taken.subject), side.value]
+            total = summed.lag(side)
+            if total.known:
+                left.add_metric(of, float(total.left))
+                past.add_metric(of, float(total.past))
+            unknown.add_metric(of, float(total.unknown))
+    yield from (left, past, unknown)
+
+
+def _findings(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
+    found = GaugeMetricFamily(
+        "offsetwise_findings", "Partitions with this finding; 1 for one about none.", labels=(*_OF, "code", "severity")
+    )
+    for taken in newest:
+        by_code: dict[tuple[str, str], int] = {}
+        for alert in taken.alerts:
+            kind = alert.finding.code, alert.finding.severity.value
+            by_code[kind] = by_code.get(kind, 0) + (alert.partitions or 1)
+        for (code, severity), count in by_code.items():
+            found.add_metric([*_of(taken.subject), code, severity], float(count))
+    yield found
+
+
+def _partitions(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
+    sides = (*_PARTITION, "cluster")
+    lags = GaugeMetricFamily("offsetwise_lag_records", "What is left to read, signed.", labels=sides)
+    starts = GaugeMetricFamily("offsetwise_log_start_offset", "Where the log starts.", labels=sides)
+    ends = GaugeMetricFamily("offsetwise_log_end_offset", "The high watermark.", labels=sides)
+    places = GaugeMetricFamily(
+        "offsetwise_position_offset", "The next record to read; on new as claimed by the mirror.", labels=sides
+    )
+    drifts = GaugeMetricFamily(
+        "offsetwise_group_drift_records",
+        "How far a group's commit on the old cluster lies ahead of the position, signed.",
+        labels=(*_PARTITION, "group"),
+    )
+    omitted = GaugeMetricFamily(
+        "offsetwise_partitions_without_series", f"Partitions beyond the first {MOST_PARTITIONS:,}.", labels=()
+    )
+    room = MOST_PARTITIONS
+    for taken in newest:
+        shown = taken.sample.partitions[:room]
+        room -= len(shown)
+        for row in shown:
+            of = [*_of(taken.subject), label(row.source), label(row.topic), str(row.partition)]
+            for side in Cluster:
+                log = row.log(side)
+                _add(lags, [*of, side.value], lag(row, side, taken.sample.isolation_level))
+                _add(starts, [*of, side.value], log.log_start)
+                _add(ends, [*of, side.value], log.hw)
+                _add(places, [*of, side.value], row.place(side))
+            for index, group in enumerate(taken.sample.groups):
+                if group != taken.subject.group:
+                    _add(drifts, [*of, label(group)], drift(row, index))
+    omitted.add_metric([], float(sum(len(taken.sample.partitions) for taken in newest) - (MOST_PARTITIONS - room)))
+    yield from (lags, starts, ends, places, drifts, omitted)
+
+
+def _add(family: GaugeMetricFamily, labels: list[str], value: int | None) -> None:
+    if value is not None:
+        family.add_metric(labels, float(value))
+
+
+def _of(subject: LagSubject) -> list[str]:
+    return [label(subject.migration), label(str(subject))]

@@ -1,0 +1,214 @@
+"""The loop that takes samples until it is stopped: on time, through dead clusters and locked stores."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from offsetwise.config import Migration
+from offsetwise.errors import OffsetwiseError
+from offsetwise.lag.alerts import Alert, alerts
+from offsetwise.lag.subject import LagSubject
+from offsetwise.model import LagSample
+from offsetwise.store.store import Store
+from offsetwise.watch.reading import take_samples
+
+ALERT_MS: Final = 3_600_000
+"""Movement is judged against a sample so long ago, or the first one where they do not go back so far."""
+
+PRUNE_EVERY_S: Final = 1_800.0
+_KEPT_IN_MEMORY: Final = 13
+"""Earlier samples kept for judging movement: one in five minutes of the last hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """One sample, and what became of it."""
+
+    subject: LagSubject
+    sample: LagSample
+    alerts: tuple[Alert, ...]
+    took_ms: int
+    not_kept: OffsetwiseError | None = None
+    """Why it is not in the store."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was read, and kept."""
+        return not self.sample.missing and self.not_kept is None
+
+
+class Keeping(Protocol):
+    """Where samples are kept."""
+
+    def add(self, sample: LagSample) -> int:
+        """Keep one."""
+
+    def prune(self, now_ms: int) -> int:
+        """Remove old ones."""
+
+
+class Keeper:
+    """The store, opened when it is first needed, and again after it could not be.
+
+    Args:
+        opened: Opens it. May raise a `StoreError`, now or later.
+    """
+
+    def __init__(self, opened: Callable[[], Store]) -> None:
+        self._opened = opened
+        self._store: Store | None = None
+        self._lock = threading.Lock()
+
+    def add(self, sample: LagSample) -> int:
+        """Keep a sample.
+
+        Raises:
+            StoreError: The store cannot be opened or written.
+        """
+        return self._there().add(sample)
+
+    def prune(self, now_ms: int) -> int:
+        """Remove old samples.
+
+        Raises:
+            StoreError: The store cannot be opened or written.
+        """
+        return self._there().prune(now_ms)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+            self._store = None
+
+    def _there(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = self._opened()
+            return self._store
+
+
+class Sampler:
+    """Takes samples of some subjects of one migration.
+
+    Args:
+        migration: The migration.
+        subjects: Checkpoints and groups of it, at least one.
+        every_s: How far apart samples are meant to be.
+        keeper: Where they are kept.
+        sampled_by: Who takes them, for people.
+        heard: Told of each sample.
+    """
+
+    def __init__(
+        self,
+        migration: Migration,
+        subjects: Sequence[LagSubject],
+        *,
+        every_s: float,
+        keeper: Keeping,
+        sampled_by: str,
+        heard: Callable[[Taken], None],
+    ) -> None:
+        self.migration: Final = migration
+        self.subjects: Final = tuple(subjects)
+        self.every_s: Final = every_s
+        self._keeper: Final = keeper
+        self._by: Final = sampled_by
+        self._heard: Final = heard
+        self._before: dict[LagSubject, LagSample] = {}
+        self._earlier: dict[LagSubject, list[LagSample]] = {}
+        self._pruned: float | None = None
+
+    def once(self) -> tuple[Taken, ...]:
+        """Take one sample of each subject.
+
+        Raises:
+            ConfigError: The migration names no such checkpoint, or a secret leads nowhere.
+            SameClusterError: Both addresses lead to one cluster.
+        """
+        began = time.monotonic()
+        made = take_samples(
+            self.migration,
+            self.subjects,
+            sampled_by=self._by,
+            interval_ms=int(self.every_s * 1000),
+            before=self._before,
+        )
+        took_ms = int((time.monotonic() - began) * 1000)
+        told = []
+        for subject, sample in zip(self.subjects, made, strict=True):
+            taken = Taken(
+                subject=subject,
+                sample=sample,
+                alerts=alerts(sample, self._since(subject, sample)),
+                took_ms=took_ms,
+                not_kept=self._kept(sample),
+            )
+            self._heard(taken)
+            told.append(taken)
+        self._before = dict(zip(self.subjects, made, strict=True))
+        return tuple(told)
+
+    def run(self, stop: threading.Event, *, count: int | None = None) -> bool:
+        """Take samples until told to stop, or so many; say whether all were whole.
+
+        A reading that takes longer than the interval delays the next one; none is made up for.
+
+        Raises:
+            ConfigError: As `once`.
+            SameClusterError: As `once`.
+        """
+        whole, number, due = True, 0, time.monotonic()
+        while not stop.is_set():
+            whole = all(taken.whole for taken in self.once()) and whole
+            number += 1
+            if count is not None and number >= count:
+                break
+            now = time.monotonic()
+            due = max(due + self.every_s, now)
+            stop.wait(due - now)
+        return whole
+
+    def _kept(self, sample: LagSample) -> OffsetwiseError | None:
+        try:
+            self._keeper.add(sample)
+            if self._pruned is None or time.monotonic() - self._pruned > PRUNE_EVERY_S:
+                self._keeper.prune(sample.taken_at_ms)
+                self._pruned = time.monotonic()
+        except OffsetwiseError as error:
+            return error
+        return None
+
+    def _since(self, subject: LagSubject, sample: LagSample) -> LagSample | None:
+        """Give the sample that movement is judged against, and remember this one for later."""
+        kept = [each for each in self._earlier.get(subject, ()) if sample.taken_at_ms - each.taken_at_ms <= ALERT_MS]
+        if not kept or sample.taken_at_ms - kept[-1].taken_at_ms >= ALERT_MS // (_KEPT_IN_MEMORY - 1):
+            self._earlier[subject] = [*kept, sample]
+        else:
+            self._earlier[subject] = kept
+        return kept[0] if kept else None
+
+
+def subjects_of(
+    migration: Migration, checkpoints: Sequence[str] = (), groups: Sequence[str] = ()
+) -> tuple[LagSubject, ...]:
+    """Give the subjects named, or all that the migration file names.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+    """
+    if checkpoints or groups:
+        return (
+            *(LagSubject(migration=migration.name, checkpoint=migration.checkpoint(name).name) for name in checkpoints),
+            *(LagSubject(migration=migration.name, group=name) for name in groups),
+        )
+    return (
+        *(LagSubject(migration=migration.name, checkpoint=each.name) for each in migration.checkpoints),
+        *(LagSubject(migration=migration.name, group=name) for name in migration.groups),
+    )
