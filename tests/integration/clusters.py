@@ -1,0 +1,54 @@
+"""What tests of the cluster reader do to a cluster, and ask of it."""
+
+from __future__ import annotations
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
+    AdminClient,
+    NewTopic,
+)
+
+from offsetwise.config import ClusterConfig
+from offsetwise.model import Cluster, Snapshot
+from offsetwise.sources.kafka import read_cluster
+
+FIRST_MS = 1_700_000_000_000
+
+
+def config(bootstrap: str, **properties: str) -> ClusterConfig:
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    return ClusterConfig(name="old", properties={"bootstrap.servers": bootstrap, **named})
+
+
+def create(bootstrap: str, topic: NewTopic) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([topic])[topic.topic].result()
+
+
+def fill(bootstrap: str, topic: str, records: dict[int, int]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for partition, count in records.items():
+        for number in range(count):
+            producer.produce(topic, f"{number}", partition=partition, timestamp=FIRST_MS + number * 1000)
+    producer.flush()
+
+
+def trim(bootstrap: str, topic: str, partition: int, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_records([KafkaPartition(topic, partition, offset)]).values():
+        future.result()
+
+
+def commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    consumer.commit(offsets=[KafkaPartition(topic, *entry) for entry in offsets.items()], asynchronous=False)
+    consumer.close()
+
+
+def read(cluster: ClusterConfig, *topics: str, groups: tuple[str, ...] = (), timeout_s: float = 20) -> Snapshot:
+    return read_cluster(Cluster.OLD, cluster, topics=topics or None, groups=groups, timeout_s=timeout_s)
+
+
+def codes(snapshot: Snapshot) -> list[str]:
+    return [problem.code for problem in snapshot.problems]
