@@ -155,7 +155,9 @@ def watch(
     checkpoint: Annotated[list[str] | None, typer.Option(help="Only this checkpoint; may be repeated.")] = None,
     group: Annotated[list[str] | None, typer.Option(help="Only this group; may be repeated.")] = None,
     every: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds between samples.")] = 30,
-    count: Annotated[int | None, typer.Option(min=1, help="Stop after so many; exit with 1 if any lacks a part.")] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many; exit with 1 if any lacks a part.")
+    ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Serve Prometheus metrics on 127.0.0.1; 0 chooses a port.")
     ] = None,
