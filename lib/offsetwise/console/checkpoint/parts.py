@@ -41,7 +41,7 @@ def paged(frame: pd.DataFrame, key: str, *, alt: str, widths: dict[str, int] | N
 def downloads(name: str, key: str, frame: Callable[[], pd.DataFrame]) -> None:
     """Offer what is shown as CSV and JSON. Digits are plain, and no cell can run as a formula."""
     for text, kind, make in (
-        ("CSV", _CSV, lambda: str(frame().to_csv(index=False, lineterminator="\n")).encode()),
+        ("CSV", _CSV, lambda: rows_csv(frame())),
         ("JSON", _JSON, lambda: rows_json(frame())),
     ):
         st.download_button(
@@ -54,6 +54,11 @@ def downloads(name: str, key: str, frame: Callable[[], pd.DataFrame]) -> None:
             on_click="ignore",
             help=f"The rows shown, as {text}.",
         )
+
+
+def rows_csv(frame: pd.DataFrame) -> bytes:
+    """Write rows as CSV (UTF-8, LF). An unknown number is an empty cell."""
+    return str(frame.to_csv(index=False, lineterminator="\n")).encode()
 
 
 def rows_json(frame: pd.DataFrame) -> bytes:
