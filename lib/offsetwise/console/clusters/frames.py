@@ -192,7 +192,7 @@ def _both(pair: TopicPair, key: str) -> str:
         for topic in (pair.old, pair.new)
         if topic is not None
     ]
-    return words.both(values[0], values[-1]) if values else "?"
+    return cell(words.both(values[0], values[-1])) if values else "?"
 
 
 def _retention(pair: TopicPair) -> str:
@@ -201,7 +201,7 @@ def _retention(pair: TopicPair) -> str:
 
 
 def _id(topic: TopicState | None) -> str:
-    return "" if topic is None else topic.id or "?"
+    return "" if topic is None else cell(topic.id or "?")
 
 
 def _of(partition: PartitionState | None, field: str) -> int | None:
@@ -238,7 +238,7 @@ def _state(group: object) -> str:
     error, state = getattr(group, "error", None), getattr(group, "state", None)
     if group is None:
         return "? not read"
-    return f"? {wording.plain(error)}" if error else state or "?"
+    return f"? {wording.plain(error)}" if error else cell(state or "?")
 
 
 def _committed(group: object) -> int | None:

@@ -124,7 +124,7 @@ def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
     ]
     for side, read in (("old", view.old), ("new", view.new)):
         if read is not None:
-            offers.append((f"{side} JSON", f"{side}.json", "application/json", partial(_file, read.snapshot)))
+            offers.append((f"{side} JSON", f"{side}.json", "application/json", partial(snapshot_file, read.snapshot)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":gray[{amount}.]", width="stretch")
         for text, name, kind, make in offers:
@@ -142,7 +142,8 @@ def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
             )
 
 
-def _file(snapshot: Snapshot) -> bytes:
+def snapshot_file(snapshot: Snapshot) -> bytes:
+    """Write the file that `offsetwise snapshot` writes."""
     return files.dump(snapshot).encode()
 
 

@@ -1,0 +1,429 @@
+"""The Clusters page, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from offsetwise.clusters.reading import MinimumAcls, ReadCluster
+from offsetwise.clusters.retention import Standing
+from offsetwise.console import desk
+from offsetwise.console.clusters import frames, topics
+from offsetwise.console.clusters.figures import lanes_of, ranges, takeaway
+from offsetwise.console.clusters.view import View, view
+from offsetwise.console.data import WorkflowReader
+from offsetwise.console.desk import Held
+from offsetwise.console.palette import LIGHT
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
+from offsetwise.model import Cluster, Problem, TopicPartition
+from offsetwise.sources.connection import Step, StepName, StepState
+from offsetwise.sources.permissions import AclCommand, Granted, Permissions, Resource
+from tests.clusters.values import TAKEN_MS, log, new, old, topic
+from tests.console import builders, clusters_of_tests
+from tests.console.conftest import APP, OpenPage, words
+from tests.console.readers import ValueReader
+
+CLUSTERS = "pages/explore/clusters.py"
+DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
+LIVE = "orders-to-new"
+
+
+def reader(*, live: bool = False) -> ValueReader:
+    made = ValueReader(live=builders.comparison() if live else None)
+    made.clusters |= clusters_of_tests.reference()
+    return made
+
+
+def settled(page: AppTest, *, but: str = "") -> AppTest:
+    """Run the page again, as a browser does, until nothing is being read any more (or only what is waited for)."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        page.run()
+        waiting = [text for text in words(page).splitlines() if ":material/more_horiz:" in text]
+        if not any(text for text in waiting if not but or but not in text) and ("Reading …" not in words(page) or but):
+            return page
+        time.sleep(0.05)
+    raise AssertionError(words(page))
+
+
+def table_with(page: AppTest, column: str) -> pd.DataFrame:
+    """The first table of the page that has this column."""
+    return next(each.value for each in page.dataframe if column in each.value.columns)
+
+
+def topic_rows(page: AppTest) -> pd.DataFrame:
+    return table_with(page, "held old")
+
+
+def test_both_clusters_are_named_with_id_and_time(open_page: OpenPage) -> None:
+    page = open_page(reader(), CLUSTERS)
+    assert not page.exception
+    assert "cluster\\-id\\-old" in words(page)
+    assert words(page).count("read 2026\\-01\\-02 14\\:02\\:11 UTC") == 4
+    assert [code.value for code in page.code][:2] == ["cluster-id-old", "cluster-id-new"]
+    assert "2 topics · 3 partitions · 1 group asked about" in words(page)
+
+
+def test_topics_stand_side_by_side_under_both_names_with_what_differs(open_page: OpenPage) -> None:
+    page = open_page(reader(), CLUSTERS)
+    rows = topic_rows(page)
+    assert rows["old topic"].tolist() == ["clicks", "orders"]
+    assert rows["new topic"].tolist() == ["old.clicks", "orders"]
+    assert rows["verdict"].tolist() == ["✓ same", "▲ 1 difference"]
+    assert rows["retention"].tolist() == ["7 d", "7 d → 1 d"]
+    assert rows["held old"].tolist() == [1100, 2180]
+    assert page.warning[0].value.startswith("**1 of 2 topics differ**")
+    differing = table_with(page, "what it means")
+    assert differing["what it means"].tolist() == [
+        "The new cluster lets records go earlier: a position may fall below its log start."
+    ]
+
+
+def test_log_start_lso_and_hw_stand_in_the_data_of_the_chart(open_page: OpenPage) -> None:
+    page = open_page(reader(), CLUSTERS)
+    rows = table_with(page, "old log start")
+    assert rows["old log start"].tolist() == [100, 100, 100]
+    assert rows["old LSO"].tolist() == [1200, 1200, 1170]
+    assert rows["new HW"].tolist() == [1200, 1100, 1080]
+    assert rows["remark"].tolist() == ["", "", "▲ open transaction on old"]
+
+
+def test_groups_show_both_offsets_and_a_copied_number_is_pointed_out(open_page: OpenPage) -> None:
+    page = open_page(reader(), CLUSTERS)
+    rows = table_with(page, "hint")
+    assert (rows["old offset"][0], rows["new offset"][0], rows["MirrorMaker says"][0]) == (1050, 1050, 950)
+    assert rows["hint"][0].startswith("▲ 100 past MirrorMaker's answer, the old number as it is")
+    states = table_with(page, "state old")
+    assert states["state old"].tolist() == ["Empty"]
+
+
+def test_mirror_health_names_heartbeat_sync_and_what_could_not_be_decoded(open_page: OpenPage) -> None:
+    page = open_page(reader(), CLUSTERS)
+    assert "✓ alive" in words(page)
+    assert "last heartbeat **2026-01-02T14:02:08.000Z**, 3 s before" in words(page)
+    assert "Last sync written at **2026-01-02T14:02:06.000Z**" in words(page)
+    assert "**2 records of MirrorMaker's topics could not be decoded:**" in words(page)
+    rows = table_with(page, "mirrored up to")
+    assert rows["mirrored up to"].tolist() == [1149]
+    assert rows["verdict"].tolist() == ["✓ level"]
+
+
+def test_the_sample_shows_its_recorded_snapshots_and_the_acls_it_would_take(open_page: OpenPage) -> None:
+    page = open_page(WorkflowReader(()), CLUSTERS)
+    assert not page.exception
+    assert "payments" in topic_rows(page)["old topic"].tolist()
+    assert "there is no connection to test" in words(page)
+    commands = "\n".join(code.value for code in page.code)
+    assert "kafka-acls.sh --bootstrap-server 127.0.0.1:19092" in commands
+    assert "--topic=orders" in commands
+    assert "--topic=mm2-offset-syncs.new.internal" in commands
+    assert "Write" not in commands
+
+
+def test_filters_come_from_the_url_and_read_nothing(open_page: OpenPage) -> None:
+    asked = reader()
+    page = open_page(asked, CLUSTERS, topic=["clicks"])
+    assert topic_rows(page)["old topic"].tolist() == ["clicks"]
+    before = dict(asked.calls)
+    page.multiselect(key="topic").unselect("clicks").run()
+    page.toggle(key="differences").set_value(True).run()
+    assert topic_rows(page)["old topic"].tolist() == ["orders"]
+    assert dict(asked.calls) == before
+
+
+def test_a_filter_that_nothing_passes_says_so(open_page: OpenPage) -> None:
+    page = open_page(reader(), CLUSTERS, topic=["clicks"], differences="true")
+    assert "No topic passes these filters." in words(page)
+    assert not page.exception
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"migration": "nobody"},
+        {"topic": ["<img src=x onerror=alert(1)>"]},
+        {"differences": "perhaps"},
+        {"group": "../../etc/passwd"},
+        {"rows": "9751–10000"},
+        {"chart": "; drop table"},
+    ],
+    ids=lambda parameters: next(iter(parameters)),
+)
+def test_unknown_values_in_the_url_are_ignored(open_page: OpenPage, parameters: dict[str, str | list[str]]) -> None:
+    page = open_page(reader(), CLUSTERS, **parameters)
+    assert not page.exception
+    assert len(topic_rows(page)) == 2
+
+
+def test_five_hundred_topics_come_in_pages_and_ten_thousand_partitions_by_topic(open_page: OpenPage) -> None:
+    asked = ValueReader()
+    asked.clusters |= clusters_of_tests.large(500, 20)
+    page = open_page(asked, CLUSTERS)
+    assert not page.exception
+    assert page.warning[0].value.startswith("**50 of 500 topics differ**")
+    assert len(topic_rows(page)) == 250
+    page.selectbox(key="rows").select("251–500").run()
+    assert topic_rows(page)["old topic"].tolist()[-1] == "topic-499"
+    page.selectbox(key="chart").select("topic-007").run()
+    assert table_with(page, "old log start")["old topic"].unique().tolist() == ["topic-007"]
+    began = time.monotonic()
+    page.toggle(key="differences").set_value(True).run()
+    assert time.monotonic() - began < 3
+    assert len(topic_rows(page)) == 50
+
+
+def test_hostile_names_stay_text_in_every_block(open_page: OpenPage) -> None:
+    asked = ValueReader()
+    asked.clusters |= clusters_of_tests.hostile(builders.HOSTILE)
+    page = open_page(asked, CLUSTERS)
+    assert not page.exception
+    code = [each.value for each in page.code]  # drawn as it is, by an element that knows no markup
+    said = "\n".join(line for line in words(page).splitlines() if line not in code)
+    assert "<img" not in said.replace("\\<img", "")
+    assert "\u202e" not in words(page) + "".join(each.value.to_string() for each in page.dataframe)
+    for each in page.dataframe:
+        for column in each.value.columns:
+            assert not any(str(value).startswith("=") for value in each.value[column]), column
+
+
+def test_hostile_names_are_neutralised_in_downloads_and_charts() -> None:
+    read = clusters_of_tests.hostile(builders.HOSTILE)
+    shown = viewed(read)
+    written = topics.csv(frames.topic_table(shown.pairs, shown)) + topics.csv(frames.partition_table(shown.pairs))
+    cells = [cell for line in written.decode().splitlines() for cell in line.split(",")]
+    assert not any(cell.strip('"').startswith(("=", "+", "@")) for cell in cells)
+    figure = ranges(lanes_of(shown.pairs), LIGHT)
+    assert not any("<img" in text for text in figure.layout.yaxis.ticktext)
+    assert "\u202e" not in takeaway(lanes_of(shown.pairs))
+
+
+def viewed(read: Mapping[Cluster, ReadCluster]) -> View:
+    st.cache_resource.clear()
+    now = datetime.now(UTC)
+    return view(*(Held(id=number, at=now, value=value) for number, value in enumerate(read.values())))
+
+
+def test_ranges_above_2_to_53_keep_every_digit() -> None:
+    large = 9_007_199_254_740_993
+    shown = viewed(
+        {
+            Cluster.OLD: old(topic("orders", [log(0, large - 10, large)])),
+            Cluster.NEW: new(topic("orders", [log(0, large - 11, large - 1)])),
+        }
+    )
+    figure = ranges(lanes_of(shown.pairs), LIGHT)
+    notes = [note.text for note in figure.layout.annotations]
+    assert notes == [f"{each:,}" for each in (large - 10, large, large - 11, large - 1)]
+    assert figure.data[0].base[0] == pytest.approx(1 / 11)
+
+
+def test_a_live_migration_is_read_only_when_a_person_asks(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    assert "Nothing was read yet." in words(page)
+    assert not any(call.startswith("cluster") for call in asked.calls)
+    page.button(key="read-both").click().run()
+    settled(page)
+    assert not page.exception
+    assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
+    assert (asked.calls["cluster old"], asked.calls["cluster new"]) == (1, 1)
+
+
+def test_one_cluster_down_leaves_the_other_whole_and_says_what_to_do(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    asked.clusters[Cluster.NEW] = DOWN
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="read-both").click().run()
+    settled(page)
+    assert not page.exception
+    assert "The cluster does not answer" in page.error[0].value
+    assert "**What to do:** Start the broker" in words(page)
+    assert "**The new cluster was not read.**" in words(page)
+    rows = topic_rows(page)
+    assert rows["verdict"].tolist() == ["? other cluster not read"] * 2
+    assert rows["held new"].isna().all()
+
+
+def test_a_refusal_is_told_apart_from_silence(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    asked.clusters[Cluster.OLD] = ClusterAuthError("Cluster 'old': the broker refused.", fix="Grant Describe.")
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="read-both").click().run()
+    settled(page)
+    assert "Not permitted" in page.error[0].value
+    assert topic_rows(page)["new topic"].tolist() == ["old.clicks", "orders"]
+
+
+def test_a_failure_keeps_the_last_good_reading_with_its_time(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="read-both").click().run()
+    settled(page)
+    asked.clusters[Cluster.NEW] = DOWN
+    page.button(key="cluster-new-again").click().run()
+    settled(page)
+    assert "What was read at 20" in words(page)
+    assert len(topic_rows(page)) == 2
+    asked.clusters |= clusters_of_tests.reference()
+    page.button(key="cluster-new-button").click().run()
+    settled(page)
+    assert "does not answer" not in words(page)
+
+
+def test_a_cluster_that_takes_its_time_does_not_hold_up_the_other(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    asked.cluster_gates[Cluster.NEW] = threading.Event()
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    try:
+        page.button(key="read-both").click().run()
+        settled(page, but="new cluster")
+        assert "Reading …" in words(page)
+        assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
+    finally:
+        asked.cluster_gates[Cluster.NEW].set()
+    settled(page)
+    assert topic_rows(page)["verdict"].tolist() == ["✓ same", "▲ 1 difference"]
+
+
+def test_one_cluster_under_two_names_is_refused_in_words(open_page: OpenPage) -> None:
+    asked = ValueReader()
+    asked.clusters |= {
+        Cluster.OLD: old(topic(), cluster_id="the-same"),
+        Cluster.NEW: new(topic(), cluster_id="the-same"),
+    }
+    page = open_page(asked, CLUSTERS)
+    assert not page.exception
+    assert "expected two clusters, found the cluster id" in page.error[0].value.replace("\\", "")
+    assert not any("held old" in each.value.columns for each in page.dataframe)
+
+
+def test_a_topic_that_the_new_cluster_lacks_is_the_answer(open_page: OpenPage) -> None:
+    asked = ValueReader()
+    asked.clusters |= {Cluster.OLD: old(topic("orders")), Cluster.NEW: new()}
+    page = open_page(asked, CLUSTERS)
+    assert "has no counterpart on the new one" in page.error[0].value
+    assert topic_rows(page)["verdict"].tolist() == ["! not on new"]
+
+
+def test_problems_of_a_partial_reading_are_named(open_page: OpenPage) -> None:
+    asked = reader()
+    read = clusters_of_tests.reference()[Cluster.OLD]
+    problem = Problem(code="PARTITION_UNREADABLE", message="2 partitions were not read.", fix="Check the brokers.")
+    asked.clusters[Cluster.OLD] = replace(read, snapshot=replace(read.snapshot, problems=(problem,)))
+    page = open_page(asked, CLUSTERS)
+    assert "2 partitions were not read\\. Check the brokers\\." in words(page)
+
+
+def test_the_connection_test_shows_every_step_with_its_remedy(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    asked.steps = (
+        Step(name=StepName.RESOLVE, state=StepState.OK, said="broker-1:9092 is 10.0.0.1.", took_ms=3),
+        Step(
+            name=StepName.CONNECT,
+            state=StepState.FAILED,
+            said="broker-1:9092 refused the connection.",
+            fix="Start the broker.",
+            took_ms=4,
+        ),
+        Step(name=StepName.TLS, state=StepState.SKIPPED, said="Not tried, because the step “connect” failed."),
+    )
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="connection-old-now").click().run()
+    settled(page)
+    assert "**The step “connect” failed** after 7 ms." in words(page)
+    assert ":green[✓ ok] **resolve**" in words(page)
+    assert ":red[! failed] **connect**" in words(page)
+    assert ":gray[– skipped] **TLS**" in words(page)
+    assert "**What to do:** Start the broker" in words(page)
+
+
+def test_a_user_that_can_write_is_warned_about_with_every_operation(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    asked.granted = Permissions(
+        cluster=Cluster.OLD,
+        user="reader",
+        authorizer=True,
+        granted=(
+            Granted(resource=Resource.CLUSTER, name="", operations=("ALTER", "DESCRIBE")),
+            Granted(resource=Resource.TOPIC, name="orders", operations=("DESCRIBE", "READ", "WRITE")),
+            Granted(resource=Resource.GROUP, name="orders-etl", operations=("DESCRIBE", "READ")),
+        ),
+    )
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="permissions-old-now").click().run()
+    settled(page)
+    said = words(page).replace("\\", "")
+    assert "**The user 'reader' can write.**" in said
+    assert "- the cluster: ALTER" in said
+    assert "- topic orders: WRITE" in said
+    assert "- group orders-etl: READ (may commit offsets)" in said
+    assert "**Missing for reading:**\n- topic orders: DESCRIBE_CONFIGS" in said
+
+
+def test_a_cluster_without_acls_is_told_as_such(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    everything = Granted(resource=Resource.TOPIC, name="orders", operations=("READ", "WRITE"))
+    asked.granted = Permissions(cluster=Cluster.OLD, user=None, authorizer=False, granted=(everything,))
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="permissions-new-now").click().run()
+    settled(page)
+    assert "**This cluster checks no ACLs:**" in words(page)
+
+
+def test_the_acls_to_copy_stand_as_commands(open_page: OpenPage) -> None:
+    asked = reader()
+    asked.acls[Cluster.OLD] = MinimumAcls(
+        cluster=Cluster.OLD,
+        principal="User:reader",
+        topics=("orders",),
+        commands=(AclCommand(purpose="Topics to be compared.", command="kafka-acls.sh --add --topic=orders"),),
+        unread=("payments",),
+    )
+    page = open_page(asked, CLUSTERS)
+    assert "kafka-acls.sh --add --topic=orders" in [code.value for code in page.code]
+    assert "These checkpoints could not be read, so their topics are missing below: payments" in words(page)
+
+
+def test_retention_names_its_method_and_the_time(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    asked.stand = (
+        Standing(
+            of="group orders-etl",
+            partition=TopicPartition(topic="orders", partition=0),
+            offset=1050,
+            record_ms=TAKEN_MS,
+        ),
+    )
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="read-both").click().run()
+    settled(page)
+    page.button(key="standings-old-now").click().run()
+    settled(page)
+    rows = table_with(page, "reached from (UTC)")
+    assert rows["reached from (UTC)"].tolist() == ["2026-01-09T14:02:11.000Z"]
+    assert rows["method"].tolist() == ["record time + retention.ms"]
+
+
+def test_the_json_download_is_the_snapshot_file() -> None:
+    read = clusters_of_tests.reference()[Cluster.OLD]
+    written = json.loads(topics.snapshot_file(read.snapshot))
+    assert written["format"] == "offsetwise/snapshot"
+    assert written["topics"][1]["partitions"][0]["hw"] == "1200"
+
+
+def test_the_first_request_of_a_fresh_process_may_go_straight_to_the_page() -> None:
+    desk.use(reader())
+    page = AppTest.from_file(str(APP), default_timeout=30)
+    page.switch_page(CLUSTERS)
+    page.run()
+    assert page.title[0].value == "Clusters"
+    assert not page.exception
