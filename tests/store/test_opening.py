@@ -68,7 +68,7 @@ def test_opening_again_finds_what_was_written(url: str) -> None:
     with open_store(url) as store:
         store.add(sample())
     with open_store(url) as store:
-        assert store.newest_id(ORDERS) is not None
+        assert store.newest_ms(ORDERS) is not None
 
 
 def test_a_store_that_a_later_release_changed_is_refused_naming_both_revisions(

@@ -48,7 +48,7 @@ def test_a_writer_waits_for_another_that_takes_a_moment(tmp_path: Path) -> None:
         release.join()
         holder.close()
 
-        assert store.newest_id(ORDERS) is not None
+        assert store.newest_ms(ORDERS) is not None
 
 
 def test_a_table_that_another_session_holds_is_locked(server: Server, database: str) -> None:

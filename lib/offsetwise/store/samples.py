@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, delete, select
@@ -12,6 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from offsetwise import files
 from offsetwise.lag.amounts import Total, Totals, totals
+from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.moments import Key
 from offsetwise.lag.series import Kept, Tick, thin
 from offsetwise.lag.subject import LagSubject
@@ -41,27 +42,6 @@ _COLUMNS: Final = (
     lag_sample.c.base_id,
     lag_sample.c.layout_id,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSample:
-    """A sample in the store."""
-
-    id: int
-    sample: LagSample
-    after_gap: bool = False
-    """Whether samples are missing between the one given before it and this one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTotals:
-    """A sample's totals, without its partitions."""
-
-    id: int
-    head: LagSample
-    """The sample, its partitions left out."""
-    totals: Totals
-    after_gap: bool = False
 
 
 def add(connection: Connection, sample: LagSample) -> int:
@@ -115,10 +95,10 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
     )
 
 
-def newest_id(connection: Connection, subject: LagSubject) -> int | None:
-    """Give the id of the newest sample; None where there is none."""
+def newest_ms(connection: Connection, subject: LagSubject) -> int | None:
+    """Say when the newest sample was taken; None where there is none."""
     row = _newest(connection, subject)
-    return None if row is None else int(row.id)
+    return None if row is None else int(row.taken_at_ms)
 
 
 def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:

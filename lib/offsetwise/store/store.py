@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Self
 
+from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import LagSample
 from offsetwise.store import samples
 from offsetwise.store.address import address
 from offsetwise.store.database import Database
-from offsetwise.store.samples import StoredSample, StoredTotals
 
 WAIT_S: Final = 5.0
 FINE_MS: Final = 24 * 3_600_000
@@ -66,10 +66,10 @@ class Store:
         with self._database.reading("Reading its subjects") as connection:
             return samples.subjects(connection)
 
-    def newest_id(self, subject: LagSubject) -> int | None:
-        """Give the id of the newest sample; None where there is none."""
+    def newest_ms(self, subject: LagSubject) -> int | None:
+        """Say when the newest sample was taken; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
-            return samples.newest_id(connection, subject)
+            return samples.newest_ms(connection, subject)
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
         """Give the newest sample, or the newest one taken before a time; None where there is none."""

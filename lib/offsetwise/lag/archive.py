@@ -1,0 +1,126 @@
+"""Where samples are looked up again: in the store, or in a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from offsetwise.lag.amounts import Totals, totals
+from offsetwise.lag.moments import Key
+from offsetwise.lag.series import Tick, thin
+from offsetwise.lag.subject import LagSubject
+from offsetwise.model import LagSample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSample:
+    """A sample that was kept."""
+
+    id: int
+    sample: LagSample
+    after_gap: bool = False
+    """Whether samples are missing between the one given before it and this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTotals:
+    """A kept sample's totals, without its partitions."""
+
+    id: int
+    head: LagSample
+    """The sample, its partitions left out."""
+    totals: Totals
+    after_gap: bool = False
+
+
+class Archive(Protocol):
+    """Answers what was sampled."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+
+    def newest_ms(self, subject: LagSubject) -> int | None:
+        """Say when the newest sample was taken; None where there is none."""
+
+    def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
+        """Give the newest sample, or the newest one taken before a time; None where there is none."""
+
+    def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
+        """Give the totals of samples since a time, thinned to at most `most` moments, ascending."""
+
+    def history(
+        self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
+    ) -> tuple[StoredSample, ...]:
+        """Give samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+
+
+class Recording:
+    """Samples in memory.
+
+    Args:
+        samples: Of any subjects, each subject's ascending in time.
+    """
+
+    def __init__(self, samples: Sequence[LagSample]) -> None:
+        self._samples = tuple(samples)
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return "the recording"
+
+    def newest_ms(self, subject: LagSubject) -> int | None:
+        """Say when the newest sample was taken; None where there is none."""
+        found = self.newest(subject)
+        return None if found is None else found.sample.taken_at_ms
+
+    def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
+        """Give the newest sample, or the newest one taken before a time; None where there is none."""
+        found = [each for each in self._of(subject) if before_ms is None or each.sample.taken_at_ms < before_ms]
+        return found[-1] if found else None
+
+    def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
+        """Give the totals of samples since a time, thinned to at most `most` moments, ascending."""
+        return tuple(
+            StoredTotals(
+                id=each.id,
+                head=replace(each.sample, partitions=()),
+                totals=totals(each.sample),
+                after_gap=each.after_gap,
+            )
+            for each in self._thinned(subject, since_ms, most)
+        )
+
+    def history(
+        self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
+    ) -> tuple[StoredSample, ...]:
+        """Give samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+        wanted = set(keys)
+        return tuple(
+            replace(
+                each,
+                sample=replace(
+                    each.sample, partitions=tuple(row for row in each.sample.partitions if row.key in wanted)
+                ),
+            )
+            for each in self._thinned(subject, since_ms, most)
+        )
+
+    def _of(self, subject: LagSubject) -> list[StoredSample]:
+        return [
+            StoredSample(id=number, sample=sample)
+            for number, sample in enumerate(self._samples)
+            if LagSubject.of(sample) == subject
+        ]
+
+    def _thinned(self, subject: LagSubject, since_ms: int, most: int) -> list[StoredSample]:
+        found = [each for each in self._of(subject) if each.sample.taken_at_ms >= since_ms]
+        ticks = [tick(each.sample) for each in found]
+        return [replace(found[kept.index], after_gap=kept.after_gap) for kept in thin(ticks, most)]
+
+
+def tick(sample: LagSample) -> Tick:
+    """Give a sample's place on the time axis."""
+    return Tick(taken_at_ms=sample.taken_at_ms, interval_ms=sample.interval_ms, missing=bool(sample.missing))

@@ -1,0 +1,108 @@
+"""What a person wants to see of the lag over a stretch of time, out of an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.lag.alerts import Alert, alerts
+from offsetwise.lag.archive import Archive, StoredSample, StoredTotals
+from offsetwise.lag.moments import Key, ends_of, starts_of
+from offsetwise.lag.rates import Rate, rate, start_reaches
+from offsetwise.lag.subject import LagSubject
+from offsetwise.lag.times import TimeLag, time_lag
+from offsetwise.model import Cluster, LagPartition, LagSample
+
+MOST_MOMENTS: Final = 400
+"""Moments of one chart; more than it has pixels for would only slow it down."""
+
+ALERT_MS: Final = 3_600_000
+"""Movement is judged against the first sample of the last hour, or of the window if that is shorter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagView:
+    """One subject over a stretch of time that ends with its newest sample."""
+
+    subject: LagSubject
+    archive: str
+    newest: StoredSample
+    points: tuple[StoredTotals, ...]
+    """Ascending; the newest one last."""
+    alerts: tuple[Alert, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One partition on one cluster, judged over the window."""
+
+    time: TimeLag
+    growth: Rate | None
+    """How fast the log end moves."""
+    start_reaches_ms: int | None
+    """How long after the newest sample the log start reaches the position at the rate of the window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """One partition over the same stretch of time."""
+
+    key: Key
+    history: tuple[StoredSample, ...]
+    """Each holds this partition only, or nothing where the sample lacks it."""
+    old: Side
+    new: Side
+
+    @property
+    def row(self) -> LagPartition | None:
+        """The partition in the newest sample."""
+        return next(iter(self.history[-1].sample.partitions), None) if self.history else None
+
+    def side(self, side: Cluster) -> Side:
+        """Give one cluster's."""
+        return self.old if side is Cluster.OLD else self.new
+
+
+def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView | None:
+    """Give what was sampled in the stretch of time before the newest sample; None where there is no sample."""
+    newest = archive.newest(subject)
+    if newest is None:
+        return None
+    end_ms = newest.sample.taken_at_ms
+    points = archive.window(subject, end_ms - window_ms, most=MOST_MOMENTS)
+    since = end_ms - min(window_ms, ALERT_MS)
+    first = next((each.head.taken_at_ms for each in points if each.head.taken_at_ms >= since), end_ms)
+    earlier = archive.newest(subject, before_ms=first + 1) if first < end_ms else None
+    return LagView(
+        subject=subject,
+        archive=archive.name,
+        newest=newest,
+        points=points,
+        alerts=alerts(newest.sample, None if earlier is None else earlier.sample),
+    )
+
+
+def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: int) -> PartitionView | None:
+    """Give one partition in the stretch of time before the newest sample; None where there is no sample."""
+    end_ms = archive.newest_ms(subject)
+    if end_ms is None:
+        return None
+    kept = archive.history(subject, [key], end_ms - window_ms, most=MOST_MOMENTS)
+    samples = [each.sample for each in kept]
+    return PartitionView(
+        key=key, history=kept, old=_side(samples, key, Cluster.OLD), new=_side(samples, key, Cluster.NEW)
+    )
+
+
+def _side(samples: Sequence[LagSample], key: Key, side: Cluster) -> Side:
+    row = next((row for row in samples[-1].partitions if row.key == key), None) if samples else None
+    place = None if row is None else row.place(side)
+    ends = ends_of(samples, key, side)
+    # A time is judged at the newest sample: without its log end, nothing is known.
+    read = bool(samples) and bool(ends) and ends[-1].at_ms >= samples[-1].taken_at_ms
+    return Side(
+        time=time_lag(ends if read else (), place),
+        growth=rate(ends),
+        start_reaches_ms=start_reaches(starts_of(samples, key, side), place) if read else None,
+    )
