@@ -1,4 +1,5 @@
 # Everything is set up in .venv, once; each stamp file below stands for one finished step.
+# Python compiles what it imports; of the thousands of files installed it imports few, so pip compiles none.
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -35,7 +36,7 @@ clean:
 
 $(PACKAGE): pyproject.toml constraints.txt
 	python="$$(tools/find-python)" && "$$python" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[s3,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[s3,dev]"
 	touch $@
 
 $(JARS): $(PACKAGE) lib/offsetwise/lab/jars.py
