@@ -11,13 +11,17 @@ from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
+from offsetwise.console.lag.source import LagSource
 from offsetwise.fleet import Fleet
+from offsetwise.lag.moments import Key
+from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
 from offsetwise.model.state import StateRows
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles
 from offsetwise.sources.spark_reading import CheckpointReading
+from offsetwise.watch.background import Sampling
 
 
 def reader_of_process() -> WorkflowReader:
@@ -43,6 +47,7 @@ class WorkflowReader:
         self._migrations: dict[str, Migration] = {self._sample: sample}
         for migration in workflow.load_migrations(files):
             self._migrations[_free_name(migration.name, set(self._migrations))] = migration
+        self._lag = LagSource(self._migrations, self._sample)
 
     def offered(self) -> tuple[Offered, ...]:
         """Give the sample and the migrations of the files."""
@@ -106,6 +111,26 @@ class WorkflowReader:
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration."""
         return workflow.fleet(self._migrations[migration], progress=progress)
+
+    def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:
+        """Look up what was sampled lately."""
+        return self._lag.view(migration, subject, window_ms)
+
+    def lag_of_partition(self, migration: str, subject: Subject, key: Key, window_ms: int) -> PartitionView | None:
+        """Look up what was sampled lately of one partition."""
+        return self._lag.partition(migration, subject, key, window_ms)
+
+    def sampling(self, migration: str) -> Sampling | None:
+        """Say what this process's sampler of a migration does."""
+        return self._lag.sampling(migration)
+
+    def start_sampling(self, migration: str, every_s: float) -> None:
+        """Sample a migration in the background."""
+        self._lag.start(migration, every_s)
+
+    def stop_sampling(self, migration: str) -> None:
+        """Stop sampling it."""
+        self._lag.stop(migration)
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from offsetwise.clusters.reading import MinimumAcls, ReadCluster
     from offsetwise.clusters.retention import Standing
     from offsetwise.fleet import Fleet
+    from offsetwise.lag.moments import Key
+    from offsetwise.lag.view import LagView, PartitionView
     from offsetwise.sources.connection import Step
     from offsetwise.sources.permissions import Permissions
+    from offsetwise.watch.background import Sampling
 from offsetwise.model.state import StateRows
 from offsetwise.sources.spark_batch_files import BatchFiles
 from offsetwise.sources.spark_reading import CheckpointReading
@@ -116,6 +119,21 @@ class Reader(Protocol):
 
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration, many of them on Spark; of the sample, its folders at once."""
+
+    def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:
+        """Look up what was sampled lately, None where nothing was; of the sample, its recording."""
+
+    def lag_of_partition(self, migration: str, subject: Subject, key: Key, window_ms: int) -> PartitionView | None:
+        """Look up what was sampled lately of one partition."""
+
+    def sampling(self, migration: str) -> Sampling | None:
+        """Say what this process's sampler does, None where there never was one. Contacts nothing."""
+
+    def start_sampling(self, migration: str, every_s: float) -> None:
+        """Sample a migration in the background, unless that is done already."""
+
+    def stop_sampling(self, migration: str) -> None:
+        """Stop sampling it."""
 
 
 class Question(Protocol[Answer_co]):
@@ -254,6 +272,18 @@ class Desk:
         reading = self.reading(question)
         if reading is not None:
             reading.stopped.set()
+
+    def sampling(self, migration: str) -> Sampling | None:
+        """Say what this process's sampler of a migration does."""
+        return self._reader.sampling(migration)
+
+    def start_sampling(self, migration: str, every_s: float) -> None:
+        """Sample a migration in the background. Only ever called since a person pressed a button."""
+        self._reader.start_sampling(migration, every_s)
+
+    def stop_sampling(self, migration: str) -> None:
+        """Stop sampling it."""
+        self._reader.stop_sampling(migration)
 
     def _run(self, question: Question[Answer], reading: Reading[Answer]) -> None:
         try:

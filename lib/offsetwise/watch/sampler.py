@@ -69,7 +69,7 @@ class Keeper:
         Raises:
             StoreError: The store cannot be opened or written.
         """
-        return self._there().add(sample)
+        return self.store().add(sample)
 
     def prune(self, now_ms: int) -> int:
         """Remove old samples.
@@ -77,7 +77,7 @@ class Keeper:
         Raises:
             StoreError: The store cannot be opened or written.
         """
-        return self._there().prune(now_ms)
+        return self.store().prune(now_ms)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -86,7 +86,13 @@ class Keeper:
                 self._store.close()
             self._store = None
 
-    def _there(self) -> Store:
+    def store(self) -> Store:
+        """Give the store, opened if it is not open.
+
+        Raises:
+            ConfigError: Its URL cannot be used.
+            StoreError: It cannot be opened.
+        """
         with self._lock:
             if self._store is None:
                 self._store = self._opened()
