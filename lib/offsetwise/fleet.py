@@ -105,6 +105,8 @@ class Fleet:
     """All checkpoints of a migration: those it names, and those found below its roots."""
 
     rows: tuple[FleetRow, ...]
+    roots: tuple[str, ...] = ()
+    """Where they were looked for."""
     troubles: tuple[RootTrouble, ...] = ()
     folders: int = 0
     """How many folders were looked into to find them."""
@@ -114,6 +116,7 @@ def assemble(
     read: Sequence[Checkpoint | FailedCheckpoint],
     names: Mapping[str, tuple[str, ...]],
     *,
+    roots: Sequence[str] = (),
     troubles: Sequence[RootTrouble] = (),
     folders: int = 0,
 ) -> Fleet:
@@ -122,6 +125,7 @@ def assemble(
     Args:
         read: Each checkpoint, or why it gave nothing.
         names: What the migration file calls them, by URI.
+        roots: Where they were looked for.
         troubles: Roots that could not be looked into, or not whole.
         folders: How many folders were looked into.
     """
@@ -135,6 +139,7 @@ def assemble(
             )
             for one in read
         ),
+        roots=tuple(roots),
         troubles=tuple(troubles),
         folders=folders,
     )

@@ -37,10 +37,11 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
         SparkError: Spark cannot be started, or the job failed.
     """
     roots = migration.checkpoint_roots
+    known: dict[tuple[str, tuple[str, ...]], str] = {}
     names: dict[str, tuple[str, ...]] = {}
     for one in migration.checkpoints:
-        names[one.uri] = (*names.get(one.uri, ()), one.name)
-    known = {_place(uri): uri for uri in names}
+        uri = known.setdefault(_place(one.uri), one.uri)
+        names[uri] = (*names.get(uri, ()), one.name)
     troubles: list[RootTrouble] = []
     folders = 0
     for done, root in enumerate(roots):
@@ -62,7 +63,7 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
     for answer in _read(migration, tuple(known.values()), progress, in_process):
         read.append(answer)
         progress("read them", len(read), len(known))
-    return assemble(read, names, troubles=troubles, folders=folders)
+    return assemble(read, names, roots=roots, troubles=troubles, folders=folders)
 
 
 def _read(

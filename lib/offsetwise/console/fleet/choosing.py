@@ -35,7 +35,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which rows are shown. Empty keeps all."""
+    """Which rows are shown. Empty keeps all; names are as they stand on screen."""
 
     verdicts: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Filters:
         return (
             (not self.verdicts or row.verdict in self.verdicts)
             and (not self.problems or not _marks(row).isdisjoint(self.problems))
-            and (not self.topics or any(topic in self.topics for topic, _ in row.topics))
+            and (not self.topics or any(wording.plain(topic) in self.topics for topic, _ in row.topics))
             and self._old_enough(row, now_ms)
             and (not sought or any(sought in text.casefold() for text in _texts(row)))
         )
@@ -80,7 +80,8 @@ def _since(row: FleetRow, now_ms: int) -> float:
 
 
 def _marks(row: FleetRow) -> set[str]:
-    return {*row.codes, SAME_QUERY} if row.same_query > 1 else set(row.codes)
+    codes = set(map(wording.plain, row.codes))
+    return {*codes, SAME_QUERY} if row.same_query > 1 else codes
 
 
 def _texts(row: FleetRow) -> tuple[str, ...]:
@@ -114,6 +115,4 @@ def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
 
 
 def _several(label: str, key: str, options: list[str]) -> tuple[str, ...]:
-    return tuple(
-        st.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=wording.plain)
-    )
+    return tuple(st.multiselect(label, options, key=key, bind="query-params", placeholder="all"))

@@ -33,12 +33,11 @@ class Facts:
     counts: Mapping[FleetVerdict, int]
     copies: int
     codes: tuple[str, ...]
-    """What the problem filter offers."""
+    """What the problem filter offers, as it stands on screen."""
     topics: tuple[str, ...]
+    """As it stands on screen too."""
     labels: Mapping[str, str]
-    """What each checkpoint is called on screen, by URI: its path below the folder that all of them share."""
-    parent: str
-    """That folder; empty where they share none."""
+    """What each checkpoint is called on screen, by URI; see `named`."""
 
 
 def now_ms(held: Held[Fleet]) -> int:
@@ -63,23 +62,25 @@ def age_map(held: Held[Fleet], colours: Palette) -> tuple[Any, str]:
 
 def fleet_table(held: Held[Fleet], rows: Rows, colours: Palette) -> Styler:
     """Give the coloured table of these rows."""
-    return _fleet_table(held.id, tuple(row.uri for row in rows), colours, held, rows)
+    labels = facts(held).labels
+    return _fleet_table(held.id, tuple(labels[row.uri] for row in rows), colours, held, rows)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _facts(held_id: int, _held: Held[Fleet]) -> Facts:  # noqa: ARG001 - the key
     rows = _held.value.rows
     copies = sum(row.same_query > 1 for row in rows)
-    parent, labels = named([row.uri for row in rows])
     return Facts(
         answer=sentences.answer(rows),
         longest=sentences.longest(rows, now_ms(_held)),
         counts=Counter(row.verdict for row in rows),
         copies=copies,
-        codes=(*sorted({code for row in rows for code in row.codes}), *((SAME_QUERY,) if copies else ())),
-        topics=tuple(sorted({topic for row in rows for topic, _ in row.topics})),
-        labels=labels,
-        parent=parent,
+        codes=(
+            *sorted({wording.plain(code) for row in rows for code in row.codes}),
+            *((SAME_QUERY,) if copies else ()),
+        ),
+        topics=tuple(sorted({wording.plain(topic) for row in rows for topic, _ in row.topics})),
+        labels=named([row.uri for row in rows], _held.value.roots),
     )
 
 
@@ -95,7 +96,7 @@ def _age_map(held_id: int, colours: Palette, _held: Held[Fleet]) -> tuple[Any, s
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _fleet_table(held_id: int, uris: tuple[str, ...], colours: Palette, _held: Held[Fleet], _rows: Rows) -> Styler:  # noqa: ARG001 - the key
+def _fleet_table(held_id: int, ids: tuple[str, ...], colours: Palette, _held: Held[Fleet], _rows: Rows) -> Styler:  # noqa: ARG001 - the key
     frame = frames.fleet_table(_rows, facts(_held).labels, now_ms(_held))
     styled = table.printed(frame).format(sentences.age, subset=["age", "since commit"])
     styled = styled.format(sentences.size, subset=["state"])
@@ -104,23 +105,28 @@ def _fleet_table(held_id: int, uris: tuple[str, ...], colours: Palette, _held: H
     return styled.apply(lambda _: tones, subset=["verdict"]).apply(lambda _: copies, subset=["copies"])
 
 
-def named(uris: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Give the folder that all URIs share, and of each the path below it, made visible and unlike any other.
+def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
+    """Give what each is called on screen: its path below its root, made visible; the whole URI where that is no name.
 
-    >>> named(["/data/ckpt/a/orders", "/data/ckpt/b"])
-    ('/data/ckpt', {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b'})
+    >>> named(["/data/ckpt/a/orders", "/data/ckpt/b", "/etc"], ["/data/ckpt"])
+    {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b', '/etc': '/etc'}
     """
-    parts = [uri.rstrip("/").split("/") for uri in uris]
-    shared = 0
-    if parts:
-        shortest = min(map(len, parts)) - 1
-        shared = next((at for at in range(shortest) if any(one[at] != parts[0][at] for one in parts)), max(shortest, 0))
+    short = {uri: wording.plain(_below(uri, roots)) for uri in uris}
+    count = Counter(short.values())
     made: dict[str, str] = {}
     taken: set[str] = set()
-    for uri, one in zip(uris, parts, strict=True):
-        label = wording.plain("/".join(one[shared:]))
-        if label in taken:
-            label = next(again for n in range(2, len(uris) + 2) if (again := f"{label} ({n})") not in taken)
-        taken.add(label)
-        made[uri] = label
-    return "/".join(parts[0][:shared]) if parts else "", made
+    for uri, name in short.items():
+        label = name if count[name] == 1 else wording.plain(uri)
+        # Two names that differ in invisible characters only could still look the same.
+        made[uri] = label if label not in taken else f"{label} ({len(taken)})"
+        taken.add(made[uri])
+    return made
+
+
+def _below(uri: str, roots: Sequence[str]) -> str:
+    bases = [root.rstrip("/") for root in roots]
+    base = max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)
+    if base is None:
+        return uri
+    path, name = uri.rstrip("/")[len(base) + 1 :], base.rpartition("/")[2]
+    return path or name if len(set(bases)) == 1 or not path else f"{name}/{path}"

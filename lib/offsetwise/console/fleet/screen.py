@@ -31,10 +31,10 @@ def fleet(desk: Desk, migration: Offered, head: guard.Head) -> Held[Fleet] | Non
     if held is None:
         head.says(f"{name} · not read yet")
     else:
-        below = derived.facts(held).parent
-        where = f"below **{markdown(below)}** · " if below else ""
+        roots = held.value.roots
+        where = f"below **{markdown(roots[0])}**" if len(roots) == 1 else f"below {many(len(roots), 'root')}"
         read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
-        head.says(f"{name} · {where}{read} · :material/lock: read-only")
+        head.says(f"{name} · {where} · {read} · :material/lock: read-only")
     offer = blocks.Offer(
         what=f"the checkpoints of {markdown(migration.name)}",
         why=(

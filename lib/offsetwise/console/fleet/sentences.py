@@ -97,7 +97,7 @@ def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
     alike = sum(row.same_query > 1 for row in rows)
     said = []
     if bad:
-        tone, head = Tone.WRONG, f"{number(bad)} of {total} cannot be relied on."
+        tone, head = Tone.WRONG, f"{_some(bad, rows)} cannot be relied on."
         said.append(
             f"{_have(count[FleetVerdict.PROBLEMS], 'problems that block a restart or a move')}, "
             f"{number(count[FleetVerdict.UNREADABLE])} could not be read."
@@ -105,7 +105,7 @@ def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
         if pending:
             said.append(f"A planned batch is not committed in {number(pending)} more.")
     elif pending:
-        tone, head = Tone.CAREFUL, f"{number(pending)} of {total} would run a batch again."
+        tone, head = Tone.CAREFUL, f"{_some(pending, rows)} would run a batch again."
         said.append("It was planned and not committed. Best let it commit on the old cluster first.")
     else:
         tone, head = Tone.RIGHT, f"{'The checkpoint' if len(rows) == 1 else f'All {total}'} can be restarted."
@@ -119,6 +119,10 @@ def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
 def longest(rows: Sequence[FleetRow], now_ms: int) -> str:
     """Print the longest time since a newest batch was planned."""
     return age(max((since for row in rows if (since := age_ms(row.planned_at_ms, now_ms)) is not None), default=None))
+
+
+def _some(count: int, rows: Sequence[FleetRow]) -> str:
+    return "The checkpoint" if len(rows) == 1 else f"{number(count)} of {many(len(rows), 'checkpoint')}"
 
 
 def _have(count: int, what: str) -> str:

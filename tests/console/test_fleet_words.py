@@ -1,0 +1,115 @@
+"""What the Fleet screen shows of a fleet, without Streamlit: filters, order, names, times and sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from offsetwise.console.fleet import figures, sentences
+from offsetwise.console.fleet.choosing import AGES, Filters, Order
+from offsetwise.console.fleet.derived import named
+from offsetwise.console.fleet.frames import fleet_table
+from offsetwise.console.palette import DARK, LIGHT, Tone
+from offsetwise.fleet import FleetVerdict, assemble
+from tests.console import fleets
+from tests.console.fleets import DAY_MS, HOUR_MS, NOW_MS, checkpoint, failed
+
+FLEET = fleets.a_thousand()
+
+
+@pytest.mark.parametrize(
+    ("filters", "count"),
+    [
+        (Filters(), 1_000),
+        (Filters(verdicts=("problems", "unreadable")), 10),
+        (Filters(problems=("CHECKPOINT_DAMAGED",)), 7),
+        (Filters(problems=("NotACheckpointError",)), 3),
+        (Filters(problems=("same query id",)), 4),
+        (Filters(topics=("audit",), verdicts=("restartable",), text="team-8/"), 95),
+        (Filters(older="1 day"), 32),
+        (Filters(older="age not known"), 3),
+        (Filters(text=" QUERY-COPIED "), 4),
+        (Filters(text="orders"), 1),
+        (Filters(verdicts=("splendid",)), 0),
+    ],
+    ids=str,
+)
+def test_filters_keep_what_they_say(filters: Filters, count: int) -> None:
+    assert len(filters.apply(FLEET.rows, NOW_MS)) == count
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [
+        (Order.WORST, "/data/team-0/job-000"),
+        (Order.OLDEST, "/data/team-9/job-009"),
+        (Order.LARGEST, "/data/team-9/job-999"),
+        (Order.PATH, "/data/team-0/job-000"),
+    ],
+)
+def test_orders_put_first_what_they_say(order: Order, first: str) -> None:
+    assert Filters(order=order).apply(FLEET.rows, NOW_MS)[0].uri == first
+
+
+@pytest.mark.parametrize("order", Order)
+def test_what_is_not_known_stands_last_unless_it_is_the_worst(order: Order) -> None:
+    rows = assemble([checkpoint("/d/a", age_ms=None), checkpoint("/d/b", state_bytes=5), failed("/d/c")], {}).rows
+    last = {Order.WORST: "/d/a", Order.PATH: "/d/c"}.get(order, "/d/c")
+    assert Filters(order=order).apply(rows, NOW_MS)[-1].uri == last
+
+
+def test_every_age_that_is_offered_is_a_limit() -> None:
+    for name, limit in AGES.items():
+        rows = assemble([checkpoint("/d/a", age_ms=limit), checkpoint("/d/b", age_ms=limit + 1)], {}).rows
+        assert [row.uri for row in Filters(older=name).apply(rows, NOW_MS)] == ["/d/b"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "tone", "head"),
+    [
+        ([checkpoint()], Tone.RIGHT, "The checkpoint can be restarted."),
+        ([checkpoint("/d/a", job_id="a"), checkpoint("/d/b", job_id="b")], Tone.RIGHT, "All 2 checkpoints can be rest"),
+        ([checkpoint("/d/a"), checkpoint("/d/b")], Tone.CAREFUL, "All 2 checkpoints can be restarted."),
+        ([checkpoint(pending=True)], Tone.CAREFUL, "The checkpoint would run a batch again."),
+        ([checkpoint(problems=(fleets.GAP,))], Tone.RIGHT, "The checkpoint can be restarted."),
+        ([checkpoint(problems=(fleets.DAMAGED,))], Tone.WRONG, "The checkpoint cannot be relied on."),
+        ([failed("/d/a"), checkpoint("/d/b")], Tone.WRONG, "1 of 2 checkpoints cannot be relied on."),
+    ],
+    ids=["right", "two", "copies", "pending", "informing", "damaged", "unreadable"],
+)
+def test_the_answer_says_the_worst(rows: list[object], tone: Tone, head: str) -> None:
+    said = sentences.answer(assemble(rows, {}).rows)  # type: ignore[arg-type] # both kinds of row
+    assert (said[0], said[1].startswith(head)) == (tone, True)
+
+
+def test_since_commit_is_counted_from_the_committed_batch() -> None:
+    (row,) = assemble([checkpoint(pending=True, age_ms=HOUR_MS)], {}).rows
+    table = fleet_table([row], {row.uri: "orders"}, NOW_MS)
+    assert (table["age"][0], table["since commit"][0]) == (HOUR_MS, HOUR_MS + 60_000)
+
+
+def test_names_are_paths_below_their_root_and_never_two_alike() -> None:
+    uris = ["/a/ckpt/orders", "/b/ckpt/orders", "/b/ckpt/x/y", "/c/alone", "s3://bucket/orders", "/a/ckpt-2/z"]
+    assert list(named(uris, ["/a/ckpt", "/b/ckpt/", "/c/alone"]).values()) == [
+        "/a/ckpt/orders",
+        "/b/ckpt/orders",
+        "ckpt/x/y",
+        "alone",
+        "s3://bucket/orders",
+        "/a/ckpt-2/z",
+    ]
+    alike = ["/a/or\u202eders", "/a/or⟨U+202E⟩ders"]
+    assert len(set(named(alike, ["/a"]).values())) == 2
+
+
+def test_the_map_counts_every_checkpoint_once() -> None:
+    assert sum(figures.ages_of(FLEET.rows, NOW_MS).values()) == 1_000
+    assert figures.ages_of(FLEET.rows, NOW_MS)[FleetVerdict.UNREADABLE, figures.UNKNOWN_AGE] == 3
+    ahead = assemble([checkpoint(age_ms=-DAY_MS)], {}).rows
+    assert figures.ages_of(ahead, NOW_MS)[FleetVerdict.RESTARTABLE, "≤ 5 min"] == 1
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_map_prints_its_counts(colours: object) -> None:
+    drawn = figures.age_map(FLEET.rows, colours, NOW_MS)  # type: ignore[arg-type] # a palette
+    assert [trace.text[0][-1] for trace in drawn.data] == ["3", "", "", ""]
+    assert "3 unreadable" in figures.takeaway(FLEET.rows, NOW_MS)
