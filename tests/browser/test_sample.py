@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import console, settle
+from tests.browser.keyboard import tabbed
+from tools.screenshots import pages
 
 
 @pytest.fixture
-def page(browser: Browser) -> Page:
-    return browser.new_page(viewport={"width": 1400, "height": 1000})
+def page(browser: Browser) -> Iterator[Page]:
+    made = browser.new_page(viewport={"width": 1400, "height": 1000})
+    yield made
+    made.close()
 
 
 def test_the_overview_shows_1050_beside_950_and_leads_to_the_proof(page: Page, bundled: str) -> None:
@@ -47,26 +52,25 @@ def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page
     expect(page.get_by_text("If nobody edits it")).to_be_visible()
 
 
-@pytest.mark.parametrize("path", ["", "compare", "compare?row=orders-0"])
+@pytest.mark.parametrize("path", [*pages(), "compare?row=orders-0"], ids=lambda path: path or "overview")
 def test_the_first_request_of_a_fresh_server_may_go_straight_to_any_page(
-    browser: Browser, tmp_path: Path, path: str
+    windows: Mapping[str, Page], tmp_path: Path, path: str
 ) -> None:
     with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
-        page = browser.new_page()
+        page = windows["light"]
         page.goto(f"{address}/{path}")
         settle(page)
         expect(page.get_by_text("Page not found")).to_have_count(0)
         expect(page.get_by_role("dialog")).to_have_count(0)
-        wanted = "Compare" if path.startswith("compare") else "Offsetwise"
+        wanted = path.partition("?")[0].capitalize() or "Offsetwise"
         expect(page.get_by_role("heading", name=wanted, level=1)).to_be_visible()
-        page.close()
 
 
 def test_what_is_shown_can_be_downloaded(page: Page, bundled: str) -> None:
     page.goto(f"{bundled}/compare?topic=orders")
     settle(page)
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV", exact=True).click()
+        page.get_by_role("button", name="CSV", exact=True).first.click()
     text = Path(download.value.path()).read_text()
     assert text.startswith("topic,p,old offset,new offset,shift,")
     assert "orders,0,1050,950,-100," in text
@@ -75,8 +79,30 @@ def test_what_is_shown_can_be_downloaded(page: Page, bundled: str) -> None:
 def test_the_page_can_be_used_with_the_keyboard_alone(page: Page, bundled: str) -> None:
     page.goto(f"{bundled}/compare")
     settle(page)
-    choice = page.get_by_role("combobox", name="Evidence of")
-    choice.focus()
+    reached = tabbed(page, until="Evidence of")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    for control in ("Overview", "Help", "Migration", "Positions of", "Topic", "If unedited", "Order"):
+        assert any(name.startswith(control) for name in reached), f"{control}: Tab reached only {reached}"
+
+
+def test_two_sessions_with_different_filters_do_not_disturb_each_other(browser: Browser, bundled: str) -> None:
+    one, other = (browser.new_context(viewport={"width": 1400, "height": 1000}).new_page() for _ in range(2))
+    one.goto(f"{bundled}/compare?topic=orders&row=orders-1")
+    other.goto(f"{bundled}/compare?topic=payments")
+    settle(one)
+    settle(other)
+    expect(one.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    expect(other.get_by_role("heading", name="Evidence · payments-0")).to_be_visible()
+    other.get_by_role("combobox", name="Evidence of").focus()
+    other.keyboard.press("ArrowDown")
+    other.keyboard.press("Enter")
+    expect(other.get_by_role("heading", name="Evidence · payments-1")).to_be_visible()
+    one.reload()
+    settle(one)
+    expect(one.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    expect(one).to_have_url(re.compile("topic=orders"))
+    expect(other).to_have_url(re.compile("row=payments-1"))
+    for page in (one, other):
+        page.context.close()

@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from tests.browser.conftest import SCREENSHOTS, Serve, keep, settle
+from tests.browser.keyboard import not_reached
 from tools.screenshots import THEMES, WIDTHS, pages
 
 BYTES_PER_CLICK = 200_000
@@ -43,12 +44,14 @@ def fits(page: Page) -> None:
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path or "overview")
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_page_of_the_sample_is_accessible_and_nothing_leaves_the_window(
+def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the_window(
     windows: Windows, bundled: str, path: str, theme: str
 ) -> None:
     page = opened(windows[theme], f"{bundled}/{path}")
     expect(page.get_by_test_id("stException")).to_have_count(0)
     accessible(page)
+    if theme == THEMES[0]:
+        assert not_reached(page) == []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 1000})
         page.wait_for_timeout(300)
