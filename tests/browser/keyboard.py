@@ -1,0 +1,44 @@
+"""The Tab key: what it reaches."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+TABS = 150
+
+FOCUSED = """() => {
+    const at = document.activeElement;
+    const label = at.getAttribute('aria-label') || (at.labels && at.labels[0] && at.labels[0].innerText);
+    return (label || at.innerText || at.tagName).trim().split('\\n').at(-1);
+}"""
+
+NOT_REACHED = """() => [...document.querySelectorAll('[data-testid=stMain] :is(input, button, summary, a[href])')]
+    .filter(one => one.checkVisibility({checkOpacity: true, checkVisibilityCSS: true}) && !one.disabled
+        && one.tabIndex >= 0 && one.type !== 'radio' && !one.dataset.reached
+        && !one.closest('[data-testid=stElementToolbar], .js-plotly-plot'))
+    .map(one => one.getAttribute('aria-label') || one.innerText || one.outerHTML.slice(0, 200))"""
+"""Controls of the page itself: not of Streamlit's toolbars, of Plotly, or behind the arrow keys of a choice."""
+
+
+def tabbed(page: Page, *, until: str | None) -> list[str]:
+    """Press Tab from the top of the page; give the names of what got the focus, up to the wanted one."""
+    page.evaluate("document.activeElement.blur()")
+    names: list[str] = []
+    for _ in range(TABS):
+        page.keyboard.press("Tab")
+        name = str(page.evaluate(FOCUSED))
+        if name == "BODY" and until is None and names:
+            break
+        names.append(name)
+        if until is not None and name.startswith(until):
+            return names
+    assert until is None, f"Tab did not reach {until!r}: {names}"
+    return names
+
+
+def not_reached(page: Page) -> list[str]:
+    """Press Tab until the page ends; give the controls that never got the focus."""
+    page.evaluate("document.addEventListener('focusin', event => { event.target.dataset.reached = 'yes' })")
+    assert page.evaluate(NOT_REACHED), "a page has something to press"
+    tabbed(page, until=None)
+    return list(page.evaluate(NOT_REACHED))
