@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -223,16 +224,24 @@ def test_an_access_file_that_cannot_be_used_opens_nothing(tmp_path: Path, monkey
     assert dict(reader.calls) == {"offered": 1}
 
 
-def test_the_desk_refuses_what_a_page_should_not_have_asked() -> None:
-    access.use(REQUIRED)
-    reader = ValueReader()
-    desk.use(reader)
-    question = desk.ComparisonOf(
+ASKED: dict[str, object] = {
+    "question": desk.ComparisonOf(
         migration="sample", subject=desk.Subject(kind=desk.SubjectKind.CHECKPOINT, name="orders")
-    )
-    for ask in (desk.current().held, desk.current().read, desk.current().reading):
-        with pytest.raises(AccessError, match="expected somebody with the role viewer, found nobody signed in"):
-            ask(question)
+    ),
+    "migration": "sample",
+    "every_s": 10.0,
+}
+ANSWERS = [name for name in vars(desk.Desk) if not name.startswith("_") and name != "recorded"]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_desk_refuses_what_a_page_should_not_have_asked(name: str) -> None:
+    access.use(REQUIRED)
+    reader = ValueReader(live=RuntimeError("never asked"))
+    desk.use(reader)
+    ask = getattr(desk.current(), name)
+    with pytest.raises(AccessError, match="expected somebody with the role viewer, found nobody signed in"):
+        ask(**{parameter: ASKED[parameter] for parameter in inspect.signature(ask).parameters})
     assert dict(reader.calls) == {"offered": 1}
 
 

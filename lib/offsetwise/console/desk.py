@@ -275,14 +275,17 @@ class Desk:
 
     def sampling(self, migration: str) -> Sampling | None:
         """Say what this process's sampler of a migration does."""
+        self._admit()
         return self._reader.sampling(migration)
 
     def start_sampling(self, migration: str, every_s: float) -> None:
         """Sample a migration in the background. Only ever called since a person pressed a button."""
+        self._admit()
         self._reader.start_sampling(migration, every_s)
 
     def stop_sampling(self, migration: str) -> None:
         """Stop sampling it."""
+        self._admit()
         self._reader.stop_sampling(migration)
 
     def _run(self, question: Question[Answer], reading: Reading[Answer]) -> None:
