@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
-.PHONY: console test gates lint sample clean
+.PHONY: console test gates lint sample sample-lag clean
 
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
@@ -29,6 +29,11 @@ lint: $(PACKAGE)
 
 sample: $(PACKAGE) $(JARS)
 	$(BIN)/python tools/record_sample.py
+	$(BIN)/python tools/record_lag.py
+	$(BIN)/offsetwise lab down
+
+sample-lag: $(PACKAGE) $(JARS)
+	$(BIN)/python tools/record_lag.py
 	$(BIN)/offsetwise lab down
 
 clean:

@@ -12,6 +12,7 @@ chosen = st.navigation(
             st.Page("pages/explore/checkpoint.py", title="Checkpoint", icon=":material/save:", url_path="checkpoint"),
             st.Page("pages/explore/clusters.py", title="Clusters", icon=":material/hub:", url_path="clusters"),
             st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
+            st.Page("pages/explore/lag.py", title="Lag", icon=":material/show_chart:", url_path="lag"),
         ],
         "Operate": [st.Page("pages/operate/fleet.py", title="Fleet", icon=":material/folder_copy:", url_path="fleet")],
         "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],

@@ -8,19 +8,30 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from offsetwise.clusters.reading import MinimumAcls, ReadCluster
+from offsetwise.clusters.retention import Standing
 from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
+from offsetwise.lag.archive import Archive, Recording
+from offsetwise.lag.moments import Key
+from offsetwise.lag.subject import LagSubject
+from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
 from offsetwise.model import (
     Checkpoint,
     Cluster,
     Comparison,
     IsolationLevel,
+    Link,
     PartitionReconciliation,
     RangeDifference,
     Reconciliation,
+    Snapshot,
 )
 from offsetwise.model.state import StateRows
+from offsetwise.sources.connection import Step
+from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
+from offsetwise.watch.background import Sampling
 from tests.console import builders
 
 ORDERS = Subject(kind=SubjectKind.CHECKPOINT, name="orders")
@@ -64,6 +75,17 @@ class ValueReader:
         self.calls: Counter[str] = Counter()
         self.folders: dict[str, Path] = {}
         """Where checkpoints are read from, by name."""
+        self.clusters: dict[Cluster, ReadCluster | Exception] = {}
+        """What the clusters of either migration answer; those not given hold nothing."""
+        self.cluster_gates: dict[Cluster, threading.Event] = {}
+        """A cluster waits for its gate before it answers."""
+        self.samples: Archive | Exception = Recording(())
+        """What was sampled, of the migration `orders-to-new`; an exception is a store that cannot be used."""
+        self.sampler: Sampling | None = None
+        self.steps: tuple[Step, ...] = ()
+        self.granted: Permissions | None = None
+        self.acls: dict[Cluster, MinimumAcls] = {}
+        self.stand: tuple[Standing, ...] = ()
         self.state: StateRows | Exception = StateRows(batch=0, spark="4.0.0", kind="RocksDB", stores=())
 
     def answer_with(self, live: Comparison | Exception) -> None:
@@ -121,3 +143,67 @@ class ValueReader:
         if isinstance(self.state, Exception):
             raise self.state
         return self.state
+
+    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:  # noqa: ARG002 - the protocol's
+        self.calls[f"cluster {cluster}"] += 1
+        progress(f"read the {cluster} cluster", 0, 1)
+        if cluster in self.cluster_gates:
+            assert self.cluster_gates[cluster].wait(timeout=60)
+        found = self.clusters.get(cluster)
+        if isinstance(found, Exception):
+            raise found
+        if found is not None:
+            return found
+        empty = Snapshot(
+            cluster=cluster, name=str(cluster), alias=str(cluster), cluster_id=None, taken_at="2026-01-02T14:02:11Z"
+        )
+        return ReadCluster(snapshot=empty, counterparts={}, link=Link.MIRRORMAKER)
+
+    def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:  # noqa: ARG002 - the protocol's
+        self.calls[f"connection {cluster}"] += 1
+        progress("resolve", 1, 1)
+        return self.steps
+
+    def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:  # noqa: ARG002 - the protocol's
+        self.calls[f"permissions {cluster}"] += 1
+        progress("ask", 1, 1)
+        if self.granted is None:
+            return Permissions(cluster=cluster, user=None, authorizer=None, granted=())
+        return replace(self.granted, cluster=cluster)
+
+    def minimum_acls(self, migration: str, cluster: Cluster) -> MinimumAcls:  # noqa: ARG002 - the protocol's
+        self.calls[f"acls {cluster}"] += 1
+        nothing = MinimumAcls(cluster=cluster, principal="User:reader", topics=(), commands=(), unread=())
+        return self.acls.get(cluster, nothing)
+
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:  # noqa: ARG002 - the protocol's
+        self.calls[f"standings {cluster}"] += 1
+        progress("read the records at the positions", 1, 1)
+        return self.stand
+
+    def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:  # noqa: ARG002 - the protocol's
+        self.calls["lag"] += 1
+        if isinstance(self.samples, Exception):
+            raise self.samples
+        return lag_view(self.samples, _watched(subject), window_ms)
+
+    def lag_of_partition(self, migration: str, subject: Subject, key: Key, window_ms: int) -> PartitionView | None:  # noqa: ARG002 - the protocol's
+        self.calls["lag of partition"] += 1
+        if isinstance(self.samples, Exception):
+            raise self.samples
+        return partition_view(self.samples, _watched(subject), key, window_ms)
+
+    def sampling(self, migration: str) -> Sampling | None:  # noqa: ARG002 - the protocol's
+        return self.sampler
+
+    def start_sampling(self, migration: str, every_s: float) -> None:
+        self.calls[f"start sampling {migration} every {every_s:g} s"] += 1
+
+    def stop_sampling(self, migration: str) -> None:
+        self.calls[f"stop sampling {migration}"] += 1
+
+
+def _watched(subject: Subject) -> LagSubject:
+    if subject.kind is SubjectKind.GROUP:
+        return LagSubject(migration="orders-to-new", group=subject.name)
+    return LagSubject(migration="orders-to-new", checkpoint=subject.name)
