@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -31,6 +32,7 @@ from tests.clusters.values import TAKEN_MS, log, new, old, topic
 from tests.console import builders, clusters_of_tests
 from tests.console.conftest import APP, OpenPage, words
 from tests.console.readers import ValueReader
+from tests.sources.test_connection import closed_port, listening, silence
 
 CLUSTERS = "pages/explore/clusters.py"
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
@@ -292,6 +294,30 @@ def test_a_cluster_that_takes_its_time_does_not_hold_up_the_other(open_page: Ope
         asked.cluster_gates[Cluster.NEW].set()
     settled(page)
     assert topic_rows(page)["verdict"].tolist() == ["✓ same", "▲ 1 difference"]
+
+
+MIGRATION = """
+name: two-sockets
+source: {{name: prod-a, properties: {{bootstrap.servers: "127.0.0.1:{down}"}}}}
+target: {{name: prod-b, properties: {{bootstrap.servers: "127.0.0.1:{silent}"}}}}
+"""
+
+
+def test_a_closed_port_and_a_silent_socket_are_told_apart_by_reading_and_by_the_connection_test(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    with listening(silence) as silent:
+        path = tmp_path / "migration.yaml"
+        path.write_text(MIGRATION.format(down=closed_port(), silent=silent))
+        page = open_page(WorkflowReader((path,)), CLUSTERS, migration="two-sockets")
+        page.button(key="read-both").click().run()
+        page.button(key="connection-old-now").click().run()
+        settled(page, but="new cluster")
+        assert "Reading …" in words(page)
+        assert "**What to do:** Check that the broker runs" in words(page)
+        assert "**The step “connect” failed**" in words(page)
+        assert "refused the connection\\: nothing listens there" in words(page)
+        assert not page.exception
 
 
 def test_one_cluster_under_two_names_is_refused_in_words(open_page: OpenPage) -> None:

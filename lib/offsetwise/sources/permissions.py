@@ -15,10 +15,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
+    ConfigResource,
     ResourceType,
 )
 
@@ -27,8 +24,6 @@ from offsetwise.model import Cluster
 from offsetwise.sources.kafka_client import Client, is_authorisation, reason
 
 _TOPICS_PER_COMMAND: Final = 25
-_SECURITY_DISABLED: Final = 54
-"""Kafka's error code for a question about ACLs to a broker that has no authorizer."""
 
 
 class Resource(StrEnum):
@@ -126,12 +121,12 @@ def read_permissions(
         ConfigError: Properties that cannot be used, a secret that is not there.
     """
     client = Client(config, timeout_s=timeout_s)
-    client.contact()
+    contacted = client.contact()
     within: dict[str, Any] = {"request_timeout": client.deadline.left_s(), "include_authorized_operations": True}
     described = client.admin.describe_cluster(**within)
     of_topics = client.admin.describe_topics(TopicCollection(sorted(set(topics))), **within) if topics else {}
     of_groups = client.admin.describe_consumer_groups(sorted(set(groups)), **within) if groups else {}
-    authorizer = _authorizer(client)
+    authorizer = _authorizer(client, next(iter(contacted.brokers)))
     granted = [_granted(client, Resource.CLUSTER, "", described)]
     granted += [_granted(client, Resource.TOPIC, name, future) for name, future in of_topics.items()]
     granted += [_granted(client, Resource.GROUP, name, future) for name, future in of_groups.items()]
@@ -234,17 +229,16 @@ def _granted(client: Client, resource: Resource, name: str, future: Future[Any])
     return Granted(resource=resource, name=name, operations=tuple(sorted(each.name for each in operations or ())))
 
 
-def _authorizer(client: Client) -> bool | None:
-    nobody: Any = None  # any name, principal and host; confluent-kafka's types do not know
-    anything = AclBindingFilter(
-        ResourceType.ANY, nobody, ResourcePatternType.ANY, nobody, nobody, AclOperation.ANY, AclPermissionType.ANY
-    )
+def _authorizer(client: Client, broker: int) -> bool | None:
+    # A question about ACLs would be the direct one, but librdkafka answers it with an empty list both where there is
+    # no authorizer and where the user may not ask.
+    resource = ConfigResource(ResourceType.BROKER, str(broker))
     try:
-        client.admin.describe_acls(anything, request_timeout=client.deadline.left_s()).result(
-            timeout=client.deadline.grace_s()
-        )
+        future = client.admin.describe_configs([resource], request_timeout=client.deadline.left_s())[resource]
+        entries = future.result(timeout=client.deadline.grace_s())
     except TimeoutError:
         return None
     except KafkaException as error:
-        return {_SECURITY_DISABLED: False}.get(error.args[0].code(), True if is_authorisation(error.args[0]) else None)
-    return True
+        return True if is_authorisation(error.args[0]) else None
+    named = entries.get("authorizer.class.name")
+    return None if named is None else bool(named.value)
