@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,12 @@ from offsetwise.console.wording import many, markdown, number
 from offsetwise.model import Comparison, PartitionComparison, RawVerdict
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
+_OF_MIGRATION: Final = (
+    ("Clusters", ":material/hub:", "pages/explore/clusters.py"),
+    ("Fleet", ":material/folder_copy:", "pages/operate/fleet.py"),
+)
+_LAG: Final = ("Lag", ":material/show_chart:", "pages/explore/lag.py")
+_CHECKPOINT: Final = ("Checkpoint", ":material/save:", "pages/explore/checkpoint.py")
 _PATH: Final = (
     (
         ":material/search:",
@@ -114,10 +121,13 @@ def _example(desk: Desk, sample: Offered) -> tuple[ComparisonOf, Held[Comparison
 def _migration(desk: Desk, migration: Offered) -> None:
     with st.container(border=True):
         where = "recorded from two real clusters; nothing to set up" if migration.recorded else "live"
-        st.markdown(
-            f"**{markdown(migration.name)}** · {markdown(migration.old)} :material/arrow_forward: "
-            f"{markdown(migration.new)} · :gray[{where}]"
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"**{markdown(migration.name)}** · {markdown(migration.old)} :material/arrow_forward: "
+                f"{markdown(migration.new)} · :gray[{where}]",
+                width="stretch",
+            )
+            _links(_OF_MIGRATION, {"migration": migration.name})
         if not migration.subjects:
             st.markdown("The migration file names no checkpoint and no group. Add one under `checkpoints` or `groups`.")
         for subject in migration.subjects:
@@ -130,16 +140,18 @@ def _subject(desk: Desk, key: ComparisonOf) -> None:
     except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
         blocks.failed(error, key=f"{key.migration}-{key.subject}")
         return
+    is_checkpoint = key.subject.kind is SubjectKind.CHECKPOINT
     with st.container(horizontal=True, vertical_alignment="center"):
-        icon = "save" if key.subject.kind is SubjectKind.CHECKPOINT else "group"
+        icon = "save" if is_checkpoint else "group"
         st.markdown(f":material/{icon}: **{markdown(str(key.subject))}**", width="stretch")
-        st.page_link(
-            Path(COMPARE_PAGE),
-            label="Open" if held else "Compare",
-            icon=":material/compare_arrows:",
-            query_params=_address(key),
-        )
+        compare = ("Open" if held else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
+        _links(((_CHECKPOINT,) if is_checkpoint else ()) + (_LAG, compare), _address(key))
     st.markdown(_verdict(desk, key) if held is None else _answer(held))
+
+
+def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
+    for label, icon, page in links:
+        st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
 
 
 def _answer(held: Held[Comparison]) -> str:
