@@ -57,12 +57,12 @@ def test_stepping_shows_what_a_failure_would_read_again() -> None:
     history = two_partitions()
     steps = [(step.name(history), standing(history, step)) for step in moments(history)]
     assert [(name, at.again.records) for name, at in steps] == [
-        ("start", 0),
-        ("0-planned", 5),
-        ("0-committed", 0),
-        ("1-planned", 4),
-        ("1-committed", 0),
-        ("2-planned", 3),
+        ("before the first batch", 0),
+        ("batch 0 planned", 5),
+        ("batch 0 committed", 0),
+        ("batch 1 planned", 4),
+        ("batch 1 committed", 0),
+        ("batch 2 planned", 3),
     ]
     last = steps[-1][1]
     assert (last.start.tolist(), last.end.tolist()) == ([5, 4], [8, 4])

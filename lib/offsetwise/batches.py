@@ -136,8 +136,8 @@ class Moment:
     phase: Phase | None = None
 
     def name(self, history: History) -> str:
-        """Name it in an address."""
-        return "start" if self.row is None else f"{history.batches[self.row].id}-{self.phase}"
+        """Name it, in a list and in an address."""
+        return "before the first batch" if self.row is None else f"batch {history.batches[self.row].id} {self.phase}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -118,13 +118,13 @@ def test_stepping_walks_through_what_the_checkpoint_held(open_page: OpenPage, or
         seen.append((page.selectbox(key="step").value, "reads nothing twice" in words(page)))
         page.button(key="step-previous").click().run()
     assert seen == [
-        ("2-planned", False),
-        ("1-committed", True),
-        ("1-planned", False),
-        ("0-committed", True),
-        ("0-planned", False),
+        ("batch 2 planned", False),
+        ("batch 1 committed", True),
+        ("batch 1 planned", False),
+        ("batch 0 committed", True),
+        ("batch 0 planned", False),
     ]
-    assert page.selectbox(key="step").value == "start"
+    assert page.selectbox(key="step").value == "before the first batch"
     assert page.button(key="step-previous").disabled
     page.button(key="step-next").click().run()
     assert "reads 5 records again" in words(page)
@@ -132,8 +132,8 @@ def test_stepping_walks_through_what_the_checkpoint_held(open_page: OpenPage, or
 
 
 def test_a_step_in_the_address_is_the_one_that_opens(open_page: OpenPage, orders: FolderReader) -> None:
-    page = open_page(orders, PAGE, step="1-planned")
-    assert page.selectbox(key="step").value == "1-planned"
+    page = open_page(orders, PAGE, step="batch 1 planned")
+    assert page.selectbox(key="step").value == "batch 1 planned"
     assert "reads 4 records again" in words(page)
 
 
@@ -225,7 +225,7 @@ def test_a_group_has_no_checkpoint_and_a_way_to_compare(open_page: OpenPage, ord
         {"migration": "nobody"},
         {"of": "checkpoint nothing"},
         {"step": "<img src=x onerror=alert(1)>"},
-        {"step": "99-planned"},
+        {"step": "batch 99 planned"},
         {"step-topic": "no such topic"},
         {"topic-of-batches": "=cmd()"},
         {"partition-of-batches": "-1"},
@@ -242,13 +242,13 @@ def test_unknown_values_in_the_url_are_ignored(
     page = open_page(orders, PAGE, **parameters)
     assert not page.exception
     assert "This could not be read" not in words(page)
-    assert page.selectbox(key="step").value == "2-planned"
+    assert page.selectbox(key="step").value == "batch 2 planned"
     assert page.metric[2].value == "3"
 
 
 def test_purged_history_and_initial_offsets_alone_and_no_commit_all_open(open_page: OpenPage, tmp_path: Path) -> None:
     purged = write(tmp_path / "purged", {n: f'{{"t":{{"0":{n * 10}}}}}' for n in (41, 42)}, (41, 42))
-    page = open_page(FolderReader({"purged": purged}), PAGE, step="41-planned")
+    page = open_page(FolderReader({"purged": purged}), PAGE, step="batch 41 planned")
     assert not page.exception
     assert "Where it began is purged" in words(page)
 
@@ -257,7 +257,7 @@ def test_purged_history_and_initial_offsets_alone_and_no_commit_all_open(open_pa
     (alone / "sources" / "0" / "0").write_bytes(b'\0v1\n{"t":{"0":7}}')
     page = open_page(FolderReader({"alone": alone}), PAGE)
     assert not page.exception
-    assert page.selectbox(key="step").value == "start"
+    assert page.selectbox(key="step").value == "before the first batch"
     assert "No batch is retained." in words(page)
 
     first = write(tmp_path / "first", {0: '{"t":{"0":9}}'}, ())
@@ -266,9 +266,18 @@ def test_purged_history_and_initial_offsets_alone_and_no_commit_all_open(open_pa
     assert page.metric[0].value == "none"
 
 
+def test_what_would_be_read_again_is_unknown_where_the_plan_goes_back(open_page: OpenPage) -> None:
+    name = "spark-4.2.0-polluted-after-failed-start"
+    page = open_page(FolderReader({name: SAMPLES / name}), PAGE)
+    assert page.metric[2].value == "?"
+    assert "The plan of batch 2 goes back in 1 partition" in words(page)
+
+
 def test_gaps_of_asynchronous_progress_tracking_are_named(open_page: OpenPage) -> None:
     name = "spark-4.2.0-async"
-    page = open_page(FolderReader({name: SAMPLES / name}), PAGE, step="1-committed")
+    now = open_page(FolderReader({name: SAMPLES / name}), PAGE)
+    assert "may have run without a file yet" in words(now)
+    page = open_page(FolderReader({name: SAMPLES / name}), PAGE, step="batch 1 committed")
     assert "batches 2 to 7 left no files" in words(page).replace("\\", "")
     batches = next(one.value for one in page.dataframe if "since the one before" in one.value)
     assert batches["note"].tolist()[0] == "7 batch ids together"
@@ -282,7 +291,7 @@ def test_a_source_that_is_not_kafka_is_shown_as_it_stands(open_page: OpenPage) -
 
 
 def test_a_hostile_name_stays_text(open_page: OpenPage, orders: FolderReader) -> None:
-    page = open_page(BuiltReader(orders.folders, hostile()), PAGE, step="0-planned")
+    page = open_page(BuiltReader(orders.folders, hostile()), PAGE, step="batch 0 planned")
     assert not page.exception
     said = words(page)
     assert "<img" not in said.replace("\\<img", "")

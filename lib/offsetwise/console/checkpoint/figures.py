@@ -17,6 +17,7 @@ MAX_LANES: Final = 20
 """Partitions that the picture of a step can show and stay readable."""
 _LANE_PX: Final = 40
 _BAR: Final = 0.5
+_BATCH_BAR: Final = 0.75
 
 
 def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: int) -> go.Figure:
@@ -73,6 +74,7 @@ def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
                     name=name,
                     x=[fact.batch.id for fact in bars],
                     y=[fact.read.records for fact in bars],
+                    width=_BATCH_BAR,
                     marker=_solid(colours) if committed else hatched(colours),
                     hovertext=[
                         f"<b>batch {wording.number(fact.batch.id)}</b>, {name}"
@@ -83,7 +85,7 @@ def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
                 )
             )
     _dress(figure, colours, "records", height=260)
-    figure.update_layout(barmode="overlay", bargap=0.25)
+    figure.update_layout(barmode="overlay")
     return figure
 
 
@@ -95,6 +97,7 @@ def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
         go.Bar(
             x=[fact.batch.id for fact in known],
             y=[(fact.interval_ms or 0) / 1000 for fact in known],
+            width=_BATCH_BAR,
             marker={
                 "color": [colours.wrong if (fact.interval_ms or 0) < 0 else colours.muted for fact in known],
                 "line": {"width": 0},
@@ -109,7 +112,6 @@ def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
         )
     )
     _dress(figure, colours, "seconds since the batch before", height=260)
-    figure.update_layout(bargap=0.25)
     return figure
 
 
@@ -133,6 +135,10 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
     _segments(figure, "later batches", drawn, ("end", "last"), {"color": colours.grid, "line": {"width": 0}})
     _segments(figure, "read and committed", drawn, ("low", "start"), _solid(colours))
     _segments(figure, "would be read again", drawn, ("start", "end"), hatched(colours))
+    if any(one["back"] for one in drawn):
+        gone = {"color": colours.page, "line": {"width": 1, "color": colours.wrong}}
+        pattern = {"shape": "\\", "fgcolor": colours.wrong, "bgcolor": colours.page, "size": 5, "solidity": 0.35}
+        _segments(figure, "the plan goes back", drawn, ("planned", "start"), gone | {"pattern": pattern})
     figure.add_trace(
         go.Scatter(
             name="a restart reads on here",
@@ -214,6 +220,7 @@ def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, A
         "low": 0,
         "start": start - low,
         "end": max(start, end) - low,
+        "planned": end - low,
         "last": last - low,
         "known": start_known,
         "back": start_known and end < start,
@@ -294,11 +301,13 @@ def _dress(figure: go.Figure, colours: Palette, title: str, *, height: int) -> N
         legend=_legend(colours),
         hoverlabel={"align": "left", "font": {"family": FONT}},
     )
-    ids = [number for trace in figure.data for number in (trace.x or ()) if number is not None]
+    ids = [number for trace in figure.data for number in (trace.x or ())]
+    first, last = (min(ids), max(ids)) if ids else (0, 0)
     figure.update_xaxes(
         title={"text": "batch", "font": {"color": colours.muted, "size": SMALL_PX}},
         tickformat=",d",
-        dtick=1 if ids and max(ids) - min(ids) < 12 else None,
+        dtick=1 if last - first < 12 else None,
+        range=[first - 0.6, last + 0.6],
         tickfont={"color": colours.muted, "size": SMALL_PX},
         showgrid=False,
         zeroline=False,

@@ -31,10 +31,10 @@ def batch_table(facts: Sequence[BatchFact]) -> pd.DataFrame:
         {
             "batch": integers([fact.batch.id for fact in rows]),
             "state": ["✓ committed" if fact.batch.committed else "◇ planned" for fact in rows],
-            "planned at (UTC)": [wording.moment(fact.batch.timestamp_ms) for fact in rows],
-            "since the one before": ["–" if fact.since is None else duration(fact.interval_ms) for fact in rows],
             "records": integers([fact.read.records if fact.read.at_all else None for fact in rows]),
             "end offset": integers([fact.end for fact in rows]),
+            "planned at (UTC)": [wording.moment(fact.batch.timestamp_ms) for fact in rows],
+            "since the one before": ["–" if fact.since is None else duration(fact.interval_ms) for fact in rows],
             "watermark": [watermark(fact.batch.watermark_ms) for fact in rows],
             "note": [note(fact) for fact in rows],
         },
@@ -123,14 +123,14 @@ def moved_table(history: History, first: int, second: int) -> pd.DataFrame:
         {
             "topic": [wording.cell(lane.topic) for lane in history.lanes],
             "p": pd.array([lane.partition for lane in history.lanes], dtype="Int64"),
-            "end in the first": pd.array(history.ends[a], dtype="Int64"),
-            "end in the second": pd.array(history.ends[b], dtype="Int64"),
+            "first end": pd.array(history.ends[a], dtype="Int64"),
+            "second end": pd.array(history.ends[b], dtype="Int64"),
             "moved": pd.array(history.ends[b] - history.ends[a], dtype="Int64"),
             "source": [wording.cell(lane.source) for lane in history.lanes],
         },
     )
-    table.loc[~from_known, "end in the first"] = pd.NA
-    table.loc[~to_known, "end in the second"] = pd.NA
+    table.loc[~from_known, "first end"] = pd.NA
+    table.loc[~to_known, "second end"] = pd.NA
     table.loc[~both, "moved"] = pd.NA
     shown: pd.DataFrame = table.loc[from_known | to_known]
     return shown.sort_values("moved", key=abs, ascending=False, kind="stable", na_position="first", ignore_index=True)
@@ -164,7 +164,7 @@ def source_table(checkpoint: Checkpoint) -> pd.DataFrame:
             "kind": ["Kafka" if one.kind == "kafka" else "not Kafka: shown as it stands" for one in sources],
             "topics": integers([_topics(one) for one in sources]),
             "partitions": integers([len(one.positions) if one.kind == "kafka" else None for one in sources]),
-            "planned ahead": integers([_ahead(one) for one in sources]),
+            "planned ahead": integers([_ahead(one, checkpoint.reruns_batch) for one in sources]),
         }
     )
 
@@ -267,6 +267,8 @@ def _topics(source: CheckpointSource) -> int | None:
     return len({position.topic for position in source.positions}) if source.kind == "kafka" else None
 
 
-def _ahead(source: CheckpointSource) -> int | None:
+def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
+    if reruns is None and source.kind == "kafka":
+        return 0
     planned = [one.planned_offset - one.offset for one in source.positions if one.planned_offset is not None]
     return sum(planned) if planned else None

@@ -143,19 +143,16 @@ def _moved(held: derived.Reading, key: str) -> str | None:
 
 def _metrics(read: CheckpointReading) -> None:
     shown = read.checkpoint
-    planned = [
-        position.planned_offset - position.offset
-        for source in shown.sources
-        for position in source.positions
-        if position.planned_offset is not None
-    ]
-    again = number(sum(max(0, one) for one in planned)) if planned else "0" if shown.reruns_batch is None else "?"
     newest = shown.batches[-1] if shown.batches else None
     size = sum(store.size_bytes for store in shown.state)
     cards = (
         ("Last committed batch", _or_none(shown.last_committed_batch), "The newest file in commits/."),
         ("Last planned batch", _or_none(shown.last_planned_batch), "The newest file in offsets/."),
-        ("Read again on restart", again, "Records between the committed and the planned end, added up."),
+        (
+            "Read again on restart",
+            number(sentences.again_on_restart(shown)),
+            "Records between the committed and the planned end, added up.",
+        ),
         ("Partitions", number(sum(len(one.positions) for one in shown.sources)), "Of its Kafka sources."),
         ("State", _bytes(size) if shown.state else "none", "Bytes of all files in state/."),
     )

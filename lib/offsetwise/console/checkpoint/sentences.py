@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from offsetwise.batches import History, Moment, Phase, Standing
@@ -89,13 +90,6 @@ def moved_on(before: Checkpoint, now: Checkpoint) -> str | None:
     return f"Between two readings {' and '.join(changes)}." if changes else None
 
 
-def step(history: History, moment: Moment) -> str:
-    """Name a step in a list."""
-    if moment.row is None:
-        return "before the first batch"
-    return f"batch {number(history.batches[moment.row].id)} {moment.phase}"
-
-
 def holds(history: History, moment: Moment) -> str:
     """Say what the checkpoint holds at a moment."""
     if moment.row is None:
@@ -115,7 +109,13 @@ def fails(history: History, moment: Moment, at: Standing) -> tuple[Tone, str, st
         return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
     batch = history.batches[moment.row].id
     if moment.phase is Phase.COMMITTED:
-        return Tone.RIGHT, "A failure right then reads nothing twice.", _after_commit(history, moment.row)
+        gaps = any(later.id - one.id > 1 for one, later in pairwise(history.batches))
+        known = "By these files, a" if gaps else "A"
+        return (
+            Tone.RIGHT,
+            f"{known} failure right then reads nothing twice.",
+            _after_commit(history, moment.row, gaps=gaps),
+        )
     again = at.again
     if again.back:
         return (
@@ -149,16 +149,30 @@ def taken(history: History, moment: Moment, at: Standing, lanes: slice) -> str:
     """Say in one sentence what the picture of a step shows."""
     counted = many(int(at.start_known.sum()), "partition")
     again = many(at.again.records, "record")
-    return f"{step(history, moment).capitalize()}: {counted} of {len(history.lanes[lanes]):,}, {again} to read again."
+    return f"{moment.name(history).capitalize()}: {counted} of {len(history.lanes[lanes]):,}, {again} to read again."
 
 
-def _after_commit(history: History, row: int) -> str:
+def again_on_restart(checkpoint: Checkpoint) -> int | None:
+    """Count what a restart now would read again; None where that cannot be told."""
+    if checkpoint.reruns_batch is None:
+        return 0 if checkpoint.last_committed_batch is not None or not checkpoint.batches else None
+    positions = [position for source in checkpoint.sources for position in source.positions]
+    steps = [one.planned_offset - one.offset for one in positions if one.planned_offset is not None]
+    return None if not steps or min(steps) < 0 else sum(steps)
+
+
+def _after_commit(history: History, row: int, *, gaps: bool) -> str:
     batch = history.batches[row]
     after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
     if after is not None and after > batch.id + 1:
         return (
             f"But batches {number(batch.id + 1)} to {number(after - 1)} left no files, as asynchronous progress "
             f"tracking does: a failure while they ran reads everything since batch {number(batch.id)} again."
+        )
+    if after is None and gaps:
+        return (
+            "But batch ids are missing before it, as asynchronous progress tracking leaves them: batches after it may "
+            "have run without a file yet, and would be read again."
         )
     return f"Batch {number(batch.id + 1)} starts where batch {number(batch.id)} ended."
 

@@ -34,7 +34,7 @@ def draw(held: derived.Reading) -> None:
                 on_click=_go,
                 args=(names, -1),
             )
-            _step(names, {name: sentences.step(found, moment) for name, moment in steps.items()})
+            _step(names)
             last = place == len(names) - 1
             st.button(
                 "Next",
@@ -64,8 +64,8 @@ def draw(held: derived.Reading) -> None:
         figure, numbers = derived.step_chart(held, moment, scope, guard.colours())
         if len(places) < scope.count:
             st.markdown(
-                f":gray[The {len(places)} of {scope.count:,} partitions with most to read again. Choose a topic to see "
-                "fewer.]"
+                f":gray[{len(places)} of {scope.count:,} partitions are drawn, chosen by what they would read again. "
+                "Choose a topic to see others.]"
             )
         said = sentences.taken(found, moment, derived.standing_at(held, moment, scope), scope.lanes)
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="step-chart", theme=None)
@@ -79,10 +79,10 @@ def _place(names: list[str]) -> int:
     return names.index(wanted) if wanted in names else len(names) - 1
 
 
-def _step(names: list[str], words: dict[str, str]) -> None:
+def _step(names: list[str]) -> None:
     if st.session_state.get("step") not in names:
         st.session_state["step"] = names[_place(names)]
-    st.selectbox("Step", names, key="step", bind="query-params", format_func=words.__getitem__, width=260)
+    st.selectbox("Step", names, key="step", bind="query-params", width=260)
 
 
 def _go(names: list[str], by: int) -> None:
