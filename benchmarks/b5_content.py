@@ -1,21 +1,23 @@
 """B5: exact positions by content, against joining both topics whole on Spark.
 
 Topics of 1, 4 and 10 million records on each of two real clusters, the old one without its first 100 records' copies.
-The content match reads windows, so its cost should not depend on the topics' size; the join reads everything.
+The content match reads windows, so its cost should not depend on the topics' size; the join reads everything. What the
+driver took during the match is printed: its Python process, and its JVM, which is the executor of a local master too.
 
-    .venv/bin/python benchmarks/b5_content.py [--millions 1 4 10] [--dir FOLDER]
+    .venv/bin/python benchmarks/b5_content.py [--millions 1 4 10] [--heap 1g] [--dir FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
@@ -46,12 +48,13 @@ def main() -> None:
     """Produce the topics, find the positions both ways, print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, nargs="*", default=[1, 4, 10])
+    parser.add_argument("--heap", default="1g", help="the most that the driver's JVM may use")
     parser.add_argument("--dir", type=Path, default=None, help="the lab's folder; a temporary one by default")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab.up(given.dir or Path(folder))
         try:
-            spark = open_session(SparkSettings(master="local[2]"), kafka=True)
+            spark = open_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": given.heap}), kafka=True)
             rows = [_measure(spark, lab, millions * MILLION) for millions in given.millions]
         finally:
             if given.dir is None:
@@ -68,11 +71,14 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
     asks = _asks(topic, records)
     match = _match(spark, lab)
     match.find(asks[:1])
+    for pool in _heap(spark):
+        pool.resetPeakUsage()
     found: dict[Ask, Found] = {}
     ours = []
     for _ in range(REPEATS):
         took, found = _timed(lambda: match.find(asks))
         ours.append(took)
+    print(_memory(spark), flush=True)
     theirs, joined = _timed(lambda: _join(spark, lab, topic, records, asks))
     wrong = 0
     for ask, each in found.items():
@@ -84,6 +90,26 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
     read = sum(each.old_offsets_read + each.new_offsets_read for each in found.values())
     median = statistics.median(ours)
     return f"| {records:,} | {median:.1f} s | {read:,} | {theirs:.1f} s | {theirs / median:.1f} | {wrong} |"
+
+
+def _heap(spark: SparkSession) -> list[Any]:
+    jvm: Any = spark._jvm  # PySpark's own door to Spark's JVM
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    return [pool for pool in pools if pool.getType().name() == "HEAP"]
+
+
+def _memory(spark: SparkSession) -> str:
+    """Say what the driver took, in MiB."""
+    jvm: Any = spark._jvm  # as above
+    peak = sum(pool.getPeakUsage().getUsed() for pool in _heap(spark))
+    jvm.java.lang.System.gc()
+    live = sum(pool.getUsage().getUsed() for pool in _heap(spark))
+    python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most = jvm.java.lang.Runtime.getRuntime().maxMemory()
+    return (
+        f"driver: Python at most {python >> 10} MiB resident; JVM's heap {live >> 20} MiB after the match, at most "
+        f"{peak >> 20} MiB with garbage, of {most >> 20} MiB allowed"
+    )
 
 
 def _timed(work: Callable[[], Result]) -> tuple[float, Result]:

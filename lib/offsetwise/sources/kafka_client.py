@@ -183,7 +183,7 @@ class Client:
         if self._counter is None:
             return
         seen = self._statistics
-        end = time.monotonic() + 2
+        end = time.monotonic() + 10
         while self._statistics < seen + 2 and time.monotonic() < end:
             self.admin.poll(_POLL_S)
 

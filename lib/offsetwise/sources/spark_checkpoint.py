@@ -215,7 +215,7 @@ def _assemble(
         restart=restart_sentence(restart, resolved, problems),
         sources=resolved.sources,
         problems=problems,
-        batches=tuple(_batch(batch, logs) for batch in logs.wanted if batch in logs.listing.planned),
+        batches=_batches(logs),
         state=state,
         configuration=shown.configuration if shown else (),
         offset_log_version=shown.version if shown else None,
@@ -224,12 +224,18 @@ def _assemble(
     )
 
 
-def _batch(batch: int, logs: _Logs) -> Batch:
-    found = logs.files.get(batch)
+def _batches(logs: _Logs) -> tuple[Batch, ...]:
+    planned, committed = set(logs.listing.planned), set(logs.listing.committed)
+    return tuple(
+        _batch(batch, logs.files.get(batch), committed=batch in committed) for batch in logs.wanted if batch in planned
+    )
+
+
+def _batch(batch: int, found: OffsetFile | None, *, committed: bool) -> Batch:
     sources = () if found is None else found.sources
     return Batch(
         id=batch,
-        committed=batch in logs.listing.committed,
+        committed=committed,
         sources=tuple(BatchSource(id=one.id, offsets=one.offsets, raw=one.raw) for one in sources),
         timestamp_ms=found.timestamp_ms if found else None,
         watermark_ms=found.watermark_ms if found else None,
