@@ -42,7 +42,10 @@ def fits(page: Page) -> None:
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path or "overview")
+LOOKED_AT = [*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"]
+
+
+@pytest.mark.parametrize("path", LOOKED_AT, ids=lambda path: path or "overview")
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the_window(
     windows: Windows, bundled: str, path: str, theme: str
@@ -56,7 +59,7 @@ def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the
         page.set_viewport_size({"width": width, "height": 1000})
         page.wait_for_timeout(300)
         fits(page)
-    keep(page, f"sample-{path or 'overview'}-{theme}")
+    keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
 
 
 @pytest.mark.parametrize("scenario", ["two", "seven", "many", "topics", "hostile", "empty", "reference"])

@@ -103,7 +103,7 @@ def empty(why: str, next_step: str, command: str | None = None) -> None:
         st.markdown(f"**{why}**")
         st.markdown(next_step)
         if command:
-            st.code(command, language="bash")
+            st.code(command, language=None, wrap_lines=True)
 
 
 def denied(why: str, *, permission: str, next_step: str, command: str | None = None) -> None:

@@ -159,4 +159,4 @@ def _ids(shown: Comparison, row: PartitionComparison) -> None:
         ):
             if value is not None:
                 st.markdown(title)
-                st.code("\n".join(plain(line) for line in value.split("\n")), language=None)
+                st.code("\n".join(plain(line) for line in value.split("\n")), language=None, wrap_lines=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
 
@@ -13,6 +13,9 @@ from offsetwise.console.desk import Desk
 from offsetwise.console.wording import many, markdown, moment, number
 from offsetwise.sources.spark_batch_files import SHOWN_BYTES, BatchFiles, RawFile
 from offsetwise.sources.spark_offset_log import OffsetFile
+
+_LONG: Final = 4_000
+"""Characters of a file above which it is shown in a box that scrolls."""
 
 
 def files_of(
@@ -75,7 +78,8 @@ def _raw(file: RawFile[Any]) -> None:
     if file.data is None:
         st.markdown(f":gray[{markdown(file.problem or 'It cannot be read.')}]")
         return
-    st.code(file.text, language=None, wrap_lines=True, height=min(460, 80 + 20 * (len(file.text) // 60 + 2)))
+    # A box that scrolls is out of the keyboard's reach, so only a long file gets one.
+    st.code(file.text, language=None, wrap_lines=True, height=460 if len(file.text) > _LONG else "content")
     if file.cut:
         st.markdown(f":gray[Its first {SHOWN_BYTES:,} bytes. The download has all.]")
     st.markdown(f":gray[SHA-256 {(file.sha256 or '')[:8]}…]")

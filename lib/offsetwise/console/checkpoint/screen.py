@@ -222,7 +222,7 @@ def _identifiers(held: derived.Reading) -> None:
         ):
             if value:
                 st.markdown(title)
-                st.code("\n".join(map(plain, value.split("\n"))), language=None)
+                st.code("\n".join(map(plain, value.split("\n"))), language=None, wrap_lines=True)
 
 
 def _or_none(batch: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -11,13 +12,21 @@ from offsetwise.findings.codes import KINDS
 
 _DOCS: Final = Path(__file__).resolve().parents[4] / "docs"
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
-_FENCE: Final = re.compile(r"^```.*?^```$", flags=re.MULTILINE | re.DOTALL)
+_FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _HEADING: Final = re.compile(r"^(#+) ", flags=re.MULTILINE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A stretch of a document: Markdown, or an example to copy."""
+
+    text: str
+    example: bool
+
+
 @lru_cache(maxsize=64)
-def document(name: str) -> str:
-    """Give a document, its title left out and its headings below the page's.
+def document(name: str) -> tuple[Part, ...]:
+    """Give a document in its parts, its title left out and its headings below the page's.
 
     Links to a finding lead to it on this page; of links to other documents only the words stay.
 
@@ -26,11 +35,10 @@ def document(name: str) -> str:
     """
     text = (_DOCS / f"{name}.md").read_text(encoding="utf-8")
     body = text.split("\n", 1)[1] if text.startswith("# ") else text
-    parts, end = [], 0
-    for fence in _FENCE.finditer(body):
-        parts += [_prose(body[end : fence.start()]), fence.group()]
-        end = fence.end()
-    return "".join((*parts, _prose(body[end:]))).strip()
+    # What a group matched stands between what lies around it: prose, example, prose, …
+    pieces = enumerate(_FENCE.split(body))
+    parts = [Part(text=piece if at % 2 else _prose(piece), example=at % 2 == 1) for at, piece in pieces]
+    return tuple(part for part in parts if part.text.strip())
 
 
 def _prose(text: str) -> str:

@@ -66,7 +66,7 @@ def draw() -> None:
 
 def _start() -> None:
     st.markdown(_WHAT)
-    st.code("offsetwise console --migration migration.yaml", language="bash")
+    st.code("offsetwise console --migration migration.yaml", language=None, wrap_lines=True)
 
 
 def _findings() -> None:
@@ -101,10 +101,10 @@ def _findings() -> None:
 
 def _explained(kind: FindingKind) -> None:
     st.header(wording.markdown(kind.code), anchor=False)
-    st.markdown(f"{_SEVERITIES[kind.severity]} {kind.title}.")
+    st.markdown(_SEVERITIES[kind.severity])
     if kind.stage is Stage.PLAN:
         st.markdown(":gray[Decided from a second reading of the clusters, when a plan is made.]")
-    st.markdown(document(f"findings/{kind.code}").split("\n", 1)[1])
+    _shown(f"findings/{kind.code}", beyond=f"*{kind.severity.value}* · ")
 
 
 def _matches(kind: FindingKind, words: str) -> bool:
@@ -126,8 +126,13 @@ def _of(name: str) -> Callable[[], None]:
     return lambda: _shown(name)
 
 
-def _shown(name: str) -> None:
-    st.markdown(document(name))
+def _shown(name: str, *, beyond: str = "") -> None:
+    for part in document(name):
+        if part.example:
+            # Streamlit highlights in colours too pale to read, and a line that scrolls is out of the keyboard's reach.
+            st.code(part.text, language=None, wrap_lines=True)
+        else:
+            st.markdown(part.text.strip().removeprefix(beyond))
 
 
 _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
