@@ -269,12 +269,13 @@ class _Trial:
 
     def _contact(self) -> None:
         self.client = Client(self.config, timeout_s=self.deadline.left_s())
+        began = time.monotonic()
         try:
             self.metadata = self.client.contact()
         except ClusterError as error:
-            raise self._not_contacted(error) from error
+            raise self._not_contacted(error, time.monotonic() - began) from error
 
-    def _not_contacted(self, error: ClusterError) -> _FailedError:
+    def _not_contacted(self, error: ClusterError, waited_s: float) -> _FailedError:
         assert self.client is not None  # noqa: S101 - it failed
         if isinstance(error, ClusterAuthError) or any(is_authorisation(each) for each in self.client.errors):
             return _FailedError(error.problem, error.fix)
@@ -287,8 +288,7 @@ class _Trial:
         if told:
             return _FailedError(error.problem, error.fix)
         return _FailedError(
-            f"The broker accepted the connection and did not answer within {self.client.deadline.timeout_s:.0f} s "
-            f"({self.protocol}).",
+            f"The broker accepted the connection and did not answer within {waited_s:.0f} s ({self.protocol}).",
             "Check that a Kafka broker listens there, not a load balancer or firewall that only accepts; that it is "
             "not overloaded; and that security.protocol is the listener's.",
         )

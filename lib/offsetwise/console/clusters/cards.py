@@ -57,10 +57,10 @@ def _card(desk: Desk, migration: Offered, question: ClusterOf) -> HeldCluster | 
     mark = f":blue[**{words.OLD}**]" if side is Cluster.OLD else f":orange[**{words.NEW}**]"
     st.markdown(f"{mark} · **{markdown(name)}**")
     held = desk.held(question)
-    if held is None:
-        st.markdown(":gray[not read yet]")
-    else:
+    if held is not None:
         _facts(held.value.snapshot)
+    elif desk.reading(question) is None:
+        st.markdown(":gray[not read yet]")
     offer = Offer(now="Read this cluster", again="Read again", icon=":material/hub:", key=f"cluster-{side}")
     asked(desk, question, offer)
     return held
