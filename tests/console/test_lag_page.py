@@ -52,7 +52,7 @@ def test_what_is_unknown_is_never_0(open_page: OpenPage) -> None:
 
     assert [card.value for card in page.metric][:2] == ["150", "?"]
     assert "? in 1 partition" in words(page)
-    assert "Written: ? \\(not read in the newest sample, or no position\\)" in words(page)
+    assert "written: ? \\(not read in the newest sample, or no position\\)" in words(page)
 
 
 def test_a_cluster_that_is_away_is_named_and_the_other_stays(open_page: OpenPage) -> None:
@@ -69,7 +69,7 @@ def test_the_time_lag_names_its_method(open_page: OpenPage) -> None:
     assert "interpolated between two samples" in words(young)
 
     old = open_page(reader(*growing(3)), LAG, **LIVE)
-    assert "more than 60\\.0 s \\(older than our samples\\)" in words(old)
+    assert "more than 60\\.0 s ago \\(older than our samples\\)" in words(old)
 
 
 def test_a_group_that_moved_is_a_finding_with_its_remedy(open_page: OpenPage) -> None:

@@ -166,6 +166,9 @@ def _dress(figure: go.Figure, colours: Palette, title: str, height: int) -> None
     )
     figure.update_xaxes(
         type="date",
+        ticks="outside",
+        ticklen=8,
+        tickcolor=colours.page,
         title={"text": "UTC", "font": {"color": colours.muted, "size": SMALL_PX}},
         tickfont={"color": colours.muted, "size": SMALL_PX},
         gridcolor=colours.grid,

@@ -71,11 +71,11 @@ def draw(desk: Desk, question: PartitionLagOf) -> None:
 
 def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
     sample, judged = shown.history[-1].sample, shown.side(side)
-    place = "position" if side is Cluster.OLD else f"place, by {row.method.value}"
+    place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} by {row.method.value}"
     st.markdown(
         f"**{sentences.MARK[side]} {side}** · lag {sentences.signed_lag(lag(row, side, sample.isolation_level))}  \n"
-        f"Next record ({place}): **{number(row.place(side))}**  \n"
-        f"Written: {markdown(sentences.time(judged.time))} ago  \n"
+        f"{place}: **{number(row.place(side))}**  \n"
+        f"Next record written: {markdown(sentences.time(judged.time))}  \n"
         f"Log end grows: {markdown(sentences.growth(judged.growth))}  \n"
         f"Log start reaches it: {markdown(sentences.start_reaches(judged, sample))}"
     )

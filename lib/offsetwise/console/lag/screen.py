@@ -101,7 +101,8 @@ def _draw(desk: Desk, migration: Offered, question: LagOf, held: derived.Shown, 
     st.subheader("What is left to read", anchor=False)
     st.markdown(
         ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
-        "Where a sample is missing, or lacks a cluster, the line breaks.]"
+        "Where a sample is missing, or lacks a cluster, the line breaks. Lag on new counts from the place that the "
+        "mirror claims, often a little early; Compare proves places on the records.]"
     )
     figure = derived.totals_chart(held, view, colours)
     said = sentences.takeaway(view.points)

@@ -51,23 +51,23 @@ def total_note(of: Total) -> str:
 
 
 def time(of: TimeLag) -> str:
-    """Say a time lag with its method.
+    """Say when the next record was written, with the method.
 
     >>> time(TimeLag(method=TimeMethod.OLDER, at_least_ms=90_000))
-    'more than 90.0 s (older than our samples)'
+    'more than 90.0 s ago (older than our samples)'
     """
     match of.method:
         case TimeMethod.AT_END:
-            return "0 s (nothing is left to read)"
+            return "not yet: nothing is left to read"
         case TimeMethod.INTERPOLATED:
             return (
-                f"about {duration(of.estimate_ms)} ({of.method.value}: between {duration(of.at_least_ms)} and "
+                f"about {duration(of.estimate_ms)} ago ({of.method.value}: {duration(of.at_least_ms)} to "
                 f"{duration(of.at_most_ms)})"
             )
         case TimeMethod.OLDER:
-            return f"more than {duration(of.at_least_ms)} ({of.method.value})"
+            return f"more than {duration(of.at_least_ms)} ago ({of.method.value})"
         case TimeMethod.PAST_END:
-            return "none (there is no such record yet)"
+            return "not yet: the position is past the end"
         case TimeMethod.UNKNOWN:
             return "? (not read in the newest sample, or no position)"
 
@@ -114,10 +114,9 @@ def newest(shown: LagView, now: datetime) -> str:
     """Say when the newest sample was taken, by whom, and where it is kept. Markdown."""
     at = datetime.fromtimestamp(shown.newest.sample.taken_at_ms / 1000, UTC)
     ago = int((now - at).total_seconds() * 1000)
-    return (
-        f"Newest sample {at:%Y-%m-%d %H:%M:%S} UTC, {duration(max(0, ago))} ago, by "
-        f"{markdown(shown.newest.sample.sampled_by)}, from {markdown(shown.archive)}."
-    )
+    by = shown.newest.sample.sampled_by
+    kept = "" if by == shown.archive else f", kept in {markdown(shown.archive)}"
+    return f"Newest sample {at:%Y-%m-%d %H:%M:%S} UTC, {duration(max(0, ago))} ago, by {markdown(by)}{kept}."
 
 
 def overdue(sample: LagSample, now: datetime) -> bool:

@@ -18,7 +18,15 @@ from offsetwise.model import LagPartition
 
 _WORST: Final = "Worst first"
 _BY_TOPIC: Final = "By topic"
-_WIDTHS: Final = {"topic": 110, "p": 40, "by": 130, "exactness": 100}
+_WIDTHS: Final = {
+    "topic": 110,
+    "p": 40,
+    "place on new": 100,
+    "by": 130,
+    "exactness": 100,
+    "old log start": 100,
+    "new log start": 104,
+}
 
 
 def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition | None:
