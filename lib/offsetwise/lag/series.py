@@ -64,10 +64,9 @@ def thin(ticks: Sequence[Tick], most: int) -> tuple[Kept, ...]:
 
 
 def _one_per_stretch(ticks: Sequence[Tick], most: int) -> list[int]:
-    first, last = ticks[0].taken_at_ms, ticks[-1].taken_at_ms
-    span = max(1, last - first)
+    first, span = ticks[0].taken_at_ms, ticks[-1].taken_at_ms - ticks[0].taken_at_ms
     by_stretch: dict[int, int] = {}
-    for index in range(1, len(ticks) - 1):
+    for index in range(1, len(ticks) - 1) if most > 2 else ():
         stretch = (ticks[index].taken_at_ms - first) * (most - 2) // (span + 1)
         before = by_stretch.get(stretch)
         if before is None or ticks[index].missing or not ticks[before].missing:
