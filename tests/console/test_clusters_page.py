@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.console import desk
-from offsetwise.console.clusters import frames, topics
+from offsetwise.console.clusters import frames, history, topics
 from offsetwise.console.clusters.figures import lanes_of, ranges, takeaway
 from offsetwise.console.clusters.view import View, view
 from offsetwise.console.data import WorkflowReader
@@ -437,6 +437,25 @@ def test_retention_names_its_method_and_the_time(open_page: OpenPage) -> None:
     rows = table_with(page, "reached from (UTC)")
     assert rows["reached from (UTC)"].tolist() == ["2026-01-09T14:02:11.000Z"]
     assert rows["method"].tolist() == ["record time + retention.ms"]
+
+
+def test_two_readings_give_the_rate_at_which_retention_comes_near(open_page: OpenPage) -> None:
+    asked = reader(live=True)
+    history.forget()
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    page.button(key="read-both").click().run()
+    settled(page)
+    assert table_with(page, "reached from (UTC)")["method"].tolist() == ["unknown"]
+    read = asked.clusters[Cluster.OLD]
+    assert isinstance(read, ReadCluster)
+    later = replace(read.snapshot, topics=(topic("orders", [log(0, 150, 1200)]),), taken_at="2026-01-02T14:02:21Z")
+    asked.clusters[Cluster.OLD] = replace(read, snapshot=later)
+    page.button(key="cluster-old-again").click().run()
+    settled(page)
+    rows = table_with(page, "reached from (UTC)")
+    assert rows["method"].tolist() == ["rate between two readings"]
+    assert rows["reached from (UTC)"].tolist() == ["2026-01-02T14:05:21.000Z"]
+    assert rows["why"].tolist() == ["The log start moved 50 offsets in 10 s."]
 
 
 def test_the_json_download_is_the_snapshot_file() -> None:
