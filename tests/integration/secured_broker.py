@@ -21,7 +21,7 @@ _CERTIFICATE: Final = (
     "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
     "-addext subjectAltName=IP:127.0.0.1,DNS:localhost -keyout key.pem -out ca.pem"
 )
-_START_LIMIT_S: Final = 60
+_START_LIMIT_S: Final = 180
 
 
 @dataclass(frozen=True, slots=True)

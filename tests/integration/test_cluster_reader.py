@@ -22,17 +22,19 @@ from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, trim
 
 ANY_OFFSET: Any = OffsetSpec  # its constructors have no types
+CENTURY_MS = "3155760000000"
+"""A retention that the broker, which looks every second, does not apply to the records of a test."""
 
 
 def test_a_snapshot_says_where_every_log_begins_and_ends(lab: Lab) -> None:
-    create(lab.old_bootstrap, NewTopic("reader-logs", 3, config={"retention.ms": "86400000"}))
+    create(lab.old_bootstrap, NewTopic("reader-logs", 3, config={"retention.ms": CENTURY_MS}))
     fill(lab.old_bootstrap, "reader-logs", {0: 10, 1: 20})
     trim(lab.old_bootstrap, "reader-logs", 0, 4)
     snapshot = read(config(lab.old_bootstrap), "reader-logs")
     (topic,) = snapshot.topics
     assert [(p.log_start, p.lso, p.hw) for p in topic.partitions] == [(4, 10, 10), (0, 20, 20), (0, 0, 0)]
     assert {(p.leader, p.leader_epoch, p.error) for p in topic.partitions} == {(1, 0, None)}
-    assert dict(topic.config)["retention.ms"] == "86400000"
+    assert dict(topic.config)["retention.ms"] == CENTURY_MS
     assert topic.id
     assert len(topic.id) == 22
     assert snapshot.cluster_id

@@ -39,7 +39,7 @@ from tests.integration.truth import find, read_both
 
 SALT = b"salt"
 TOPIC = "connect-records"
-START_LIMIT_S = 90
+START_LIMIT_S = 180
 WORKER_PACKAGES = ("pyarrow", "fsspec", "numpy", "numpy.libs", "pandas")
 
 
