@@ -13,8 +13,8 @@ FOCUSED = """() => {
 }"""
 
 NOT_REACHED = """() => [...document.querySelectorAll('[data-testid=stMain] :is(input, button, summary, a[href])')]
-    .filter(one => one.checkVisibility({checkOpacity: true, checkVisibilityCSS: true}) && !one.disabled
-        && one.tabIndex >= 0 && one.type !== 'radio' && !one.dataset.reached
+    .filter(one => one.checkVisibility({checkVisibilityCSS: true}) && !one.disabled
+        && one.tabIndex >= 0 && (one.type !== 'radio' || one.checked) && !one.dataset.reached
         && !one.closest('[data-testid=stElementToolbar], .js-plotly-plot'))
     .map(one => one.getAttribute('aria-label') || one.innerText || one.outerHTML.slice(0, 200))"""
 """Controls of the page itself: not of Streamlit's toolbars, of Plotly, or behind the arrow keys of a choice."""
