@@ -63,6 +63,8 @@ class MirrorHealth:
     """Which topics were taken for the flow, and why."""
     last_sync_ms: int | None
     """Kafka's timestamp of the newest sync; None where it was not recorded."""
+    read_ms: int
+    """When the later of the clusters was read; 0 if neither was."""
 
 
 def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHealth:
@@ -77,11 +79,13 @@ def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHea
         _mirrored(sync, logs_old.get(key), logs_new.get((names.get(sync.topic, ""), sync.partition)))
         for key, sync in sorted(newest.items())
     )
+    read_ms = max((_taken_ms(each) for each in (old, new) if each is not None), default=0)
     topics = tuple((side, topic) for side, state in states.items() for topic in state.topics)
     syncs = [topic.newest_ms for _, topic in topics if topic.kind == "offset-syncs" and topic.newest_ms is not None]
     return MirrorHealth(
         partitions=partitions,
-        beats=_beats(old, new, states),
+        beats=_beats(old, new, states, read_ms),
+        read_ms=read_ms,
         topics=topics,
         statements=flow.statements if old is not None and new is not None else (),
         last_sync_ms=max(syncs, default=None),
@@ -103,11 +107,13 @@ def _mirrored(sync: OffsetSync, old: PartitionState | None, new: PartitionState 
     )
 
 
-def _beats(old: ReadCluster | None, new: ReadCluster | None, states: Mapping[str, MirrorState]) -> tuple[Beat, ...]:
-    read = [each.snapshot for each in (old, new) if each is not None]
-    if not read:
-        return ()
-    now_ms = max(int(datetime.fromisoformat(each.taken_at).timestamp() * 1000) for each in read)
+def _taken_ms(read: ReadCluster) -> int:
+    return int(datetime.fromisoformat(read.snapshot.taken_at).timestamp() * 1000)
+
+
+def _beats(
+    old: ReadCluster | None, new: ReadCluster | None, states: Mapping[str, MirrorState], now_ms: int
+) -> tuple[Beat, ...]:
     newest: dict[tuple[str, str], int] = {}
     for state in states.values():
         for beat in state.heartbeats:

@@ -166,4 +166,4 @@ def _commands(acls: MinimumAcls) -> None:
     for each in acls.commands:
         optional = ":gray-badge[optional] " if each.optional else ""
         st.markdown(f"{optional}{each.purpose}")
-        st.code(each.command, language="bash", wrap_lines=True)
+        st.code(each.command, language=None, wrap_lines=True)

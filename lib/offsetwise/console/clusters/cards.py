@@ -71,7 +71,7 @@ def _facts(snapshot: Snapshot) -> None:
     if snapshot.cluster_id is None:
         st.markdown("? cluster id not told")
     else:
-        st.code(plain(snapshot.cluster_id), language=None)
+        st.code(plain(snapshot.cluster_id), language=None, wrap_lines=True)
     partitions = sum(len(topic.partitions) for topic in snapshot.topics)
     st.markdown(
         f"{many(len(snapshot.topics), 'topic')} · {many(partitions, 'partition')} · "

@@ -32,8 +32,8 @@ def draw(view: View) -> None:
             )
             return
         _beats(health.beats)
-        if health.last_sync_ms is not None:
-            st.markdown(f"Last sync written at **{moment(health.last_sync_ms)}**.")
+        if health.partitions:
+            _last_sync(health.last_sync_ms, health.read_ms)
         undecodable = sum(topic.undecodable for _, topic in health.topics)
         if undecodable:
             st.warning(
@@ -46,6 +46,14 @@ def draw(view: View) -> None:
             table.plain(frames.mirror_topic_table(health))
             for said in health.statements:
                 st.markdown(f":gray[{markdown(said)}]")
+
+
+def _last_sync(at_ms: int | None, read_ms: int) -> None:
+    if at_ms is None:
+        st.markdown("? last sync · the snapshot does not say when it was written")
+        return
+    age = words.span(max(0, read_ms - at_ms))
+    st.markdown(f"last sync written **{moment(at_ms)}**, {age} before the clusters were read")
 
 
 def _beats(beats: tuple[Beat, ...]) -> None:
