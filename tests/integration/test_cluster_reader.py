@@ -22,6 +22,7 @@ from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, trim
 
 ANY_OFFSET: Any = OffsetSpec  # its constructors have no types
+MIRROR_LIMIT_S = 180
 CENTURY_MS = "3155760000000"
 """A retention that the broker, which looks every second, does not apply to the records of a test."""
 
@@ -175,14 +176,14 @@ def test_the_reader_agrees_with_a_running_mirrormaker(lab: Lab) -> None:
     name = lab.start_mirror("identity", topics=[topic], name="reader")
     try:
         lab.wait_until_mirrored([topic], mirror=name)
-        end = time.monotonic() + 60
+        end = time.monotonic() + MIRROR_LIMIT_S
         # The sync of the last record is written when MirrorMaker next stores its offsets, every second here.
         while last_sync(lab, topic) < 1199 and time.monotonic() < end:
             time.sleep(0.2)
         # MirrorMaker never lowers a checkpoint, so only groups that are new now get what its store says now.
         for position in positions:
             commit(lab.old_bootstrap, f"reader-at-{position}", topic, {0: position})
-        end, theirs = time.monotonic() + 60, dict[int, int]()
+        end, theirs = time.monotonic() + MIRROR_LIMIT_S, dict[int, int]()
         while theirs.keys() != set(positions) and time.monotonic() < end:
             time.sleep(0.5)
             flow, new = flow_of(lab, topic)
