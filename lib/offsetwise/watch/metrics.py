@@ -23,7 +23,7 @@ from offsetwise.model import Cluster
 from offsetwise.watch.sampler import Taken
 
 HOST: Final = "127.0.0.1"
-MOST_PARTITIONS: Final = 20_000
+MOST_PARTITIONS: Final = 5_000
 """Partitions with series of their own; the totals always count all."""
 
 _OF: Final = ("migration", "subject")
@@ -31,9 +31,14 @@ _PARTITION: Final = (*_OF, "source", "topic", "partition")
 
 
 class LagMetrics(Collector):
-    """Collects the newest sample of each subject."""
+    """Collects the newest sample of each subject.
 
-    def __init__(self) -> None:
+    Args:
+        most_partitions: How many have series of their own.
+    """
+
+    def __init__(self, *, most_partitions: int = MOST_PARTITIONS) -> None:
+        self._most = most_partitions
         self._lock = threading.Lock()
         self._newest: dict[LagSubject, Taken] = {}
 
@@ -49,7 +54,7 @@ class LagMetrics(Collector):
         yield from _samples(newest, time.time())
         yield from _totals(newest)
         yield from _findings(newest)
-        yield from _partitions(newest)
+        yield from _partitions(newest, self._most)
 
 
 @contextmanager
@@ -146,7 +151,7 @@ def _findings(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
     yield found
 
 
-def _partitions(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
+def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFamily]:
     sides = (*_PARTITION, "cluster")
     lags = GaugeMetricFamily("offsetwise_lag_records", "What is left to read, signed.", labels=sides)
     starts = GaugeMetricFamily("offsetwise_log_start_offset", "Where the log starts.", labels=sides)
@@ -160,9 +165,9 @@ def _partitions(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
         labels=(*_PARTITION, "group"),
     )
     omitted = GaugeMetricFamily(
-        "offsetwise_partitions_without_series", f"Partitions beyond the first {MOST_PARTITIONS:,}.", labels=()
+        "offsetwise_partitions_without_series", f"Partitions beyond the first {most:,}.", labels=()
     )
-    room = MOST_PARTITIONS
+    room = most
     for taken in newest:
         shown = taken.sample.partitions[:room]
         room -= len(shown)
@@ -177,7 +182,7 @@ def _partitions(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
             for index, group in enumerate(taken.sample.groups):
                 if group != taken.subject.group:
                     _add(drifts, [*of, label(group)], drift(row, index))
-    omitted.add_metric([], float(sum(len(taken.sample.partitions) for taken in newest) - (MOST_PARTITIONS - room)))
+    omitted.add_metric([], float(sum(len(taken.sample.partitions) for taken in newest) - (most - room)))
     yield from (lags, starts, ends, places, drifts, omitted)
 
 
