@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.batches import history_of
@@ -78,6 +79,20 @@ def two_partitions(folder: Path) -> Path:
     (made / "sources" / "0").mkdir(parents=True)
     (made / "sources" / "0" / "0").write_bytes(b'\0v1\n{"orders":{"0":0,"1":0}}')
     return made
+
+
+def count(page: AppTest, button: str) -> None:
+    """Press a button that starts a count, and wait for its end as the browser does: by looking again."""
+    page.button(key=button).click().run()
+    settle(page)
+
+
+def settle(page: AppTest) -> None:
+    for _ in range(200):
+        if not page.status:
+            return
+        time.sleep(0.05)
+        page.run()
 
 
 @pytest.fixture
@@ -320,29 +335,31 @@ def test_state_rows_are_counted_only_when_a_person_asks(open_page: OpenPage) -> 
     assert reader.calls["state_rows"] == 0
     sizes = next(one.value for one in page.dataframe if "rows, by its files" in one.value)
     assert sizes["rows, by its files"].tolist() == [4]
-    page.button(key="state-now").click().run()
+    count(page, "state-now")
     assert not page.exception
     assert "at least 24 rows in 2 state stores after batch 6" in words(page)
     assert "state files are missing" in words(page)
     page.run()
     assert reader.calls["state_rows"] == 1
     reader.state = SparkError("Spark cannot read it.", fix="Use another Spark.")
-    page.button(key="state-again").click().run()
+    count(page, "state-again")
     assert "Spark cannot read it" in words(page)
     assert "at least 24 rows" in words(page)
 
 
-def test_counting_can_be_stopped(open_page: OpenPage) -> None:
+def test_counting_can_be_stopped_and_the_page_answers_meanwhile(open_page: OpenPage) -> None:
     name = "spark-4.0.0-agg-rocksdb"
-    gate = threading.Event()
-    reader = FolderReader({name: SAMPLES / name}, gate=gate)
+    reader = FolderReader({name: SAMPLES / name}, gate=threading.Event())
     page = open_page(reader, PAGE)
-    question = StateOf(migration="m", name=name)
-    threading.Timer(0.5, lambda: desk.current().stop(question)).start()
     page.button(key="state-now").click().run()
+    assert "Counting the rows of the state stores …" in [one.label for one in page.status]
+    page.button(key="step-previous").click().run()
+    assert page.selectbox(key="step").value == "batch 6 planned"
+    page.button(key="state-stop").click().run()
+    settle(page)
     assert not page.exception
     assert "Nothing was read yet." in words(page)
-    assert desk.current().reading(question) is None
+    assert desk.current().reading(StateOf(migration="m", name=name)) is None
 
 
 def test_a_query_that_seems_to_run_is_told_by_files_and_by_what_moved(open_page: OpenPage, tmp_path: Path) -> None:
