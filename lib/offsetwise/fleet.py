@@ -84,6 +84,12 @@ class FleetRow:
         return tuple(sorted(Counter(at.topic for source in sources for at in source.positions).items()))
 
     @property
+    def partitions(self) -> int | None:
+        """How many partitions have a position; None where damage hides them."""
+        known = sum(count for _, count in self.topics)
+        return known if known or self.verdict in (FleetVerdict.RESTARTABLE, FleetVerdict.PENDING) else None
+
+    @property
     def state_bytes(self) -> int | None:
         """The size of its state, 0 for a query that keeps none; None where it could not be read."""
         if self.checkpoint is None or any(problem.message.startswith("state/") for problem in self.checkpoint.problems):

@@ -111,5 +111,5 @@ def test_the_map_counts_every_checkpoint_once() -> None:
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_map_prints_its_counts(colours: object) -> None:
     drawn = figures.age_map(FLEET.rows, colours, NOW_MS)  # type: ignore[arg-type] # a palette
-    assert [trace.text[0][-1] for trace in drawn.data] == ["3", "", "", ""]
+    assert [lane[-1] for lane in drawn.data[0].text] == ["3", "", "", ""]
     assert "3 unreadable" in figures.takeaway(FLEET.rows, NOW_MS)

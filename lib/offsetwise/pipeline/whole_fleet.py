@@ -17,8 +17,8 @@ from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, r
 if TYPE_CHECKING:
     from offsetwise.pipeline.content import Progress
 
-WAVE_SIZE: Final = 250
-"""Checkpoints per job, so that a person sees progress. A job costs a fraction of a second whatever it reads."""
+WAVE_SIZE: Final = 500
+"""Checkpoints per job, so that a person sees progress. Jobs of 250 take twice the CPU of one of 1,000."""
 
 
 def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> Fleet:

@@ -111,7 +111,9 @@ def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
     >>> named(["/data/ckpt/a/orders", "/data/ckpt/b", "/etc"], ["/data/ckpt"])
     {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b', '/etc': '/etc'}
     """
-    short = {uri: wording.plain(_below(uri, roots)) for uri in uris}
+    bases = {uri: _base(uri, roots) for uri in uris}
+    several = len({base for base in bases.values() if base is not None}) > 1
+    short = {uri: wording.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
     count = Counter(short.values())
     made: dict[str, str] = {}
     taken: set[str] = set()
@@ -123,10 +125,14 @@ def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
     return made
 
 
-def _below(uri: str, roots: Sequence[str]) -> str:
-    bases = [root.rstrip("/") for root in roots]
-    base = max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)
+def _below(uri: str, base: str | None, *, several: bool) -> str:
     if base is None:
         return uri
     path, name = uri.rstrip("/")[len(base) + 1 :], base.rpartition("/")[2]
-    return path or name if len(set(bases)) == 1 or not path else f"{name}/{path}"
+    return f"{name}/{path}" if path and several else path or name
+
+
+def _base(uri: str, roots: Sequence[str]) -> str | None:
+    """Give the root that a URI stands below, the longest of several."""
+    bases = (root.rstrip("/") for root in roots)
+    return max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)

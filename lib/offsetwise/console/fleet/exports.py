@@ -29,9 +29,7 @@ def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
             "planned": pd.array([one.last_planned_batch if one else None for one in read], dtype="Int64"),
             "committed": pd.array([one.last_committed_batch if one else None for one in read], dtype="Int64"),
             "topics": [wording.cell(sentences.topics(row, at_most=len(row.topics))) for row in rows],
-            "partitions": pd.array(
-                [sum(count for _, count in row.topics) if row.checkpoint else None for row in rows], dtype="Int64"
-            ),
+            "partitions": pd.array([row.partitions for row in rows], dtype="Int64"),
             "state (bytes)": pd.array([row.state_bytes for row in rows], dtype="Int64"),
             "checkpoints with this query id": [row.same_query for row in rows],
             "query id": [wording.cell((one.job_id if one else None) or "") for one in read],

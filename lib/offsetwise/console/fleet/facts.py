@@ -7,10 +7,10 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, frames, table, verdicts
+from offsetwise.console import blocks, table, verdicts
+from offsetwise.console.checkpoint.frames import position_table, state_table
 from offsetwise.console.desk import Held, Subject, SubjectKind
 from offsetwise.console.fleet import derived, sentences
-from offsetwise.console.fleet.frames import state_table
 from offsetwise.console.wording import many, markdown, moment, number, plain
 from offsetwise.fleet import Fleet, FleetRow, severity_of
 from offsetwise.model import Checkpoint
@@ -39,7 +39,7 @@ def draw(held: Held[Fleet], row: FleetRow, migration: str) -> None:
     _positions(row.read)
     if row.read.state:
         with st.expander("State, by operator"):
-            table.plain(state_table(row.read))
+            table.plain(state_table(row.read.state))
 
 
 def _links(row: FleetRow, migration: str) -> None:
@@ -101,13 +101,12 @@ def _alike(held: Held[Fleet], row: FleetRow) -> None:
 def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint) -> None:
     now = derived.now_ms(held)
     planned, committed = (sentences.age(sentences.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms))
-    partitions = sum(count for _, count in row.topics)
     st.markdown(
         f"Batch **{number(checkpoint.last_planned_batch)}** is the newest planned one, from "
         f"{moment(row.planned_at_ms)} ({planned} before this was read). Batch "
         f"**{number(checkpoint.last_committed_batch)}** is the newest committed one, planned at "
         f"{moment(row.committed_at_ms)} ({committed} before). "
-        f"{many(len(row.topics), 'topic')} with {many(partitions, 'partition')}; "
+        f"{_topics(row)}; "
         f"state: {sentences.size(row.state_bytes)}; engine {markdown(checkpoint.engine)}."
     )
     if checkpoint.job_id is not None:
@@ -115,8 +114,14 @@ def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint) -> None:
         st.code(plain(checkpoint.job_id), language=None)
 
 
+def _topics(row: FleetRow) -> str:
+    if row.partitions is None:
+        return "Topics: ?"
+    return f"{many(len(row.topics), 'topic')} with {many(row.partitions, 'partition')}"
+
+
 def _positions(checkpoint: Checkpoint) -> None:
-    positions = frames.position_table(checkpoint)
+    positions = position_table(checkpoint)
     if positions.empty:
         blocks.empty("No Kafka position.", "It has no Kafka source, or its positions cannot be relied on.")
         return

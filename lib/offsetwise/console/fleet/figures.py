@@ -31,6 +31,7 @@ AGES: Final = (
 )
 UNKNOWN_AGE: Final = "not known"
 _COLUMNS: Final = (*(name for name, _ in AGES), UNKNOWN_AGE)
+_ABOVE: Final = 1e-6
 _STRONGEST: Final = 0.4
 """How much of the verdict's colour the fullest cell takes: the count on it keeps its contrast."""
 
@@ -69,28 +70,25 @@ def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figur
     """Draw verdict × time since the newest batch; each cell says its count, and none says nothing."""
     counted = ages_of(rows, now_ms)
     lanes = [str(sentences.VERDICTS[verdict]) for verdict in FleetVerdict]
-    figure = go.Figure()
     largest = max(counted.values(), default=1)
-    for verdict, lane in zip(FleetVerdict, lanes, strict=True):
-        tone = colours.tone(sentences.VERDICTS[verdict].tone)
-        counts = [counted[verdict, column] for column in _COLUMNS]
-        figure.add_trace(
-            go.Heatmap(
-                x=list(_COLUMNS),
-                y=[lane],
-                z=[[_strength(count, largest) for count in counts]],
-                zmin=0,
-                zmax=1,
-                colorscale=[[0, colours.page], [1, tone]],
-                text=[[number(count) if count else "" for count in counts]],
-                texttemplate="%{text}",
-                textfont={"size": FONT_PX, "color": colours.text},
-                hovertemplate="%{y}, no batch for %{x}: %{text}<extra></extra>",
-                showscale=False,
-                xgap=2,
-                ygap=2,
-            )
+    counts = [[counted[verdict, column] for column in _COLUMNS] for verdict in FleetVerdict]
+    figure = go.Figure(
+        go.Heatmap(
+            x=list(_COLUMNS),
+            y=lanes,
+            z=[[lane + _strength(count, largest) for count in row] for lane, row in enumerate(counts)],
+            zmin=0,
+            zmax=len(lanes),
+            colorscale=_scale(colours),
+            text=[[number(count) if count else "" for count in row] for row in counts],
+            texttemplate="%{text}",
+            textfont={"size": FONT_PX, "color": colours.text},
+            hovertemplate="%{y}, no batch for %{x}: %{text}<extra></extra>",
+            showscale=False,
+            xgap=2,
+            ygap=2,
         )
+    )
     figure.update_layout(
         height=70 + 38 * len(lanes),
         margin={"l": 12, "r": 12, "t": 8, "b": 48},
@@ -125,6 +123,17 @@ def _column(row: FleetRow, now_ms: int) -> str:
     if since is None:
         return UNKNOWN_AGE
     return next(name for name, limit in AGES if limit is None or since <= limit)
+
+
+def _scale(colours: Palette) -> list[tuple[float, str]]:
+    """Give one scale for all lanes: from each whole number to the next, the page's colour turns into the lane's."""
+    tones = [colours.tone(sentences.VERDICTS[verdict].tone) for verdict in FleetVerdict]
+    ends = [(lane, lane + 1 - _ABOVE) for lane in range(len(tones))]
+    return [
+        (min(at / len(tones), 1.0), colour)
+        for (first, last), tone in zip(ends, tones, strict=True)
+        for at, colour in ((first, colours.page), (last, tone))
+    ] + [(1.0, tones[-1])]
 
 
 def _strength(count: int, largest: int) -> float:

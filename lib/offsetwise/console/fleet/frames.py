@@ -1,4 +1,4 @@
-"""Tables of the Fleet screen. An unknown age or size is missing, never 0."""
+"""The table of the Fleet screen. An unknown age or size is missing, never 0."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import pandas as pd
 from offsetwise.console import wording
 from offsetwise.console.fleet import sentences
 from offsetwise.fleet import FleetRow
-from offsetwise.model import Checkpoint
 
 COLUMNS: Final = (
     "verdict",
     "checkpoint",
     "age",
-    "since commit",
     "problems",
+    "restart",
+    "since commit",
     "planned",
     "committed",
     "topics",
     "partitions",
     "state",
     "copies",
-    "restart",
     "newest batch (UTC)",
     "query id",
     "engine",
@@ -50,9 +49,7 @@ def fleet_table(rows: Sequence[FleetRow], labels: Mapping[str, str], now_ms: int
             "planned": _integers([one.last_planned_batch if one else None for one in read]),
             "committed": _integers([one.last_committed_batch if one else None for one in read]),
             "topics": [wording.cell(sentences.topics(row)) for row in rows],
-            "partitions": _integers(
-                [sum(count for _, count in row.topics) if row.checkpoint else None for row in rows]
-            ),
+            "partitions": _integers([row.partitions for row in rows]),
             "state": _integers([row.state_bytes for row in rows]),
             "copies": [sentences.copies(row) for row in rows],
             "restart": [wording.cell(sentences.restart(row)) for row in rows],
@@ -61,29 +58,6 @@ def fleet_table(rows: Sequence[FleetRow], labels: Mapping[str, str], now_ms: int
             "engine": [wording.cell(one.engine) if one else "?" for one in read],
         },
         columns=list(COLUMNS),
-    )
-
-
-def topic_table(row: FleetRow) -> pd.DataFrame:
-    """Give the topics of one checkpoint."""
-    return pd.DataFrame(
-        {
-            "topic": [wording.cell(topic) for topic, _ in row.topics],
-            "partitions": _integers([partitions for _, partitions in row.topics]),
-        }
-    )
-
-
-def state_table(checkpoint: Checkpoint) -> pd.DataFrame:
-    """Give the size of every operator's state, from its files."""
-    return pd.DataFrame(
-        {
-            "operator": _integers([one.operator for one in checkpoint.state]),
-            "partitions": _integers([one.partitions for one in checkpoint.state]),
-            "files": _integers([one.files for one in checkpoint.state]),
-            "bytes": _integers([one.size_bytes for one in checkpoint.state]),
-            "rows, by its files": _integers([one.keys for one in checkpoint.state]),
-        }
     )
 
 

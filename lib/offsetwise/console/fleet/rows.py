@@ -16,17 +16,17 @@ from offsetwise.fleet import Fleet, FleetRow
 
 _WIDTHS: Final = {
     "verdict": 126,
-    "checkpoint": 170,
+    "checkpoint": 120,
     "age": 74,
     "since commit": 104,
     "problems": 190,
+    "restart": 320,
     "planned": 74,
     "committed": 86,
     "topics": 170,
     "partitions": 80,
     "state": 78,
     "copies": 78,
-    "restart": 420,
     "newest batch (UTC)": 190,
     "query id": 280,
     "engine": 70,
@@ -42,6 +42,9 @@ _HELP: Final = {
     "copies": "How many checkpoints here carry the same query id.",
     "restart": "Where the query restarts.",
 }
+_WIDEST_NAME_PX: Final = 280
+_LETTER_PX: Final = 7
+_CELL_PADDING_PX: Final = 24
 _RIGHT: Final = ("age", "since commit", "planned", "committed", "partitions", "state")
 
 
@@ -65,9 +68,9 @@ def choose(held: Held[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> F
         selection_default={"selection": {"rows": [_first_selected(grid, current)]}},
         column_config={
             name: st.column_config.Column(
-                width=width, alignment=_alignment(name), help=_HELP.get(name), pinned=name in ("verdict", "checkpoint")
+                width=width, alignment=_alignment(name), help=_HELP.get(name), pinned=name == "checkpoint"
             )
-            for name, width in _WIDTHS.items()
+            for name, width in (_WIDTHS | {"checkpoint": _name_width(ids)}).items()
         },
         alt=f"{many(len(page), 'checkpoint')} with verdict, age, problems, batches, topics, state and restart.",
     )
@@ -106,6 +109,10 @@ def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
                 on_click="ignore",
                 help=f"The rows shown, as {text}{' lines: a checkpoint a line' if text == 'JSON' else ''}.",
             )
+
+
+def _name_width(ids: Sequence[str]) -> int:
+    return min(_WIDEST_NAME_PX, max(_WIDTHS["checkpoint"], _CELL_PADDING_PX + _LETTER_PX * max(map(len, ids))))
 
 
 def _alignment(name: str) -> Literal["right"] | None:

@@ -80,7 +80,8 @@ def _troubles(shown: Fleet) -> None:
 def _answer(held: Held[Fleet]) -> None:
     tone, head, rest = derived.facts(held).answer
     box, icon = _ANSWER[tone]
-    box(f"**{head}** {markdown(rest)}", icon=icon)
+    longest = f"The longest time without a batch is {derived.facts(held).longest}."
+    box(f"**{head}** {markdown(rest)} {markdown(longest)}", icon=icon)
 
 
 def _metrics(held: Held[Fleet]) -> None:
@@ -89,7 +90,6 @@ def _metrics(held: Held[Fleet]) -> None:
         ("Checkpoints", number(len(held.value.rows)), "Those the migration file names, and those found below roots."),
         *((_title(verdict), number(known.counts[verdict]), sentences.MEANING[verdict]) for verdict in FleetVerdict),
         ("Copies", number(known.copies), "Checkpoints whose query id another one carries too."),
-        ("Longest without a batch", known.longest, "Time since the newest batch was planned, of the oldest."),
     )
     with st.container(horizontal=True):
         for label, value, help_ in cards:

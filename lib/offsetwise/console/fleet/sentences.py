@@ -72,7 +72,9 @@ def age_ms(then_ms: int | None, now_ms: int) -> int | None:
 
 
 def topics(row: FleetRow, at_most: int = 3) -> str:
-    """Name the topics of a row with their partitions. Not escaped."""
+    """Name the topics of a row with their partitions; `?` where damage hides them. Not escaped."""
+    if row.partitions is None:
+        return "?"
     named = [f"{topic} ({partitions})" for topic, partitions in row.topics]
     rest = len(named) - at_most
     return ", ".join(named[:at_most]) + (f", and {number(rest)} more" if rest > 0 else "")
