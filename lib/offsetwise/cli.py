@@ -213,11 +213,12 @@ def console(
         str, typer.Option(help="What to listen on. Where others can reach it, --access must require sign-in.")
     ] = "127.0.0.1",
     access: Annotated[Path | None, typer.Option(help="Who may use the console (YAML).")] = None,
+    store: Store = None,
 ) -> None:
     """Open the console in the browser: the bundled sample migration, and those named."""
     from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
 
-    launch(migration or [], port=port, address=address, access_file=access)
+    launch(migration or [], port=port, address=address, access_file=access, store_url=store)
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from streamlit.web import bootstrap
 from offsetwise.console import access, desk, identity
 from offsetwise.console.access import LOOPBACK
 from offsetwise.errors import ConfigError
+from offsetwise.store.address import STORE_VARIABLE
+from offsetwise.store.address import address as store_address
 
 _APP: Final = Path(__file__).resolve().parents[3] / "app.py"
 _SETTINGS: Final = _APP.parent / ".streamlit" / "config.toml"
@@ -25,6 +27,7 @@ def launch(
     *,
     address: str = LOOPBACK,
     access_file: Path | None = None,
+    store_url: str | None = None,
     reader: desk.Reader | None = None,
 ) -> None:
     """Serve the console until it is interrupted.
@@ -37,6 +40,7 @@ def launch(
         port: TCP port; the first free one from 8501 on unless told.
         address: What to listen on. Where others can reach it, people have to sign in.
         access_file: Who may use the console; without one, everybody who can reach it may look.
+        store_url: Where samples of lag are kept; what the environment says unless told.
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
@@ -62,6 +66,9 @@ def launch(
     rules = access.load_access(access_file) if access_file else access.Access()
     access.use(rules)
     access.check_address(address, rules, can_sign_in=bool(identity.providers()))
+    if store_url is not None:
+        os.environ[STORE_VARIABLE] = store_url
+    store_address()
     os.environ[desk.MIGRATIONS_VARIABLE] = os.pathsep.join(str(path.resolve()) for path in migrations)
     if reader is None:
         desk.current()
