@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Dialog, expect
 
 from tests.browser.conftest import CLI, SCREENSHOTS, console, settle, whole
 from tests.console.test_data import migration
+from tools.screenshots import pages
 
 
 def test_a_migration_whose_clusters_are_down_keeps_checkpoint_and_sample(browser: Browser, tmp_path: Path) -> None:
@@ -27,4 +29,37 @@ def test_a_migration_whose_clusters_are_down_keeps_checkpoint_and_sample(browser
         settle(page)
         expect(page.get_by_text("the last attempt failed")).to_be_visible()
         expect(page.get_by_role("button", name="Open the sample")).to_be_visible()
+        page.close()
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_hostile_names_of_a_migration_are_markup_on_no_page(browser: Browser, tmp_path: Path) -> None:
+    file = migration(tmp_path)
+    text = file.read_text(encoding="utf-8")
+    for name in ("mine", "prod-a", "prod-b", "orders-etl"):
+        assert name in text
+        text = text.replace(name, f"'{name} {HOSTILE}'")
+    file.write_text(text, encoding="utf-8")
+    command = ("-c", CLI, "console", "--migration", str(file), "--port", "{port}")
+    with console(*command, log=tmp_path / "log") as address:
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        dialogs: list[str] = []
+
+        def dismiss(dialog: Dialog) -> None:
+            dialogs.append(dialog.message)
+            dialog.dismiss()
+
+        page.on("dialog", dismiss)
+        chosen = urlencode({"migration": f"mine {HOSTILE}", "of": f"group orders-etl {HOSTILE}"})
+        shown = ""
+        for path in pages():
+            page.goto(f"{address}/{path}?{chosen}")
+            settle(page)
+            assert page.locator("img[src=x]").count() == 0
+            expect(page.get_by_test_id("stException")).to_have_count(0)
+            shown += page.get_by_test_id("stApp").inner_text()
+        assert shown.count(HOSTILE) >= len(pages()), "the names are shown, as text"
+        assert dialogs == []
         page.close()

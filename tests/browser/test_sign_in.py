@@ -23,6 +23,10 @@ PEOPLE: dict[str, dict[str, Any]] = {
 }
 
 
+TEXT_COLOUR = "rgb(38, 39, 48)"
+"""Of the light theme beside app.py, which holds from whatever folder the console is started."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guarded:
     """A console that only people with a role may use."""
@@ -80,6 +84,7 @@ def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext,
     page.goto(f"{guarded.address}/compare?row=orders-1")
     settle(page)
     expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_css("color", TEXT_COLOUR)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "locked.png")
 

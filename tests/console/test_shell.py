@@ -245,6 +245,38 @@ def test_the_desk_refuses_what_a_page_should_not_have_asked(name: str) -> None:
     assert dict(reader.calls) == {"offered": 1}
 
 
+def states() -> None:
+    """The states of a block beside loading and its answer. A script of its own: Streamlit runs its text."""
+    from offsetwise.console import blocks  # noqa: PLC0415 - as above
+    from offsetwise.errors import ClusterAuthError, ClusterUnreachableError  # noqa: PLC0415 - as above
+
+    blocks.empty("Nothing was read yet.", "Read it.", "offsetwise compare")
+    blocks.denied("You have no role here.", permission="the role viewer", next_step="Ask the operator.")
+    blocks.failed(ClusterAuthError("Cluster 'new': Describe is refused.", fix="Grant Describe."), key="refused")
+    gone = ClusterUnreachableError("Cluster 'old': no answer within 20 s.", fix="Start it.")
+    blocks.failed(gone, key="gone", kept="What was read at 2026-01-02 03:04:05 UTC is still shown below.", retry=print)
+    blocks.failed(RuntimeError("password=canary"), key="ours")
+
+
+def test_every_state_of_a_block_says_what_is_the_matter_and_what_to_do() -> None:
+    page = AppTest.from_function(states).run()
+    assert not page.exception
+    said = words(page).replace("\\", "")
+    assert "**Nothing was read yet.**" in said
+    assert "**What is needed:** the role viewer.  \nAsk the operator." in said
+    assert [error.value.partition("  \n")[0] for error in page.error] == [
+        "**Not permitted**",
+        "**The cluster does not answer**",
+        "**This could not be read**",
+    ]
+    assert "Cluster 'new': Describe is refused." in said
+    assert "**What to do:** Grant Describe." in said
+    assert "Cluster 'old': no answer within 20 s." in said
+    assert "What was read at 2026-01-02 03:04:05 UTC is still shown below." in said
+    assert [button.label for button in page.button] == ["Retry"]
+    assert "canary" not in said
+
+
 ACCESS_FILE = """
 sign_in: required
 sign_in_hours: 8
