@@ -15,6 +15,7 @@ from offsetwise.lag.archive import Archive, Recording
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
+from offsetwise.fleet import Fleet
 from offsetwise.model import (
     Checkpoint,
     Cluster,
@@ -112,6 +113,10 @@ class ValueReader:
             raise self._live
         assert self._live is not None
         return self._live
+
+    def fleet(self, migration: str, progress: Progress) -> Fleet:  # noqa: ARG002 - the protocol's
+        self.calls["fleet"] += 1
+        return Fleet(rows=())
 
     def checkpoint(self, migration: str, name: str) -> Checkpoint:  # noqa: ARG002 - the protocol's
         self.calls["checkpoint"] += 1
