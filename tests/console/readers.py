@@ -11,11 +11,11 @@ from pathlib import Path
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
+from offsetwise.fleet import Fleet
 from offsetwise.lag.archive import Archive, Recording
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
-from offsetwise.fleet import Fleet
 from offsetwise.model import (
     Checkpoint,
     Cluster,
