@@ -6,7 +6,6 @@ under way at a time.
 
 from __future__ import annotations
 
-from collections import deque
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -15,7 +14,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from offsetwise.model import GroupOffset, GroupState, Problem
 from offsetwise.sources.kafka_client import Client, reason
 
-_UNDER_WAY: Final = 32
+_ASKED_AT_ONCE: Final = 64
+"""Groups whose offsets are asked for together; twice as many are under way."""
 _STATES: Final = {
     "PREPARING_REBALANCING": "PreparingRebalance",
     "COMPLETING_REBALANCING": "CompletingRebalance",
@@ -80,19 +80,22 @@ def _unlisted(client: Client, why: str) -> Problem:
 
 def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
     made: list[tuple[str, Future[Any]]] = []
-    under_way: deque[Future[Any]] = deque()
-    for name in names:
-        if len(under_way) == _UNDER_WAY:
-            _wait(client, under_way.popleft())
-        if client.deadline.passed:
-            future: Future[Any] = Future()
-            future.set_exception(TimeoutError())
-        else:
-            request = [ConsumerGroupTopicPartitions(name)]
-            future = client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[name]
-        under_way.append(future)
-        made.append((name, future))
+    for first in range(0, len(names), _ASKED_AT_ONCE):
+        # The newest of the share before the last: it is most likely answered last, and each wait costs a switch between
+        # threads, which takes long on a busy machine.
+        for _, future in reversed(made[max(0, first - 2 * _ASKED_AT_ONCE) : max(0, first - _ASKED_AT_ONCE)]):
+            _wait(client, future)
+        made += [(name, _ask(client, name)) for name in names[first : first + _ASKED_AT_ONCE]]
     return made
+
+
+def _ask(client: Client, name: str) -> Future[Any]:
+    if client.deadline.passed:
+        late: Future[Any] = Future()
+        late.set_exception(TimeoutError())
+        return late
+    request = [ConsumerGroupTopicPartitions(name)]
+    return client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[name]
 
 
 def _wait(client: Client, future: Future[Any]) -> None:
