@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import time
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,11 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.console import access, desk
 from offsetwise.console.access import Access, Grant, Role, Roles, SignIn
 from offsetwise.console.data import WorkflowReader
+from offsetwise.console.palette import DARK, LIGHT
 from offsetwise.errors import AccessError, ConfigError
 from tests.console.conftest import APP, words
 from tests.console.readers import ValueReader
+from tests.console.test_words import contrast
 
 PAGES = sorted(str(path.relative_to(APP.parent)) for path in APP.parent.glob("pages/**/*.py"))
 
@@ -362,3 +365,16 @@ def test_secrets_that_nobody_could_sign_in_with_are_refused(change: dict[str, An
     made.run()
     assert not made.exception
     assert said.replace("_", "\\_") in "".join(error.value for error in made.error)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_themes_of_streamlit_are_those_of_the_charts_and_stand_out(theme: str) -> None:
+    settings = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][theme]
+    pages = (settings["backgroundColor"], settings["secondaryBackgroundColor"])
+    shown = {"light": LIGHT, "dark": DARK}[theme]
+    assert (settings["backgroundColor"], settings["textColor"]) == (shown.page, shown.text)
+    for name in (key for key in settings if key.endswith(("TextColor", "textColor", "linkColor"))):
+        assert min(contrast(settings[name], page) for page in pages) >= 4.5, name
+    for mark in (settings["primaryColor"], *settings["chartCategoricalColors"]):
+        assert contrast(mark, settings["backgroundColor"]) >= 3, mark
+    assert contrast("#FFFFFF", settings["primaryColor"]) >= 4.5, "white stands on the main button"

@@ -112,17 +112,17 @@ def test_every_consequence_is_a_sentence(raw: RawVerdict) -> None:
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_words_reach_contrast_4_5_and_marks_3(colours: Palette) -> None:
     for tone in Tone:
-        assert _contrast(colours.tone(tone), colours.page) >= 4.5, tone
-    assert _contrast(colours.muted, colours.page) >= 4.5
+        assert contrast(colours.tone(tone), colours.page) >= 4.5, tone
+    assert contrast(colours.muted, colours.page) >= 4.5
     for mark in (colours.old, colours.new, colours.next_record, colours.raw, colours.bound):
-        assert _contrast(mark, colours.page) >= 3, mark
+        assert contrast(mark, colours.page) >= 3, mark
 
 
 def test_an_unknown_theme_is_light() -> None:
     assert palette.palette(None) is LIGHT
 
 
-def _contrast(one: str, other: str) -> float:
+def contrast(one: str, other: str) -> float:
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
