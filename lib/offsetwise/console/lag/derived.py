@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +13,7 @@ from offsetwise.console import wording
 from offsetwise.console.desk import Held
 from offsetwise.console.lag import figures, frames
 from offsetwise.console.palette import Palette
-from offsetwise.console.table import printed
+from offsetwise.console.table import layout, printed
 from offsetwise.lag.amounts import Total, drift, lag
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, LagSample
@@ -40,6 +41,23 @@ def totals_table(held: Shown, view: LagView) -> pd.DataFrame:
 def partition_table(held: Shown, view: LagView, page: Rows, colours: Palette) -> Styler:
     """Give the coloured table of these partitions."""
     return _partition_table(held.id, tuple(row.key for row in page), colours, view.newest.sample, page)
+
+
+def partition_layout(
+    held: Shown, view: LagView, page: Rows, widths: Mapping[str, int]
+) -> dict[str, tuple[int | None, Literal["right"] | None]]:
+    """Give width and alignment of the columns of that table."""
+    return _partition_layout(held.id, tuple(row.key for row in page), view.newest.sample, page, widths)
+
+
+def topics(held: Shown, view: LagView) -> tuple[str, ...]:
+    """Give the topics of the newest sample, by name."""
+    return _topics(held.id, view.newest.sample)
+
+
+def history_table(held: Partition, view: PartitionView, group: int | None) -> pd.DataFrame:
+    """Give the numbers behind the charts of one partition."""
+    return _history_table(held.id, group, view)
 
 
 def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:
@@ -152,3 +170,24 @@ def _drift_chart(held_id: int, group: str, colours: Palette, _view: PartitionVie
         points.append(figures.Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
     lines = [figures.Line(name="group ahead of the position", old=True, points=tuple(points))]
     return figures.over_time(lines, colours, "records", height=240)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _partition_layout(
+    held_id: int,  # noqa: ARG001 - the key, with the rows
+    keys: tuple[tuple[str, str, int], ...],  # noqa: ARG001 - as above
+    _sample: LagSample,
+    _page: Rows,
+    _widths: Mapping[str, int],
+) -> dict[str, tuple[int | None, Literal["right"] | None]]:
+    return layout(frames.partition_table(_sample, _page), _widths)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _topics(held_id: int, _sample: LagSample) -> tuple[str, ...]:  # noqa: ARG001 - the key
+    return tuple(sorted({row.topic for row in _sample.partitions}))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _history_table(held_id: int, group: int | None, _view: PartitionView) -> pd.DataFrame:  # noqa: ARG001 - the key
+    return frames.history_table(_view, group)

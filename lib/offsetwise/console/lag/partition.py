@@ -10,7 +10,7 @@ import streamlit as st
 from offsetwise.console import blocks, guard
 from offsetwise.console.checkpoint import parts
 from offsetwise.console.desk import Desk
-from offsetwise.console.lag import derived, frames, sentences
+from offsetwise.console.lag import derived, moments, sentences
 from offsetwise.console.lag.questions import PartitionLagOf
 from offsetwise.console.wording import lag as lag_words
 from offsetwise.console.wording import markdown, number, signed
@@ -62,11 +62,8 @@ def draw(desk: Desk, question: PartitionLagOf) -> None:
         chart = derived.drift_chart(held, shown, group, colours)
         alt = f"The group is {signed(drift(row, index))} records ahead of the position in the newest sample."
         st.plotly_chart(chart, config=blocks.CHART_OPTIONS, alt=alt, key="drift-of-partition", theme=None)
-    frame = frames.history_table(shown, None if group is None else newest.groups.index(group))
-    with st.expander("Data"):
-        parts.paged(frame, "history-rows", alt="The samples of this partition, newest first.")
-        with st.container(horizontal=True):
-            parts.downloads("lag-of-partition", "history", lambda: frame)
+    frame = derived.history_table(held, shown, None if group is None else newest.groups.index(group))
+    moments.draw(frame, "lag-of-partition", alt=_takeaway(shown))
 
 
 def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:

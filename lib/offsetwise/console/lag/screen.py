@@ -12,7 +12,7 @@ from offsetwise.console import blocks, guard
 from offsetwise.console.checkpoint import parts
 from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.console.evidence import findings
-from offsetwise.console.lag import derived, partition, sampling, sentences, table
+from offsetwise.console.lag import derived, moments, partition, sampling, sentences, table
 from offsetwise.console.lag.questions import LagOf, PartitionLagOf
 from offsetwise.console.wording import markdown, signed
 from offsetwise.lag.view import LagView
@@ -107,10 +107,7 @@ def _draw(desk: Desk, migration: Offered, question: LagOf, held: derived.Shown, 
     figure = derived.totals_chart(held, view, colours)
     said = sentences.takeaway(view.points)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="lag-totals", theme=None)
-    with st.expander("Data"):
-        parts.paged(derived.totals_table(held, view), "lag-moments", alt=said)
-        with st.container(horizontal=True):
-            parts.downloads("lag-totals", "lag-totals", lambda: derived.totals_table(held, view))
+    moments.draw(derived.totals_table(held, view), "lag-totals", alt=said)
     st.subheader("Every partition, newest sample", anchor=False)
     chosen = table.choose(held, view, colours)
     if chosen is None:

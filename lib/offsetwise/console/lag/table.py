@@ -32,10 +32,16 @@ _WIDTHS: Final = {
 def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition | None:
     """Draw the table with its filters and downloads, and the choice of one partition; None where none is left."""
     sample = view.newest.sample
-    topics = sorted({row.topic for row in sample.partitions})
     with st.container(horizontal=True):
         wanted = tuple(
-            st.multiselect("Topic", topics, key="lag-topic", bind="query-params", placeholder="all", format_func=plain)
+            st.multiselect(
+                "Topic",
+                derived.topics(held, view),
+                key="lag-topic",
+                bind="query-params",
+                placeholder="all",
+                format_func=plain,
+            )
         )
         order = parts.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
     rows = derived.rows(held, view, wanted, worst_first=order == _WORST)
@@ -53,7 +59,7 @@ def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition
         selection_mode="single-row",
         column_config={
             column: st.column_config.Column(width=width or 90, alignment=alignment, pinned=column in ("topic", "p"))
-            for column, (width, alignment) in table.layout(frames.partition_table(sample, page), _WIDTHS).items()
+            for column, (width, alignment) in derived.partition_layout(held, view, page, _WIDTHS).items()
         },
         alt=f"{many(len(page), 'partition')} with position and lag on both clusters.",
     )
