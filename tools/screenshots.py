@@ -22,7 +22,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT: Final = Path(__file__).parent.parent
 THEMES: Final = ("light", "dark")
 WIDTHS: Final = (1400, 1000)
-START_SECONDS: Final = 60
+START_SECONDS: Final = 120
+SETTLE_MS: Final = 90_000
 TALLEST_PX: Final = 8_000
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
 
@@ -35,11 +36,12 @@ def pages() -> list[str]:
 
 def settle(page: Page) -> None:
     """Wait until Streamlit has run the page and the browser has drawn it."""
-    page.get_by_role("heading", level=1).wait_for()
+    page.get_by_role("heading", level=1).wait_for(timeout=SETTLE_MS)
     page.wait_for_function(
         """() => !document.querySelector('[data-testid="stStatusWidget"]')
               && !document.querySelector('[data-testid="stSkeleton"]')
-              && document.querySelector('[data-testid="stApp"]').dataset.testScriptState !== 'running'"""
+              && document.querySelector('[data-testid="stApp"]').dataset.testScriptState !== 'running'""",
+        timeout=SETTLE_MS,
     )
     page.wait_for_timeout(600)
 

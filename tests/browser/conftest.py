@@ -22,7 +22,7 @@ SCREENSHOTS = ROOT / "artifacts" / "screens"
 CLI = "from offsetwise.cli import main; main()"
 """What `.venv/bin/offsetwise` does."""
 
-START_SECONDS = 60
+START_SECONDS = 120
 
 Serve = Callable[..., str]
 
@@ -64,7 +64,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path, arguments = CHROMIUM
         running = playwright.chromium.launch(executable_path=path, args=arguments)
-        expect.set_options(timeout=20_000)
+        expect.set_options(timeout=30_000)
         yield running
         running.close()
 
