@@ -353,6 +353,7 @@ def test_the_connection_test_shows_every_step_with_its_remedy(open_page: OpenPag
     asked = reader(live=True)
     asked.steps = (
         Step(name=StepName.RESOLVE, state=StepState.OK, said="broker-1:9092 is 10.0.0.1.", took_ms=3),
+        Step(name=StepName.METADATA, state=StepState.OK, said="2 brokers.", fix="Correct advertised.listeners."),
         Step(
             name=StepName.CONNECT,
             state=StepState.FAILED,
@@ -367,6 +368,7 @@ def test_the_connection_test_shows_every_step_with_its_remedy(open_page: OpenPag
     settled(page)
     assert "**The step “connect” failed** after 7 ms." in words(page)
     assert ":green[✓ ok] **resolve**" in words(page)
+    assert ":orange[▲ ok, with a remark] **metadata**" in words(page)
     assert ":red[! failed] **connect**" in words(page)
     assert ":gray[– skipped] **TLS**" in words(page)
     assert "**What to do:** Start the broker" in words(page)

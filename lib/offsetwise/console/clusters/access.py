@@ -75,7 +75,8 @@ def _step(step: Step) -> None:
     took = "" if step.state is StepState.SKIPPED else f" :gray[{number(step.took_ms)} ms]"
     fix = f"  \n**What to do:** {markdown(step.fix)}" if step.fix else ""
     said = markdown(step.said)
-    st.markdown(f"{_ICON[step.state]} **{step.name}**{took}  \n{f':gray[{said}]' if not fix else said}{fix}")
+    icon = ":orange[▲ ok, with a remark]" if step.state is StepState.OK and step.fix else _ICON[step.state]
+    st.markdown(f"{icon} **{step.name}**{took}  \n{f':gray[{said}]' if not fix else said}{fix}")
 
 
 def _permissions(desk: Desk, question: PermissionsOf) -> None:
