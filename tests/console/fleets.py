@@ -23,7 +23,7 @@ from offsetwise.workflow import fleet
 from tests.console import builders
 from tests.console.readers import ValueReader
 
-NOW_MS = 1_800_000_000_000
+NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 DAMAGED = Problem(code="CHECKPOINT_DAMAGED", message="offsets/6 is garbled.", fix="Restore it from a copy.")

@@ -284,7 +284,8 @@ def many_kinds(tmp_path_factory: pytest.TempPathFactory) -> WorkflowReader:
 
 def test_real_folders_of_many_kinds_are_rows_through_spark(many_kinds: WorkflowReader, open_page: OpenPage) -> None:
     page = open_page(many_kinds, PAGE, migration="mine", order="by path")
-    page.button(key="fleet-now").click().run(timeout=120)
+    desks.current().read(FleetOf(migration="mine")).outcome.result(timeout=400)
+    page.run()
     assert not page.exception
     table = rows_of(page)
     verdicts = {Path(name).name: verdict for name, verdict in zip(table["checkpoint"], table["verdict"], strict=True)}
