@@ -14,7 +14,9 @@ from moto.server import ThreadedMotoServer
 from offsetwise import files as formats
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, StorageError
 from offsetwise.pipeline.fleet import expand
+from offsetwise.sources.spark_batch_files import read_batch_files
 from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.spark_reading import read_with_times
 from offsetwise.sources.storage import open_tree
 from tests.sources.folders import NAMES, checkpoint, orders, sample_files
 
@@ -61,6 +63,20 @@ def test_a_checkpoint_on_s3_reads_as_on_disk(name: str, s3: Any) -> None:
 
     local = f"tests/data/checkpoints/{name}"
     assert body == formats.dump(read_checkpoint(local)).replace(local, "X")
+
+
+def test_the_raw_files_and_the_times_of_a_checkpoint_on_s3_are_those_on_disk(s3: Any) -> None:
+    files = sample_files("spark-4.0.0-multi")
+    uri = _put(s3, "multi", files)
+
+    read = read_with_times(uri, roots=(f"s3://{BUCKET}/",))
+    raw = read_batch_files(uri, 6, roots=(f"s3://{BUCKET}/",))
+
+    assert read.newest is not None
+    assert 0 <= read.read_at_ms - read.newest.modified_ms + 1000 < 120_000
+    assert [source.id for source in read.initial] == ["0", "1"]
+    assert raw.offsets.data == files["offsets/6"]
+    assert raw.commit.problem == "commits/6 is not there."
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n", "S3A"])

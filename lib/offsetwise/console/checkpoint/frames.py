@@ -229,7 +229,6 @@ def rows_table(state: StateRows) -> pd.DataFrame:
             "store": [wording.cell(one.store) for one in state.stores],
             "partitions": integers([one.partitions for one in state.stores]),
             "rows": integers([one.total for one in state.stores]),
-            "key → value": [wording.cell(one.columns) for one in state.stores],
         }
     )
 

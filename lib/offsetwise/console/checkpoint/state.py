@@ -10,7 +10,7 @@ from offsetwise.console import blocks, guard, table
 from offsetwise.console.checkpoint import derived, frames, parts
 from offsetwise.console.checkpoint.questions import StateOf
 from offsetwise.console.desk import Desk
-from offsetwise.console.wording import many, markdown, number
+from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.model.state import StateRows
 
 _WATCH_SECONDS: Final = 0.7
@@ -89,12 +89,18 @@ def _rows(state: StateRows, at: str) -> None:
     if len(failed) == len(state.stores):
         said = f"No state store could be counted after batch {number(state.batch)}"
     st.markdown(f"**{said}** · {state.kind}, counted by Spark {markdown(state.spark)} at {at}")
-    table.plain(frames.rows_table(state), alt=said, widths={"key → value": 420})
+    table.plain(frames.rows_table(state), alt=said)
     for one in failed:
         st.markdown(
             f":orange-badge[? not counted] operator {number(one.operator)}, store {markdown(one.store)}: "
             f"{markdown(one.problem or '')}"
         )
+    typed = [one for one in state.stores if one.columns]
+    if typed:
+        with st.expander("Types of keys and values"):
+            for one in typed:
+                st.markdown(f"operator {number(one.operator)}, store {markdown(one.store)}")
+                st.code(plain(one.columns), language=None, wrap_lines=True)
     frame = frames.partition_rows_table(state)
     if len(frame):
         with st.expander("Rows by partition"):
