@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from offsetwise.clusters.mirror_health import MirrorHealth
+from offsetwise.clusters.mirror_health import Mirrored, MirrorHealth
 from offsetwise.clusters.pairs import TopicPair
 from offsetwise.clusters.retention import RetentionDeadline
 from offsetwise.console import wording
@@ -112,9 +112,8 @@ def group_offset_table(view: View, group: str) -> pd.DataFrame:
     )
 
 
-def mirrored_table(health: MirrorHealth) -> pd.DataFrame:
+def mirrored_table(rows: Sequence[Mirrored]) -> pd.DataFrame:
     """Give how far each partition was mirrored, by its newest sync."""
-    rows = health.partitions
     return pd.DataFrame(
         {
             "old topic": [cell(row.topic) for row in rows],

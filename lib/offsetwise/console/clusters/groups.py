@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from offsetwise.console import choosing, guard, table
@@ -26,7 +27,7 @@ def draw(view: View) -> None:
         chosen = st.selectbox(
             "Offsets of", list(view.groups), key="group", bind="query-params", format_func=plain, width=420
         )
-        made = frames.group_offset_table(view, chosen)
+        made = _offsets(view.ids, chosen, view)
         if made.empty:
             st.markdown("It has committed nothing on either cluster, as far as was read.")
             return
@@ -38,3 +39,8 @@ def draw(view: View) -> None:
             widths={"old topic": 150, "new topic": 150, "p": 40, "MirrorMaker says": 130, "hint": 420},
             missing="none",
         )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _offsets(ids: tuple[int | None, int | None], group: str, _view: View) -> pd.DataFrame:  # noqa: ARG001 - the key
+    return frames.group_offset_table(_view, group)

@@ -70,8 +70,8 @@ def _beats(beats: tuple[Beat, ...]) -> None:
 
 
 def _mirrored(view: View) -> None:
-    made = frames.mirrored_table(view.health)
-    if made.empty:
+    rows = view.health.partitions
+    if not rows:
         st.markdown("? No offset sync of this flow was read: how far it got is unknown.")
         return
     st.markdown(
@@ -79,10 +79,10 @@ def _mirrored(view: View) -> None:
         "new. MirrorMaker writes a sync only now and then, so no more is claimed; what both logs hold "
         "behind it is counted in offsets.]"
     )
-    if len(made) > choosing.PAGE_ROWS:
-        st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(made), 'partition')}.]")
+    if len(rows) > choosing.PAGE_ROWS:
+        st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(rows), 'partition')}.]")
     table.plain(
-        made.head(choosing.PAGE_ROWS),
-        alt=f"The newest sync of {many(len(made), 'partition')}, and how both logs go on behind it.",
+        frames.mirrored_table(rows[: choosing.PAGE_ROWS]),
+        alt=f"The newest sync of {many(len(rows), 'partition')}, and how both logs go on behind it.",
         widths={"old topic": 150, "p": 40, "verdict": 150, "mirrored up to": 110, "on new": 80},
     )

@@ -32,7 +32,7 @@ def draw(desk: Desk, migration: Offered, held: dict[Cluster, HeldCluster | None]
 
 def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldCluster) -> None:
     history.remember(question, read)
-    standings = _committed(read)
+    standings, known = _committed(read), 0
     if not migration.recorded:
         offer = Offer(
             now="Read the records at the positions",
@@ -42,11 +42,11 @@ def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldC
         )
         asked_for = asked(desk, StandingsOf(migration=migration.name, cluster=question.cluster), offer)
         if asked_for is not None:
-            standings = asked_for.value
+            standings, known = asked_for.value, asked_for.id
     if not standings:
         st.markdown("No position is known here: no group of the migration committed anything on this cluster.")
         return
-    made = _deadlines(question, read, standings)
+    made = _deadlines(question, read.id, known, read, standings)
     table.plain(
         frames.retention_table(made[: choosing.PAGE_ROWS]),
         alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
@@ -56,8 +56,15 @@ def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldC
         st.markdown(f":gray[The soonest {choosing.PAGE_ROWS} of {many(len(made), 'position')}.]")
 
 
-def _deadlines(question: ClusterOf, read: HeldCluster, standings: tuple[Standing, ...]) -> list[RetentionDeadline]:
-    topics = {topic.name: topic for topic in read.value.snapshot.topics}
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _deadlines(
+    question: ClusterOf,
+    read_id: int,  # noqa: ARG001 - the key, with the other id
+    standings_id: int,  # noqa: ARG001 - as above
+    _read: HeldCluster,
+    _standings: tuple[Standing, ...],
+) -> list[RetentionDeadline]:
+    topics = {topic.name: topic for topic in _read.value.snapshot.topics}
     logs = {(topic.name, each.partition): each for topic in topics.values() for each in topic.partitions}
     made = [
         deadline(
@@ -66,7 +73,7 @@ def _deadlines(question: ClusterOf, read: HeldCluster, standings: tuple[Standing
             logs.get((each.partition.topic, each.partition.partition)),
             history.starts(question, each.partition),
         )
-        for each in standings
+        for each in _standings
     ]
     return sorted(made, key=_soonest)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+import pandas as pd
 import streamlit as st
 
 from offsetwise import files
@@ -16,7 +17,11 @@ from offsetwise.console.clusters.view import View
 from offsetwise.console.figures import MAX_LANES
 from offsetwise.console.palette import Palette
 from offsetwise.console.wording import many, markdown, plain
-from offsetwise.model import Snapshot
+from offsetwise.model import Snapshot, TopicState
+
+Ids = tuple[int | None, int | None]
+Names = tuple[tuple[str | None, str | None], ...]
+"""Which pairs are shown, by their keys."""
 
 _WIDTHS: Final = {
     "old topic": 120,
@@ -41,7 +46,6 @@ _HELP: Final = {
     "timestamps": "message.timestamp.type; old → new where they differ.",
     "retention": "retention.ms and retention.bytes; old → new where they differ.",
 }
-_EVERY_PARTITION: Final = "all partitions"
 
 
 @st.fragment
@@ -53,7 +57,7 @@ def draw(view: View) -> None:
             blocks.empty("No topic passes these filters.", "Clear a filter to see more.")
             return
         colours = guard.colours()
-        _ranges(pairs, colours)
+        _ranges(view, pairs, colours)
         _table(view, pairs, colours)
         _differences(view, pairs)
 
@@ -67,29 +71,31 @@ def _filtered(view: View) -> tuple[TopicPair, ...]:
     return view.chosen(tuple(chosen), only_differing=only)
 
 
-def _ranges(pairs: tuple[TopicPair, ...], colours: Palette) -> None:
+def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     st.subheader("What the logs hold", anchor=False)
     shown = pairs
-    lanes = figures.lanes_of(pairs)
-    if len(lanes) > MAX_LANES:
-        names = list(dict.fromkeys(pair.name for pair in pairs))
-        name = st.selectbox("Topic in the chart", names, key="chart", bind="query-params", format_func=plain, width=420)
+    if sum(max(_partitions_of(pair.old), _partitions_of(pair.new)) for pair in pairs) > MAX_LANES:
+        topics = list(dict.fromkeys(pair.name for pair in pairs))
+        name = st.selectbox(
+            "Topic in the chart", topics, key="chart", bind="query-params", format_func=plain, width=420
+        )
         shown = tuple(pair for pair in pairs if pair.name == name)
-        lanes = figures.lanes_of(shown)
+    names = tuple(pair.key for pair in shown)
+    lanes = _lanes(view.ids, names, shown)
     span = _page("lanes", "Partitions", len(lanes), MAX_LANES)
     st.markdown(
         ":gray[From log start to HW. ● old is solid, ◆ new is hatched; a red mark is the last stable offset where an "
         "open transaction holds it back. Equal offsets are no promise of equal records: Compare proves those.]"
     )
     st.plotly_chart(
-        figures.ranges(lanes[span], colours),
+        _chart(view.ids, names, span.start, colours, lanes[span]),
         config=blocks.CHART_OPTIONS,
         alt=figures.takeaway(lanes[span]),
         key="ranges",
         theme=None,
     )
     with st.expander("Data: log start, last stable offset and HW of each partition"):
-        rows = frames.partition_table(shown)
+        rows = _partitions(view.ids, names, shown)
         table.plain(rows[_page("offsets", "Rows", len(rows), choosing.PAGE_ROWS)], missing="?")
 
 
@@ -147,7 +153,7 @@ def snapshot_file(snapshot: Snapshot) -> bytes:
     return files.dump(snapshot).encode()
 
 
-def csv(rows: Any) -> bytes:
+def csv(rows: pd.DataFrame) -> bytes:
     """Write a table as CSV (UTF-8, LF). Its cells are neutralised already; an unknown number is an empty cell."""
     return str(rows.to_csv(index=False, lineterminator="\n")).encode()
 
@@ -181,6 +187,29 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
     with st.expander("What the differences mean"):
         for what, meaning in meanings:
             st.markdown(f"- **{markdown(what)}**: {markdown(meaning)}")
+
+
+def _partitions_of(topic: TopicState | None) -> int:
+    return 0 if topic is None else len(topic.partitions)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _lanes(ids: Ids, names: Names, _pairs: tuple[TopicPair, ...]) -> tuple[figures.Lane, ...]:  # noqa: ARG001 - the key
+    return figures.lanes_of(_pairs)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _chart(ids: Ids, names: Names, start: int, colours: Palette, _lanes: tuple[figures.Lane, ...]) -> Any:  # noqa: ARG001 - the key
+    return figures.ranges(_lanes, colours)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _partitions(
+    ids: Ids,  # noqa: ARG001 - the key, with the names
+    names: Names,  # noqa: ARG001 - as above
+    _pairs: tuple[TopicPair, ...],
+) -> pd.DataFrame:
+    return frames.partition_table(_pairs)
 
 
 def _page(key: str, label: str, count: int, size: int) -> slice:

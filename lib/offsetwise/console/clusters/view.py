@@ -20,6 +20,8 @@ HeldCluster = Held[ReadCluster]
 class View:
     """Two clusters side by side; either may not have been read."""
 
+    ids: tuple[int | None, int | None]
+    """Of the readings: caches of what is derived use it."""
     old: ReadCluster | None
     new: ReadCluster | None
     pairs: tuple[TopicPair, ...]
@@ -62,11 +64,12 @@ def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _view(old_id: int | None, new_id: int | None, _old: HeldCluster | None, _new: HeldCluster | None) -> View:  # noqa: ARG001 - the key
+def _view(old_id: int | None, new_id: int | None, _old: HeldCluster | None, _new: HeldCluster | None) -> View:
     old = None if _old is None else _old.value
     new = None if _new is None else _new.value
     pairs = pair_topics(old, new)
     return View(
+        ids=(old_id, new_id),
         old=old,
         new=new,
         pairs=pairs,
