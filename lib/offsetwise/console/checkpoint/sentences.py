@@ -109,13 +109,11 @@ def fails(history: History, moment: Moment, at: Standing) -> tuple[Tone, str, st
         return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
     batch = history.batches[moment.row].id
     if moment.phase is Phase.COMMITTED:
-        gaps = any(later.id - one.id > 1 for one, later in pairwise(history.batches))
-        known = "By these files, a" if gaps else "A"
-        return (
-            Tone.RIGHT,
-            f"{known} failure right then reads nothing twice.",
-            _after_commit(history, moment.row, gaps=gaps),
-        )
+        doubt = _unfiled(history, moment.row)
+        if doubt is not None:
+            return Tone.CAREFUL, "By these files, a failure right then reads nothing twice.", doubt
+        follows = f"Batch {number(batch + 1)} starts where batch {number(batch)} ended."
+        return Tone.RIGHT, "A failure right then reads nothing twice.", follows
     again = at.again
     if again.back:
         return (
@@ -161,20 +159,21 @@ def again_on_restart(checkpoint: Checkpoint) -> int | None:
     return None if not steps or min(steps) < 0 else sum(steps)
 
 
-def _after_commit(history: History, row: int, *, gaps: bool) -> str:
-    batch = history.batches[row]
+def _unfiled(history: History, row: int) -> str | None:
+    """Say which batches may have run after a commit without leaving a file; None where nothing points to any."""
+    batch = history.batches[row].id
     after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
-    if after is not None and after > batch.id + 1:
+    if after is not None and after > batch + 1:
         return (
-            f"But batches {number(batch.id + 1)} to {number(after - 1)} left no files, as asynchronous progress "
-            f"tracking does: a failure while they ran reads everything since batch {number(batch.id)} again."
+            f"But batches {number(batch + 1)} to {number(after - 1)} left no files, as asynchronous progress tracking "
+            f"does: a failure while they ran reads everything since batch {number(batch)} again."
         )
-    if after is None and gaps:
+    if after is None and any(later.id - one.id > 1 for one, later in pairwise(history.batches)):
         return (
             "But batch ids are missing before it, as asynchronous progress tracking leaves them: batches after it may "
             "have run without a file yet, and would be read again."
         )
-    return f"Batch {number(batch.id + 1)} starts where batch {number(batch.id)} ended."
+    return None
 
 
 def _spans(history: History, at: Standing) -> str:
