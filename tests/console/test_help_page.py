@@ -71,7 +71,7 @@ def test_every_code_is_explained_on_screen_as_in_the_documents(code: Code) -> No
 
 
 def test_links_of_documents_lead_to_findings_or_nowhere() -> None:
-    for name in ("glossary", "how-it-proves", "clusters", "formats", "sign-in"):
+    for name in ("glossary", "how-it-proves", "clusters", "formats", "watch", "sign-in"):
         for target in re.findall(r"\]\(([^)]+)\)", document(name)):
             assert target.startswith("https://") or target.removeprefix("?code=") in KINDS, f"{name}: {target}"
 

@@ -142,6 +142,7 @@ _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
     "How it proves": _of("how-it-proves"),
     "Clusters and ACLs": _of("clusters"),
     "Files": _of("formats"),
+    "Lag over time": _of("watch"),
     "Sign-in": _of("sign-in"),
     "Keyboard": _keyboard,
     "Commands": _commands,
