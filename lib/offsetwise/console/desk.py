@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from offsetwise.fleet import Fleet
     from offsetwise.lag.moments import Key
     from offsetwise.lag.view import LagView, PartitionView
+    from offsetwise.model.state import StateRows
     from offsetwise.sources.connection import Step
     from offsetwise.sources.permissions import Permissions
+    from offsetwise.sources.spark_batch_files import BatchFiles
+    from offsetwise.sources.spark_reading import CheckpointReading
     from offsetwise.watch.background import Sampling
-from offsetwise.model.state import StateRows
-from offsetwise.sources.spark_batch_files import BatchFiles
-from offsetwise.sources.spark_reading import CheckpointReading
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
