@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
+from importlib.resources import files as package_files
+from pathlib import Path
 
 import pytest
 
 from offsetwise.errors import StoreLockedError, StoreReadOnlyError, StoreUnreachableError
 from offsetwise.lag.archive import Recording
 from offsetwise.model import GroupPosition, LagPart, LagSample
+from offsetwise.store.store import open_store
 from offsetwise.watch.background import Sampling
 from tests.console import builders
 from tests.console.conftest import OpenPage, words
@@ -222,3 +226,25 @@ def test_the_recorded_lag_of_the_sample_opens_without_a_store(open_page: OpenPag
     assert "MIRROR\\_STALLED" in words(page)
     assert "GROUP\\_DRIFT" in words(page)
     assert not page.button
+
+
+def test_the_page_shows_what_the_command_kept_in_the_store(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from offsetwise.console.data import WorkflowReader  # noqa: PLC0415 - imports Spark and Kafka
+
+    url = f"sqlite:///{tmp_path / 'store.sqlite'}"
+    monkeypatch.setenv("OFFSETWISE_STORE", url)
+    with open_store(url) as store:
+        for each in growing(5, partitions=2):
+            store.add(each)
+    bundled = Path(str(package_files("offsetwise") / "sample" / "migration.yaml"))
+    shutil.copy(bundled, tmp_path / "migration.yaml")
+
+    page = open_page(WorkflowReader((tmp_path / "migration.yaml",)), LAG, **LIVE)
+
+    assert not page.exception
+    assert [card.value for card in page.metric][:2] == ["317", "317"]
+    assert "kept in sqlite" in words(page)
+    assert "The next sample is overdue" in words(page)
+    assert page.dataframe[1].value["p"].tolist() == [1, 0]
