@@ -19,7 +19,6 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from offsetwise import files
 from offsetwise.config import load_migration
 from offsetwise.errors import ConfigError, StoreLockedError, StoreUnreachableError
 from offsetwise.lag.alerts import alerts
@@ -138,23 +137,6 @@ class TestMetrics:
             pytest.fail("the port was taken")
 
 
-class TestDeadClusters:
-    def test_positions_stay_and_both_clusters_are_named(self, dead: Path, tmp_path: Path) -> None:
-        store = f"sqlite:///{tmp_path / 'store.sqlite'}"
-        ran = call("watch", "-m", dead, "--checkpoint", "orders", "--count", "1", "--store", store, "--json")
-        read: LagSample = files.load(ran.out, "lag-sample", subject="stdout")
-
-        assert ran.code == 1
-        assert "Traceback" not in ran.err
-        assert [each.part for each in read.missing] == [LagPart.OLD, LagPart.NEW]
-        assert {p.position for p in read.partitions if (p.topic, p.partition) == ("orders", 0)} == {1050}
-        assert all(p.old.hw is None and p.new.hw is None for p in read.partitions)
-        with open_store(store) as opened:
-            kept = opened.newest(ORDERS)
-        assert kept is not None
-        assert kept.sample == read
-
-
 @pytest.fixture(scope="module")
 def hard_times(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Taken, ...], Path]:
     """Three samples with both clusters down: the store's folder is a file; the store is locked and the checkpoint
@@ -192,6 +174,14 @@ def hard_times(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Taken, .
 
 
 class TestHardTimes:
+    def test_with_both_clusters_down_positions_stay_and_both_are_named(
+        self, hard_times: tuple[tuple[Taken, ...], Path]
+    ) -> None:
+        read = hard_times[0][0].sample
+        assert [each.part for each in read.missing] == [LagPart.OLD, LagPart.NEW]
+        assert {p.position for p in read.partitions if (p.topic, p.partition) == ("orders", 0)} == {1050}
+        assert all(p.old.hw is None and p.new.hw is None for p in read.partitions)
+
     def test_a_store_that_cannot_be_used_is_said_and_watching_goes_on(
         self, hard_times: tuple[tuple[Taken, ...], Path]
     ) -> None:
