@@ -30,12 +30,11 @@ __all__ = ["CLI", "SCREENSHOTS", "Serve", "console", "keep", "settle", "whole"]
 
 
 def keep(page: Page, name: str) -> None:
-    """Keep pictures of the whole page, one for each width."""
+    """Keep a picture of the whole page at the usual width; `tools/screenshots.py` takes those of every width."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 1000})
-        whole(page)
-        page.screenshot(path=SCREENSHOTS / f"{name}-{width}.png")
+    page.set_viewport_size({"width": WIDTHS[0], "height": 1000})
+    whole(page)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 @contextmanager

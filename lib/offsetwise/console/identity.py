@@ -119,7 +119,9 @@ def sidebar() -> None:
     roles = ", ".join(role.value for role in Role if role in person.roles) or "no role"
     with st.sidebar:
         if person.signed_in:
-            st.markdown(f":gray[:material/account_circle: **{markdown(person.name)}** · {roles}]", help=_identity(person))
+            st.markdown(
+                f":gray[:material/account_circle: **{markdown(person.name)}** · {roles}]", help=_identity(person)
+            )
             st.button("Sign out", icon=":material/logout:", key="sign-out", on_click=st.logout)
             return
         st.markdown(f":gray[:material/account_circle: Not signed in · {roles}]")
