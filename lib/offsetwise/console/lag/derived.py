@@ -169,7 +169,7 @@ def _drift_chart(held_id: int, group: str, colours: Palette, _view: PartitionVie
         said = figures.hover("drift", each.sample.taken_at_ms, f"{wording.signed(value)} records")
         points.append(figures.Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
     lines = [figures.Line(name="group ahead of the position", old=True, points=tuple(points))]
-    return figures.over_time(lines, colours, "records", height=240)
+    return figures.over_time(lines, colours, "records", below="below: the group is behind", height=240)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -38,13 +38,16 @@ class Line:
     """Solid circles if so, else open diamonds on a dashed line."""
 
 
-def over_time(lines: Sequence[Line], colours: Palette, title: str, *, height: int = 320) -> go.Figure:
-    """Draw lines over time (UTC). Values below 0 are past the end: the stretch is tinted and said.
+def over_time(
+    lines: Sequence[Line], colours: Palette, title: str, *, below: str = "below: past the end", height: int = 320
+) -> go.Figure:
+    """Draw lines over time (UTC). Where values lie below 0, that line is drawn and says what it means.
 
     Args:
         lines: What to draw.
         colours: The theme's colours.
         title: Of the y axis.
+        below: What lies below 0.
         height: In pixels.
     """
     figure = go.Figure()
@@ -68,7 +71,7 @@ def over_time(lines: Sequence[Line], colours: Palette, title: str, *, height: in
             )
         )
     _dress(figure, colours, title, height)
-    figure.update_layout(shapes=[*_zero(lines, colours), *_gaps(lines, colours)])
+    figure.update_layout(shapes=[*_zero(lines, colours, below), *_gaps(lines, colours)])
     return figure
 
 
@@ -101,7 +104,7 @@ def _marker(line: Line, colours: Palette) -> dict[str, Any]:
     }
 
 
-def _zero(lines: Sequence[Line], colours: Palette) -> list[dict[str, Any]]:
+def _zero(lines: Sequence[Line], colours: Palette, below: str) -> list[dict[str, Any]]:
     if not any(point.value is not None and point.value < 0 for line in lines for point in line.points):
         return []
     return [
@@ -114,6 +117,12 @@ def _zero(lines: Sequence[Line], colours: Palette) -> list[dict[str, Any]]:
             "y0": 0,
             "y1": 0,
             "line": {"color": colours.wrong, "width": 1.5, "dash": "dash"},
+            "label": {
+                "text": below,
+                "textposition": "start",
+                "yanchor": "top",
+                "font": {"color": colours.wrong, "size": SMALL_PX},
+            },
         }
     ]
 

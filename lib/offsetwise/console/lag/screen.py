@@ -14,7 +14,7 @@ from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.console.evidence import findings
 from offsetwise.console.lag import derived, moments, partition, sampling, sentences, table
 from offsetwise.console.lag.questions import LagOf, PartitionLagOf
-from offsetwise.console.wording import markdown, signed
+from offsetwise.console.wording import many, markdown, signed
 from offsetwise.lag.view import LagView
 from offsetwise.model import Cluster
 
@@ -27,6 +27,10 @@ _WINDOWS: Final = {
     "30 days": 30 * 24 * 3_600_000,
 }
 _REFRESH: Final = {"Off": None, "10 s": 10, "30 s": 30, "60 s": 60}
+_CARD_PX: Final = 230
+_CARD_PADDING_PX: Final = 48
+_DIGIT_PX: Final = 20
+"""A card's number is cut where it does not fit."""
 _PATIENCE_S: Final = 2.0
 """How long a page waits for the store before it shows that it waits."""
 
@@ -128,14 +132,21 @@ def _draw(desk: Desk, migration: Offered, question: LagOf, held: derived.Shown, 
 
 def _cards(view: LagView) -> None:
     sample, summed = view.newest.sample, view.points[-1].totals
+    cards = [
+        (
+            f"{sentences.MARK[side]} Lag on {side}",
+            sentences.total(summed.lag(side)),
+            sentences.total_note(summed.lag(side)) or ":gray[known in every partition]",
+        )
+        for side in Cluster
+    ]
+    for name, total in zip(sample.groups, summed.drift, strict=True):
+        if name != sample.group:
+            note = f":gray[against the positions, in {many(total.known, 'partition')}; negative: behind]"
+            cards.append((f"Drift of {markdown(name)}", signed(total.net), note))
+    width = max(_CARD_PX, *(_CARD_PADDING_PX + _DIGIT_PX * len(value) for _, value, _ in cards))
     with st.container(horizontal=True):
-        for side in Cluster:
-            total = summed.lag(side)
-            with st.container(border=True):
-                st.metric(f"{sentences.MARK[side]} Lag on {side}", sentences.total(total))
-                st.markdown(sentences.total_note(total) or ":gray[known in every partition]")
-        for name, total in zip(sample.groups, summed.drift, strict=True):
-            if name != sample.group:
-                with st.container(border=True):
-                    st.metric(f"Drift of {markdown(name)}", signed(total.net))
-                    st.markdown(f":gray[ahead of the positions, in {total.known:,} partitions]")
+        for label, value, note in cards:
+            with st.container(border=True, width=width, height="stretch"):
+                st.metric(label, value)
+                st.markdown(note)
