@@ -24,7 +24,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.console import desk
-from offsetwise.console.desk import Held, Key, Subject
+from offsetwise.console.desk import Answer, Held, Progress, Question, Subject
 from offsetwise.model import Comparison
 from tests.console import builders
 from tests.console.conftest import APP, COMPARE
@@ -37,10 +37,10 @@ TARGET_MS = 100
 class Requerying(desk.Desk):
     """What a page does that keeps nothing between clicks: it reads its comparison again."""
 
-    def held(self, key: Key) -> Held | None:
+    def held(self, question: Question[Answer]) -> Held[Answer] | None:
         """Forget, then read."""
         self._held.clear()
-        return super().held(key)
+        return super().held(question)
 
 
 class FileReader(ValueReader):
@@ -50,7 +50,7 @@ class FileReader(ValueReader):
         super().__init__()
         self._path = path
 
-    def recorded(self, subject: Subject) -> Comparison:
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the protocol's
         """Read the file."""
         self.calls["recorded"] += 1
         loaded: Comparison = files.load(self._path.read_bytes(), "comparison", subject=str(subject))
