@@ -126,6 +126,11 @@ def test_the_sample_says_what_a_failure_would_read_again(open_page: OpenPage) ->
     assert "beats\\-0 from 1,068 to 1,119" in words(page)
 
 
+def test_the_banner_of_a_problem_leads_to_its_explanation(open_page: OpenPage) -> None:
+    page = open_page(WorkflowReader(()), PAGE)
+    assert "help?code=PENDING_BATCH" in "".join(banner.value for banner in page.warning)
+
+
 def test_stepping_walks_through_what_the_checkpoint_held(open_page: OpenPage, orders: FolderReader) -> None:
     page = open_page(orders, PAGE)
     seen = []

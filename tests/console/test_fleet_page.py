@@ -50,7 +50,7 @@ class TestSample:
         assert table["checkpoint"].tolist() == ["orders", "payments"]
         assert table["planned"].tolist()[0] == table["committed"].tolist()[0] + 1
         assert "Batch 7 is planned and not committed" in said(page)
-        assert "PENDING_BATCH" in said(page)
+        assert "[PENDING_BATCH](help?code=PENDING_BATCH)" in said(page)
 
     def test_a_row_that_the_migration_names_leads_to_its_page(self, open_page: OpenPage) -> None:
         page = open_page(WorkflowReader(()), PAGE)

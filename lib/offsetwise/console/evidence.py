@@ -8,9 +8,9 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import frames, table, verdicts
+from offsetwise.console.explained import linked
 from offsetwise.console.figures import partition_name
 from offsetwise.console.wording import many, markdown, number, plain
-from offsetwise.findings.codes import KINDS
 from offsetwise.model import Checkpoint, Comparison, Exactness, Finding, PartitionComparison, Side
 
 _FACTS_PX: Final = 560
@@ -114,14 +114,9 @@ def findings(found: Sequence[Finding]) -> None:
         verdict = verdicts.SEVERITY[finding.severity]
         with st.container(border=True):
             st.markdown(
-                f":{verdict.tone.badge}-badge[{verdict}] **{_explained(finding.code)}**  \n"
+                f":{verdict.tone.badge}-badge[{verdict}] **{linked(finding.code)}**  \n"
                 f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
             )
-
-
-def _explained(code: str) -> str:
-    """Give a code, leading to its explanation on the Help page if this release has one."""
-    return f"[{markdown(code)}](help?code={code})" if code in KINDS else markdown(code)
 
 
 def _findings(shown: Comparison, row: PartitionComparison) -> None:

@@ -21,6 +21,7 @@ from offsetwise.console.checkpoint import (
 )
 from offsetwise.console.checkpoint.questions import ReadingOf
 from offsetwise.console.desk import Desk, Offered, Subject
+from offsetwise.console.explained import linked
 from offsetwise.console.palette import Tone
 from offsetwise.console.wording import many, markdown, moment, number, plain
 from offsetwise.model import Checkpoint, Problem
@@ -110,7 +111,7 @@ def _banner(problem: Problem) -> None:
     box, icon = _BOX[sentences.tone(problem)]
     fix = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
     said = markdown(sentences.beside_restart(problem))
-    box(f"**{sentences.title(problem)}** ({markdown(problem.code)})  \n{said}{fix}", icon=icon)
+    box(f"**{sentences.title(problem)}** ({linked(problem.code)})  \n{said}{fix}", icon=icon)
 
 
 def _running(held: derived.Reading, key: str) -> None:

@@ -12,6 +12,7 @@ from offsetwise.console.clusters.asking import Offer, asked, busy
 from offsetwise.console.clusters.questions import ClusterOf
 from offsetwise.console.clusters.view import HeldCluster
 from offsetwise.console.desk import Desk, Offered
+from offsetwise.console.explained import linked
 from offsetwise.console.wording import many, markdown, plain, read_at
 from offsetwise.model import Cluster, Snapshot
 
@@ -80,6 +81,6 @@ def _facts(snapshot: Snapshot) -> None:
     if snapshot.problems:
         with st.expander(f"▲ {many(len(snapshot.problems), 'problem')} while reading"):
             for problem in snapshot.problems[:_SHOWN_PROBLEMS]:
-                st.markdown(f"- {markdown(problem.message)} {markdown(problem.fix)}")
+                st.markdown(f"- **{linked(problem.code)}**: {markdown(problem.message)} {markdown(problem.fix)}")
             if len(snapshot.problems) > _SHOWN_PROBLEMS:
                 st.markdown(f":gray[and {len(snapshot.problems) - _SHOWN_PROBLEMS:,} more: they are in the JSON file.]")

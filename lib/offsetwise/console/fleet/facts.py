@@ -10,6 +10,7 @@ import streamlit as st
 from offsetwise.console import blocks, table, verdicts
 from offsetwise.console.checkpoint.frames import position_table, state_table
 from offsetwise.console.desk import Held, Subject, SubjectKind
+from offsetwise.console.explained import linked
 from offsetwise.console.fleet import derived, sentences
 from offsetwise.console.wording import many, markdown, moment, number, plain
 from offsetwise.fleet import Fleet, FleetRow, severity_of
@@ -74,7 +75,7 @@ def _problems(checkpoint: Checkpoint) -> None:
         with st.container(border=True):
             remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
             st.markdown(
-                f":{verdict.tone.badge}-badge[{verdict}] **{markdown(problem.code)}**  \n"
+                f":{verdict.tone.badge}-badge[{verdict}] **{linked(problem.code)}**  \n"
                 f"{markdown(problem.message)}{remedy}"
             )
 
@@ -111,7 +112,7 @@ def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint) -> None:
     )
     if checkpoint.job_id is not None:
         st.markdown("Query id")
-        st.code(plain(checkpoint.job_id), language=None)
+        st.code(plain(checkpoint.job_id), language=None, wrap_lines=True)
 
 
 def _topics(row: FleetRow) -> str:
