@@ -188,7 +188,7 @@ def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
     figure, takeaway = derived.lanes(held, rows, colours)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="lanes", theme=None)
     with st.expander("Data"):
-        table.plain(frames.lane_table(rows))
+        table.draw(derived.lane_table(held, rows))
 
 
 def _heat(held: Held[Comparison], colours: Palette) -> str:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from offsetwise.console import figures, frames, heat, takeaways, verdicts
+from offsetwise.console import figures, frames, heat, table, takeaways, verdicts
 from offsetwise.console.choosing import Filters, row_id
 from offsetwise.console.desk import Held
+from offsetwise.console.drawn import Drawn
 from offsetwise.console.palette import Palette, Tone
-from offsetwise.console.table import layout, printed
 from offsetwise.model import Comparison, PartitionComparison
 
 Rows = tuple[PartitionComparison, ...]
@@ -57,7 +57,7 @@ def of_topic(held: Held[Comparison], topic: str) -> Rows:
 
 def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:
     """Give the chart of lanes and what it shows in words."""
-    return _lanes(held.id, tuple(map(row_id, rows)), colours, lag, rows)
+    return _lanes(held.id, _ids(rows), colours, lag, rows)
 
 
 def heat_map(held: Held[Comparison], colours: Palette) -> Any:
@@ -70,16 +70,26 @@ def topic_table(held: Held[Comparison]) -> pd.DataFrame:
     return _topic_table(held.id, held)
 
 
+def lane_table(held: Held[Comparison], rows: Rows) -> table.Prepared:
+    """Give the numbers behind the chart of lanes."""
+    return _lane_table(held.id, _ids(rows), rows)
+
+
 def partition_table(held: Held[Comparison], rows: Rows, columns: tuple[str, ...], colours: Palette) -> Styler:
     """Give the coloured table of these partitions, with these columns."""
-    return _partition_table(held.id, tuple(map(row_id, rows)), columns, colours, rows)
+    return _partition_table(held.id, _ids(rows), columns, colours, rows)
 
 
 def partition_layout(
     held: Held[Comparison], rows: Rows, columns: tuple[str, ...], widths: Mapping[str, int]
-) -> dict[str, tuple[int | None, Literal["right"] | None]]:
+) -> table.Layout:
     """Give width and alignment of the columns of that table."""
-    return _partition_layout(held.id, tuple(map(row_id, rows)), columns, rows, widths)
+    return _partition_layout(held.id, _ids(rows), columns, rows, widths)
+
+
+def _ids(rows: Rows) -> str:
+    """Name these rows in a key: one string is hashed much sooner than hundreds."""
+    return "\n".join(map(row_id, rows))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -100,14 +110,14 @@ def _filtered(held_id: int, filters: Filters, _held: Held[Comparison]) -> Rows: 
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _lanes(held_id: int, ids: tuple[str, ...], colours: Palette, lag: bool, _rows: Rows) -> tuple[Any, str]:  # noqa: ARG001 - the key
+def _lanes(held_id: int, ids: str, colours: Palette, lag: bool, _rows: Rows) -> tuple[Any, str]:  # noqa: ARG001 - the key
     said = takeaways.lanes(_rows) if lag else takeaways.logs(_rows)
-    return figures.lanes(_rows, colours, lag=lag), said
+    return Drawn(figures.lanes(_rows, colours, lag=lag)), said
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _heat_map(held_id: int, colours: Palette, _held: Held[Comparison]) -> Any:  # noqa: ARG001 - the key
-    return heat.heat_map(_held.value.partitions, colours)
+    return Drawn(heat.heat_map(_held.value.partitions, colours))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -115,15 +125,20 @@ def _topic_table(held_id: int, _held: Held[Comparison]) -> pd.DataFrame:  # noqa
     return heat.topic_table(_held.value.partitions)
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _lane_table(held_id: int, ids: str, _rows: Rows) -> table.Prepared:  # noqa: ARG001 - the key
+    return table.prepared(frames.lane_table(_rows))
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _partition_table(
     held_id: int,  # noqa: ARG001 - the key, with the ids
-    ids: tuple[str, ...],  # noqa: ARG001 - as above
+    ids: str,  # noqa: ARG001 - as above
     columns: tuple[str, ...],
     colours: Palette,
     _rows: Rows,
 ) -> Styler:
-    styled = printed(frames.partition_table(_rows)[list(columns)])
+    styled = table.printed(frames.partition_table(_rows)[list(columns)])
     for column, tones, weight in (
         ("exactness", [verdicts.EXACTNESS[row.exactness].tone for row in _rows], ""),
         ("if unedited", [verdicts.raw(row).tone for row in _rows], "; font-weight: 600"),
@@ -137,9 +152,9 @@ def _partition_table(
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _partition_layout(
     held_id: int,  # noqa: ARG001 - the key, with the ids
-    ids: tuple[str, ...],  # noqa: ARG001 - as above
+    ids: str,  # noqa: ARG001 - as above
     columns: tuple[str, ...],
     _rows: Rows,
     _widths: Mapping[str, int],
-) -> dict[str, tuple[int | None, Literal["right"] | None]]:
-    return layout(frames.partition_table(_rows)[list(columns)], _widths)
+) -> table.Layout:
+    return table.layout(frames.partition_table(_rows)[list(columns)], _widths)
