@@ -1,6 +1,6 @@
-from offsetwise.console import desk, guard
+from offsetwise.console import choosing, desk, guard
 from offsetwise.console.clusters import screen
 
 with guard.page("Clusters") as head:
     here = desk.current()
-    screen.draw(here, screen.migration_of(here), head)
+    screen.draw(here, choosing.migration(here), head)

@@ -1,5 +1,5 @@
-from offsetwise.console import desk, guard
-from offsetwise.console.fleet import choosing, screen
+from offsetwise.console import choosing, desk, guard
+from offsetwise.console.fleet import screen
 
 with guard.page("Fleet") as head:
     here = desk.current()

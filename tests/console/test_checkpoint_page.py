@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.batches import history_of
-from offsetwise.console import desk
-from offsetwise.console.checkpoint import frames, parts, sentences
+from offsetwise.console import desk, downloads
+from offsetwise.console.checkpoint import frames, sentences
 from offsetwise.console.checkpoint.questions import StateOf
 from offsetwise.console.data import WorkflowReader
 from offsetwise.console.desk import Offered, Subject, SubjectKind
@@ -478,8 +478,8 @@ def test_downloads_hold_plain_digits_and_no_formula() -> None:
         ),
     )
     table = frames.moved_table(history_of(batches), 0, 0)
-    assert "'=cmd(),0,9007199254740993,9007199254740993,0" in parts.rows_csv(table).decode()
-    assert b'"9007199254740993"' in parts.rows_json(table)
+    assert "'=cmd(),0,9007199254740993,9007199254740993,0" in downloads.csv(table).decode()
+    assert b'"9007199254740993"' in downloads.json_rows(table)
 
 
 def test_the_downloaded_checkpoint_is_a_file_of_ours(orders: FolderReader) -> None:

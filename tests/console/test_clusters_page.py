@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
-from offsetwise.console import desk
+from offsetwise.console import desk, downloads
 from offsetwise.console.clusters import frames, history, topics
 from offsetwise.console.clusters.figures import lanes_of, ranges, takeaway
 from offsetwise.console.clusters.view import View, view
@@ -200,7 +200,7 @@ def test_hostile_names_stay_text_in_every_block(open_page: OpenPage) -> None:
 def test_hostile_names_are_neutralised_in_downloads_and_charts() -> None:
     read = clusters_of_tests.hostile(builders.HOSTILE)
     shown = viewed(read)
-    written = topics.csv(frames.topic_table(shown.pairs, shown)) + topics.csv(frames.partition_table(shown.pairs))
+    written = downloads.csv(frames.topic_table(shown.pairs, shown)) + downloads.csv(frames.partition_table(shown.pairs))
     cells = [cell for line in written.decode().splitlines() for cell in line.split(",")]
     assert not any(cell.strip('"').startswith(("=", "+", "@")) for cell in cells)
     figure = ranges(lanes_of(shown.pairs), LIGHT)

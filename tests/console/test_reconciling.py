@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.console import reconciling, wording
+from offsetwise.console import downloads, reconciling, wording
 from offsetwise.console.data import WorkflowReader
 from offsetwise.errors import SparkError
 from offsetwise.workflow import unheard
@@ -63,6 +63,7 @@ def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
 
 @pytest.mark.parametrize("name", builders.HOSTILE)
 def test_a_hostile_name_cannot_run_in_the_download(name: str) -> None:
-    rows = list(csv.DictReader(io.StringIO(reconciling.csv(replace(COUNTED, old_topic=name)).decode())))
+    written = downloads.csv(reconciling.range_table(replace(COUNTED, old_topic=name)))
+    rows = list(csv.DictReader(io.StringIO(written.decode())))
     assert rows[0]["topic"] == wording.cell(name)
     assert [(row["from"], row["to"]) for row in rows] == [("300", "320"), ("900", "1000")]

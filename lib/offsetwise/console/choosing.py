@@ -12,9 +12,6 @@ from offsetwise.console import verdicts, wording
 from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.model import PartitionComparison
 
-PAGE_ROWS: Final = 250
-"""Rows sent to the browser at once. Of 10,000 a filter would send 1.5 MB again, of 500 more than 200 KB."""
-
 WORST_FIRST: Final = "Worst first"
 BY_TOPIC: Final = "By topic"
 
@@ -45,16 +42,21 @@ class Filters:
         return tuple(kept)
 
 
-def migration_and_subject(desk: Desk) -> tuple[Offered, Subject | None]:
-    """Let the person pick a migration and one of its checkpoints or groups, in the sidebar."""
+def migration(desk: Desk) -> Offered:
+    """Let the person pick a migration, in the sidebar."""
     names = {one.name: one for one in desk.offered}
     with st.sidebar:
-        chosen = names[
-            st.selectbox("Migration", list(names), key="migration", bind="query-params", format_func=wording.plain)
-        ]
-        subjects = {str(one): one for one in chosen.subjects}
-        if not subjects:
-            return chosen, None
+        chosen = st.selectbox("Migration", list(names), key="migration", bind="query-params", format_func=wording.plain)
+    return names[chosen]
+
+
+def migration_and_subject(desk: Desk) -> tuple[Offered, Subject | None]:
+    """Let the person pick a migration and one of its checkpoints or groups, in the sidebar."""
+    chosen = migration(desk)
+    subjects = {str(one): one for one in chosen.subjects}
+    if not subjects:
+        return chosen, None
+    with st.sidebar:
         of = st.selectbox("Positions of", list(subjects), key="of", bind="query-params", format_func=wording.plain)
     return chosen, subjects[of]
 
@@ -64,21 +66,12 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
     words = list(dict.fromkeys(verdict.word for verdict in verdicts.EXACTNESS.values()))
     with st.container(horizontal=True):
         return Filters(
-            topics=_several("Topic", "topic", list(topics)),
-            unedited=_several("If unedited", "unedited", list(verdicts.RAW.values())),
-            exactness=_several("Exactness", "exactness", words),
-            findings=_several("Finding", "finding", list(codes)),
+            topics=several("Topic", "topic", topics),
+            unedited=several("If unedited", "unedited", tuple(verdicts.RAW.values())),
+            exactness=several("Exactness", "exactness", words),
+            findings=several("Finding", "finding", codes),
             order=st.selectbox("Order", [WORST_FIRST, BY_TOPIC], key="order", bind="query-params"),
         )
-
-
-def rows_page(count: int) -> slice:
-    """Let the person leaf through more rows than are sent at once."""
-    if count <= PAGE_ROWS:
-        return slice(0, count)
-    starts = {f"{first + 1}–{min(first + PAGE_ROWS, count)}": first for first in range(0, count, PAGE_ROWS)}
-    chosen = starts[st.selectbox("Rows", list(starts), key="rows", bind="query-params", width=200)]
-    return slice(chosen, chosen + PAGE_ROWS)
 
 
 def row_id(row: PartitionComparison) -> str:
@@ -86,7 +79,19 @@ def row_id(row: PartitionComparison) -> str:
     return f"{row.topic}-{row.partition}" if row.source == "0" else f"{row.topic}-{row.partition}@{row.source}"
 
 
-def _several(label: str, key: str, options: list[str]) -> tuple[str, ...]:
+def choice(label: str, options: Sequence[str], key: str, *, default: str | None = None, width: int = 240) -> str:
+    """Let the person choose one; the first or `default` until they do, and where the URL names an unknown one."""
+    wanted = st.session_state.get(key)
+    if wanted is not None and wanted not in options:
+        del st.session_state[key]
+    index = options.index(default) if default in options else 0
+    return st.selectbox(
+        label, options, index=index, key=key, bind="query-params", format_func=wording.plain, width=width
+    )
+
+
+def several(label: str, key: str, options: Sequence[str]) -> tuple[str, ...]:
+    """Let the person choose any number; none means all. Unknown ones in the URL are ignored."""
     return tuple(
         st.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=wording.plain)
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from offsetwise import files
 from offsetwise.comparison import summarise
-from offsetwise.console import frames, wording
+from offsetwise.console import downloads, frames, wording
 from offsetwise.model import Comparison, PartitionComparison
 
 
@@ -16,7 +16,7 @@ def csv(rows: Sequence[PartitionComparison]) -> bytes:
     table = frames.partition_table(rows)
     for column in ("findings", "exactness", "if unedited", "ahead"):
         table[column] = [wording.cell(text) for text in table[column]]
-    return str(table.to_csv(index=False, lineterminator="\n")).encode()
+    return downloads.csv(table)
 
 
 def json(comparison: Comparison, rows: Sequence[PartitionComparison]) -> bytes:

@@ -7,10 +7,11 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import choosing, derived, exports, frames, table, verdicts
+from offsetwise.console import choosing, derived, downloads, exports, frames, paging, verdicts
 from offsetwise.console.desk import Held
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import cell, many, number
+from offsetwise.console.selecting import Selection
+from offsetwise.console.wording import many, number
 from offsetwise.model import Comparison, PartitionComparison
 
 _WIDTHS: Final[dict[str, int]] = {
@@ -45,24 +46,15 @@ _HELP: Final = {
 
 def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
     """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
-    span = choosing.rows_page(len(rows))
+    span = paging.page(len(rows))
     page = rows[span]
-    ids = [choosing.row_id(row) for row in page]
+    ids = tuple(choosing.row_id(row) for row in page)
     first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
-    wanted = st.session_state.get("row") or st.query_params.get("row")
-    current = ids.index(wanted) if wanted in ids else first
-    grid = f"partitions-{held.id}-{span.start}-{abs(hash(tuple(ids)))}"
+    selection = Selection(key="row", grid=f"partitions-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=first)
     columns = tuple(name for name in frames.PARTITION_COLUMNS if _says_something(name, page))
-    st.dataframe(
+    selection.draw(
         derived.partition_table(held, page, columns, colours),
-        hide_index=True,
-        height=table.height(len(page)),
-        placeholder="?",
-        key=grid,
-        on_select=lambda: _picked(grid, ids),
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": [_first_selected(grid, current)]}},
-        column_config={
+        columns={
             name: st.column_config.Column(
                 width=width or 110, alignment=alignment, help=_HELP.get(name), pinned=name in ("topic", "p")
             )
@@ -71,19 +63,7 @@ def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colour
         alt=f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do.",
     )
     _downloads(held, rows)
-    st.session_state.setdefault("row", ids[current])
-    if st.session_state["row"] not in ids:
-        st.session_state["row"] = ids[current]
-    chosen = st.selectbox(
-        "Evidence of",
-        ids,
-        key="row",
-        bind="query-params",
-        format_func=cell,
-        width=320,
-        on_change=lambda: _follow(grid, ids),
-    )
-    return page[ids.index(chosen)]
+    return page[selection.choose("Evidence of", width=320)]
 
 
 def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) -> None:
@@ -91,38 +71,14 @@ def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) ->
     amount = f"{number(len(rows))} of {many(total, 'partition')}" if len(rows) < total else many(total, "partition")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":gray[{amount}. Select a row to see its proof.]", width="stretch")
-        for text, kind, make in (
-            ("CSV", "text/csv", lambda: exports.csv(rows)),
-            ("JSON", "application/json", lambda: exports.json(held.value, rows)),
-        ):
-            st.download_button(
+        for text, make in (("CSV", lambda: exports.csv(rows)), ("JSON", lambda: exports.json(held.value, rows))):
+            downloads.button(
                 text,
+                f"comparison.{text.lower()}",
                 make,
-                file_name=f"comparison.{text.lower()}",
-                mime=kind,
-                icon=":material/download:",
                 key=f"download-{text}",
-                on_click="ignore",
-                help=f"The rows shown, as {text}.",
+                says=f"The rows shown, as {text}.",
             )
-
-
-def _first_selected(grid: str, current: int) -> int:
-    """Keep saying what was selected when this table was first drawn: an unchanged table is not sent again."""
-    known: tuple[str, int] | None = st.session_state.get("first-selected")
-    if known is None or known[0] != grid:
-        known = st.session_state["first-selected"] = (grid, current)
-    return known[1]
-
-
-def _picked(grid: str, ids: Sequence[str]) -> None:
-    rows = st.session_state[grid]["selection"]["rows"]
-    if rows and rows[0] < len(ids):
-        st.session_state["row"] = ids[rows[0]]
-
-
-def _follow(grid: str, ids: Sequence[str]) -> None:
-    st.session_state[grid] = {"selection": {"rows": [ids.index(st.session_state["row"])], "columns": [], "cells": []}}
 
 
 def _says_something(name: str, rows: Sequence[PartitionComparison]) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.console import blocks, table
+from offsetwise.console import blocks, downloads, table
 from offsetwise.console.desk import Desk, Offered, Progress, Reader
 from offsetwise.console.wording import cell, markdown, number, plain
 from offsetwise.model import Cluster, Reconciliation
@@ -76,20 +76,20 @@ def _counted(made: Reconciliation, when: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         counted = f"Counted as {markdown(made.isolation_level.value)} {markdown(when)}."
         st.markdown(f":gray[{' '.join([counted, *notes])}]", width="stretch")
-        for text, kind, make in (
-            ("CSV", "text/csv", lambda: csv(made)),
-            ("JSON", "application/json", lambda: files.dump(made).encode()),
-        ):
-            st.download_button(
-                text,
-                make,
-                file_name=f"reconciliation.{text.lower()}",
-                mime=kind,
-                icon=":material/download:",
-                key=f"download-reconciliation-{text}",
-                on_click="ignore",
-                help=f"Every range that differs, as {text}." if text == "CSV" else "Everything counted, as JSON.",
-            )
+        downloads.button(
+            "CSV",
+            "reconciliation.csv",
+            lambda: downloads.csv(range_table(made)),
+            key="download-reconciliation-CSV",
+            says="Every range that differs, as CSV.",
+        )
+        downloads.button(
+            "JSON",
+            "reconciliation.json",
+            lambda: files.dump(made).encode(),
+            key="download-reconciliation-JSON",
+            says="Everything counted, as JSON.",
+        )
 
 
 def partition_table(made: Reconciliation) -> pd.DataFrame:
@@ -126,8 +126,3 @@ def range_table(made: Reconciliation) -> pd.DataFrame:
             "only on new": pd.array([row.foreign for row in rows], dtype="Int64"),
         }
     )
-
-
-def csv(made: Reconciliation) -> bytes:
-    """Write the ranges that differ as CSV (UTF-8, LF)."""
-    return str(range_table(made).to_csv(index=False, lineterminator="\n")).encode()

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'@/])")
+_SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
@@ -117,14 +118,49 @@ def read_at(taken_at: str, now: datetime) -> str:
     except ValueError:
         return f"read {taken_at}"
     then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
-    return f"read {then:%Y-%m-%d %H:%M:%S} UTC, {_ago((now - then).total_seconds())}"
+    return f"read {then:%Y-%m-%d %H:%M:%S} UTC, {span(max(0, int((now - then).total_seconds() * 1000)))} ago"
 
 
-def _ago(seconds: float) -> str:
-    for limit, size, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+def span(milliseconds: int) -> str:
+    """Print roughly how long something lasts, or is ago.
+
+    >>> span(1_500), span(400_000), span(90_000_000), span(8_640_000_000)
+    ('1 s', '6 min', '25 h', '100 days')
+    """
+    seconds = milliseconds // 1000
+    for limit, size_s, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
         if seconds < limit:
-            return f"{max(0, int(seconds // size))} {unit} ago"
-    return f"{int(seconds // 86_400):,} days ago"
+            return f"{seconds // size_s} {unit}"
+    return f"{seconds // 86_400:,} days"
+
+
+def size(count: int | None) -> str:
+    """Print a number of bytes with binary units; an unknown one as `?`.
+
+    >>> size(0), size(3_370), size(5_000_000_000), size(None)
+    ('0 B', '3.3 KiB', '4.7 GiB', '?')
+    """
+    if count is None:
+        return "?"
+    if count < 1024:
+        return f"{count} B"
+    power = min((count.bit_length() - 1) // 10, len(_SIZES))
+    return f"{count / 1024**power:,.1f} {_SIZES[power - 1]}"
+
+
+def duration(milliseconds: int | None) -> str:
+    """Print a time between two moments, with its sign.
+
+    >>> duration(3_501), duration(-200), duration(7_380_000), duration(None)
+    ('3.5 s', '-0.2 s', '2 h 3 min', '?')
+    """
+    if milliseconds is None:
+        return "?"
+    sign, rest = ("-" if milliseconds < 0 else ""), abs(milliseconds)
+    if rest < 120_000:
+        return f"{sign}{rest / 1000:,.1f} s"
+    minutes = rest // 60_000
+    return f"{sign}{minutes} min" if minutes < 120 else f"{sign}{minutes // 60:,} h {minutes % 60} min"
 
 
 def _unsafe(char: str) -> bool:

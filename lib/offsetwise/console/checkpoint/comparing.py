@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from offsetwise.batches import History
-from offsetwise.console import blocks, guard, table
-from offsetwise.console.checkpoint import derived, frames, parts
+from offsetwise.console import blocks, choosing, downloads, guard, paging, table
+from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.raw import files_of
 from offsetwise.console.desk import Desk
-from offsetwise.console.wording import many, markdown, number
+from offsetwise.console.wording import duration, many, markdown, number
 
 
 @st.fragment
@@ -24,8 +24,8 @@ def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
             return
         names = list(reversed(ids))
         with st.container(horizontal=True):
-            first = ids[parts.choice("First batch", names, "first", default=names[1], width=160)]
-            second = ids[parts.choice("Second batch", names, "second", width=160)]
+            first = ids[choosing.choice("First batch", names, "first", default=names[1], width=160)]
+            second = ids[choosing.choice("Second batch", names, "second", width=160)]
         moved = derived.moved_table(held, first, second)
         st.markdown(_said(found, first, second))
         if not len(moved):
@@ -37,9 +37,9 @@ def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
                 f"{number(int((steps == 0).sum()))} unmoved, {number(int(steps.isna().sum()))} in one of them only."
             )
             st.markdown(f"**{many(len(moved), 'partition')}**: {said}")
-            parts.paged(moved, "moved-rows", alt=said)
+            paging.draw(moved, "moved-rows", alt=said)
             with st.container(horizontal=True):
-                parts.downloads("moved", "moved", lambda: derived.moved_table(held, first, second))
+                downloads.rows("moved", "moved", lambda: derived.moved_table(held, first, second))
         _configuration(desk, migration, name, held, (found.batches[first].id, found.batches[second].id))
 
 
@@ -49,7 +49,7 @@ def _said(found: History, first: int, second: int) -> str:
     before, after = frames.watermark(a.watermark_ms), frames.watermark(b.watermark_ms)
     marks = f"unchanged at {before}" if before == after else f"{before} → {after}"
     return (
-        f":gray[Batch {number(b.id)} was planned {frames.duration(apart)} after batch {number(a.id)}. "
+        f":gray[Batch {number(b.id)} was planned {duration(apart)} after batch {number(a.id)}. "
         f"Watermark: {markdown(marks)}.]"
     )
 

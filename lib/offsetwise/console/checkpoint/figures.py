@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 
 from offsetwise.batches import BatchFact, History, Standing
 from offsetwise.console import wording
-from offsetwise.console.checkpoint.frames import duration
 from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX, clipped
 from offsetwise.console.palette import Palette
 
@@ -103,7 +102,7 @@ def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
                 "line": {"width": 0},
             },
             hovertext=[
-                f"<b>batch {wording.number(fact.batch.id)}</b><br>planned {duration(fact.interval_ms)} after "
+                f"<b>batch {wording.number(fact.batch.id)}</b><br>planned {wording.duration(fact.interval_ms)} after "
                 f"batch {wording.number(fact.since)}"
                 for fact in known
             ],

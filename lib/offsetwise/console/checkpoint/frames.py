@@ -34,7 +34,9 @@ def batch_table(facts: Sequence[BatchFact]) -> pd.DataFrame:
             "records": integers([fact.read.records if fact.read.at_all else None for fact in rows]),
             "end offset": integers([fact.end for fact in rows]),
             "planned at (UTC)": [wording.moment(fact.batch.timestamp_ms) for fact in rows],
-            "since the one before": ["–" if fact.since is None else duration(fact.interval_ms) for fact in rows],
+            "since the one before": [
+                "–" if fact.since is None else wording.duration(fact.interval_ms) for fact in rows
+            ],
             "watermark": [watermark(fact.batch.watermark_ms) for fact in rows],
             "note": [note(fact) for fact in rows],
         },
@@ -56,21 +58,6 @@ def note(fact: BatchFact) -> str:
     if fact.together > 1:
         said.append(f"{fact.together:,} batch ids together")
     return "; ".join(said)
-
-
-def duration(milliseconds: int | None) -> str:
-    """Print a time between two batches, with its sign.
-
-    >>> duration(3_501), duration(-200), duration(7_380_000), duration(None)
-    ('3.5 s', '-0.2 s', '2 h 3 min', '?')
-    """
-    if milliseconds is None:
-        return "?"
-    sign, rest = ("-" if milliseconds < 0 else ""), abs(milliseconds)
-    if rest < 120_000:
-        return f"{sign}{rest / 1000:,.1f} s"
-    minutes = rest // 60_000
-    return f"{sign}{minutes} min" if minutes < 120 else f"{sign}{minutes // 60:,} h {minutes % 60} min"
 
 
 def watermark(milliseconds: int | None) -> str:

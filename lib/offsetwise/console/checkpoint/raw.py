@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard, table
-from offsetwise.console.checkpoint import derived, frames, parts
+from offsetwise.console import blocks, choosing, downloads, guard, paging, table
+from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.questions import FilesOf
 from offsetwise.console.desk import Desk
 from offsetwise.console.wording import many, markdown, moment, number
@@ -48,7 +48,7 @@ def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
         if not ids:
             blocks.empty("No batch is retained.", "There is no file to show.")
             return
-        batch = ids[parts.choice("Batch", list(ids), "batch", width=160)]
+        batch = ids[choosing.choice("Batch", list(ids), "batch", width=160)]
         found = files_of(desk, migration, name, held, batch, key="files")
         if found is None:
             return
@@ -65,15 +65,12 @@ def _raw(file: RawFile[Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{markdown(file.path)}**{size}", width="stretch")
         if file.data is not None:
-            st.download_button(
+            downloads.button(
                 "Raw",
+                file.path.replace("/", "-"),
                 file.data,
-                file_name=file.path.replace("/", "-"),
-                mime="application/octet-stream",
-                icon=":material/download:",
                 key=f"raw-{file.path}",
-                on_click="ignore",
-                help="The file's bytes, unchanged.",
+                says="The file's bytes, unchanged.",
             )
     if file.data is None:
         st.markdown(f":gray[{markdown(file.problem or 'It cannot be read.')}]")
@@ -115,7 +112,7 @@ def _offsets(parsed: OffsetFile) -> None:
             st.markdown(f"Source **{markdown(source.id)}** is not Kafka; its text stands on the left.")
     rows = frames.file_table(parsed)
     if len(rows):
-        parts.paged(rows, "file-rows", alt=f"{many(len(rows), 'partition')} in the order of the file.")
+        paging.draw(rows, "file-rows", alt=f"{many(len(rows), 'partition')} in the order of the file.")
     negative = [(s.id, *one) for s in parsed.sources for one in s.negative]
     if negative:
         st.markdown(f":red-badge[! {many(len(negative), 'number')} that is no position] left out of the table.")

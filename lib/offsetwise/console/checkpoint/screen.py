@@ -7,12 +7,11 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard, table
+from offsetwise.console import blocks, downloads, guard, paging, table
 from offsetwise.console.checkpoint import (
     comparing,
     derived,
     frames,
-    parts,
     raw,
     sentences,
     state,
@@ -23,7 +22,7 @@ from offsetwise.console.checkpoint.questions import ReadingOf
 from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.console.explained import linked
 from offsetwise.console.palette import Tone
-from offsetwise.console.wording import many, markdown, moment, number, plain
+from offsetwise.console.wording import many, markdown, moment, number, plain, size
 from offsetwise.model import Checkpoint, Problem
 from offsetwise.sources.spark_reading import CheckpointReading
 
@@ -145,7 +144,7 @@ def _moved(held: derived.Reading, key: str) -> str | None:
 def _metrics(read: CheckpointReading) -> None:
     shown = read.checkpoint
     newest = shown.batches[-1] if shown.batches else None
-    size = sum(store.size_bytes for store in shown.state)
+    taken = sum(store.size_bytes for store in shown.state)
     cards = (
         ("Last committed batch", _or_none(shown.last_committed_batch), "The newest file in commits/."),
         ("Last planned batch", _or_none(shown.last_planned_batch), "The newest file in offsets/."),
@@ -155,7 +154,7 @@ def _metrics(read: CheckpointReading) -> None:
             "Records between the committed and the planned end, added up.",
         ),
         ("Partitions", number(sum(len(one.positions) for one in shown.sources)), "Of its Kafka sources."),
-        ("State", _bytes(size) if shown.state else "none", "Bytes of all files in state/."),
+        ("State", size(taken) if shown.state else "none", "Bytes of all files in state/."),
     )
     with st.container(horizontal=True):
         for label, value, help_ in cards:
@@ -184,9 +183,9 @@ def _sources(held: derived.Reading) -> None:
         positions = derived.position_table(held)
         if len(positions):
             with st.expander(f"Where reading continues in {many(len(positions), 'partition')}"):
-                parts.paged(positions, "position-rows", alt="The next record to read, by partition.", missing="–")
+                paging.draw(positions, "position-rows", alt="The next record to read, by partition.", missing="–")
                 with st.container(horizontal=True):
-                    parts.downloads("positions", "positions", lambda: derived.position_table(held))
+                    downloads.rows("positions", "positions", lambda: derived.position_table(held))
 
 
 @st.fragment
@@ -199,21 +198,19 @@ def _configuration(held: derived.Reading) -> None:
             return
         st.markdown(":gray[What Spark wrote with the newest batch. On restart these values win over the session's.]")
         with st.expander(f"{many(len(pairs), 'setting')}"):
-            parts.paged(frames.pair_table(pairs), "setting-rows", alt="Configuration recorded with the newest batch.")
+            paging.draw(frames.pair_table(pairs), "setting-rows", alt="Configuration recorded with the newest batch.")
 
 
 def _identifiers(held: derived.Reading) -> None:
     shown = held.value.checkpoint
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(":gray[The whole checkpoint as it was read, as a file of Offsetwise:]", width="stretch")
-        st.download_button(
+        downloads.button(
             "Checkpoint (JSON)",
+            "checkpoint.json",
             lambda: derived.checkpoint_file(held),
-            file_name="checkpoint.json",
-            mime="application/json",
-            icon=":material/download:",
             key="checkpoint-file",
-            on_click="ignore",
+            says="What `offsetwise inspect --json` prints of it.",
         )
     with st.expander("Identifiers, to copy"):
         for title, value in (
@@ -228,19 +225,3 @@ def _identifiers(held: derived.Reading) -> None:
 
 def _or_none(batch: int | None) -> str:
     return "none" if batch is None else number(batch)
-
-
-def _bytes(size: int) -> str:
-    """Print a size with decimal units.
-
-    >>> _bytes(70_912), _bytes(999), _bytes(5_300_000_000)
-    ('70.9 kB', '999 B', '5.3 GB')
-    """
-    if size < 1000:
-        return f"{size} B"
-    value = float(size)
-    for unit in ("kB", "MB", "GB"):
-        value /= 1000
-        if value < 1000:
-            return f"{value:,.1f} {unit}"
-    return f"{value / 1000:,.1f} TB"

@@ -6,8 +6,8 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard, table
-from offsetwise.console.checkpoint import derived, frames, parts
+from offsetwise.console import blocks, downloads, guard, paging, table
+from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.questions import StateOf
 from offsetwise.console.desk import Desk
 from offsetwise.console.wording import many, markdown, number, plain
@@ -104,6 +104,6 @@ def _rows(state: StateRows, at: str) -> None:
     frame = frames.partition_rows_table(state)
     if len(frame):
         with st.expander("Rows by partition"):
-            parts.paged(frame, "state-rows", alt=said)
+            paging.draw(frame, "state-rows", alt=said)
             with st.container(horizontal=True):
-                parts.downloads("state-rows", "state-rows-file", lambda: frames.partition_rows_table(state))
+                downloads.rows("state-rows", "state-rows-file", lambda: frames.partition_rows_table(state))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard, table
-from offsetwise.console.checkpoint import derived, parts, sentences
+from offsetwise.console import blocks, choosing, guard, table
+from offsetwise.console.checkpoint import derived, sentences
 from offsetwise.console.palette import Tone
 from offsetwise.console.wording import markdown
 
@@ -47,7 +47,7 @@ def draw(held: derived.Reading) -> None:
                 args=(names, 1),
             )
             topics = derived.topics(held)
-            scope = topics[parts.choice("Topic", list(topics), "step-topic", width=220)] if topics else None
+            scope = topics[choosing.choice("Topic", list(topics), "step-topic", width=220)] if topics else None
         now = " This is where it stands now." if _place(names) == len(names) - 1 else ""
         moment = steps[names[_place(names)]]
         if scope is None:

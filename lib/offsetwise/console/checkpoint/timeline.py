@@ -7,10 +7,9 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.batches import BatchFact
-from offsetwise.console import blocks, guard, table
-from offsetwise.console.checkpoint import derived, parts
-from offsetwise.console.checkpoint.frames import duration
-from offsetwise.console.wording import many, number
+from offsetwise.console import blocks, choosing, downloads, guard, table
+from offsetwise.console.checkpoint import derived
+from offsetwise.console.wording import duration, many, number
 
 _EVERY: Final = "all, added up"
 _WIDTHS: Final = {"batch": 64, "state": 110, "planned at (UTC)": 196, "since the one before": 140, "note": 260}
@@ -40,17 +39,17 @@ def draw(held: derived.Reading) -> None:
             table.plain(frame, alt=_ends(facts), widths=_WIDTHS)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f":gray[{many(len(frame), 'retained batch', 'retained batches')}.]", width="stretch")
-            parts.downloads("batches", "batches", lambda: derived.batch_table(held, scope))
+            downloads.rows("batches", "batches", lambda: derived.batch_table(held, scope))
 
 
 def _scope(held: derived.Reading, topics: dict[str, derived.Scope]) -> derived.Scope:
     if not topics:
         return derived.Scope(name=derived.ALL, first=0, count=0)
-    topic = topics[parts.choice("Topic", list(topics), "topic-of-batches")]
+    topic = topics[choosing.choice("Topic", list(topics), "topic-of-batches")]
     if topic.count < 2 or (topic.first == 0 and len(topics) > 1 and topic is next(iter(topics.values()))):
         return topic
     numbers = {str(one): one for one in derived.partitions(held, topic)}
-    chosen = parts.choice("Partition", [_EVERY, *numbers], "partition-of-batches")
+    chosen = choosing.choice("Partition", [_EVERY, *numbers], "partition-of-batches")
     return topic if chosen == _EVERY else derived.partition(held, topic, numbers[chosen])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from offsetwise.console import choosing, guard, table
+from offsetwise.console import guard, paging, table
 from offsetwise.console.clusters import frames
 from offsetwise.console.clusters.view import View
 from offsetwise.console.wording import many, plain
@@ -31,10 +31,10 @@ def draw(view: View) -> None:
         if made.empty:
             st.markdown("It has committed nothing on either cluster, as far as was read.")
             return
-        if len(made) > choosing.PAGE_ROWS:
-            st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(made), 'partition')}.]")
+        if len(made) > paging.PAGE_ROWS:
+            st.markdown(f":gray[The first {paging.PAGE_ROWS} of {many(len(made), 'partition')}.]")
         table.plain(
-            made.head(choosing.PAGE_ROWS),
+            made.head(paging.PAGE_ROWS),
             alt=f"What the group committed in {many(len(made), 'partition')}, beside MirrorMaker's answer.",
             widths={"old topic": 150, "new topic": 150, "p": 40, "MirrorMaker says": 130, "hint": 420},
             missing="none",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from offsetwise.clusters.mirror_health import Beat
-from offsetwise.console import blocks, choosing, guard, table
-from offsetwise.console.clusters import frames, words
+from offsetwise.console import blocks, guard, paging, table
+from offsetwise.console.clusters import frames
 from offsetwise.console.clusters.view import View
-from offsetwise.console.wording import many, markdown, moment
+from offsetwise.console.wording import many, markdown, moment, span
 from offsetwise.model import Link
 
 
@@ -52,7 +52,7 @@ def _last_sync(at_ms: int | None, read_ms: int) -> None:
     if at_ms is None:
         st.markdown("? last sync · the snapshot does not say when it was written")
         return
-    age = words.span(max(0, read_ms - at_ms))
+    age = span(max(0, read_ms - at_ms))
     st.markdown(f"last sync written **{moment(at_ms)}**, {age} before the clusters were read")
 
 
@@ -63,7 +63,7 @@ def _beats(beats: tuple[Beat, ...]) -> None:
         flow = f"{markdown(beat.source)} :material/arrow_forward: {markdown(beat.target)}"
         verdict = ":red[**! stalled**]" if beat.stalled else ":green[**✓ alive**]"
         other = "" if beat.ours else " :gray[(another flow)]"
-        age = words.span(beat.age_ms)
+        age = span(beat.age_ms)
         st.markdown(
             f"{verdict} · {flow}{other} · last heartbeat **{moment(beat.at_ms)}**, {age} before the clusters were read"
         )
@@ -79,10 +79,10 @@ def _mirrored(view: View) -> None:
         "new. MirrorMaker writes a sync only now and then, so no more is claimed; what both logs hold "
         "behind it is counted in offsets.]"
     )
-    if len(rows) > choosing.PAGE_ROWS:
-        st.markdown(f":gray[The first {choosing.PAGE_ROWS} of {many(len(rows), 'partition')}.]")
+    if len(rows) > paging.PAGE_ROWS:
+        st.markdown(f":gray[The first {paging.PAGE_ROWS} of {many(len(rows), 'partition')}.]")
     table.plain(
-        frames.mirrored_table(rows[: choosing.PAGE_ROWS]),
+        frames.mirrored_table(rows[: paging.PAGE_ROWS]),
         alt=f"The newest sync of {many(len(rows), 'partition')}, and how both logs go on behind it.",
         widths={"old topic": 150, "p": 40, "verdict": 150, "mirrored up to": 110, "on new": 80},
     )

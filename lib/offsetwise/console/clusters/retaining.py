@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from offsetwise.clusters.retention import RetentionDeadline, Standing, deadline
-from offsetwise.console import choosing, guard, table
+from offsetwise.console import guard, paging, table
 from offsetwise.console.clusters import frames, history
 from offsetwise.console.clusters.asking import Offer, asked
 from offsetwise.console.clusters.questions import ClusterOf, StandingsOf
@@ -48,12 +48,12 @@ def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldC
         return
     made = _deadlines(question, read.id, known, read, standings)
     table.plain(
-        frames.retention_table(made[: choosing.PAGE_ROWS]),
+        frames.retention_table(made[: paging.PAGE_ROWS]),
         alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
         widths={"position of": 170, "topic": 130, "p": 40, "record time (UTC)": 180, "reached from (UTC)": 180},
     )
-    if len(made) > choosing.PAGE_ROWS:
-        st.markdown(f":gray[The soonest {choosing.PAGE_ROWS} of {many(len(made), 'position')}.]")
+    if len(made) > paging.PAGE_ROWS:
+        st.markdown(f":gray[The soonest {paging.PAGE_ROWS} of {many(len(made), 'position')}.]")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

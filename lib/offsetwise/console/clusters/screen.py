@@ -13,7 +13,7 @@ from offsetwise.console.clusters.groups import draw as draw_groups
 from offsetwise.console.clusters.view import HeldCluster, View, view
 from offsetwise.console.desk import Desk, Offered
 from offsetwise.console.palette import Tone
-from offsetwise.console.wording import markdown, plain, read_at
+from offsetwise.console.wording import markdown, read_at
 from offsetwise.model import Cluster
 from offsetwise.workflow import check_two_clusters
 
@@ -23,14 +23,6 @@ _BOX: Final = {
     Tone.UNKNOWN: (st.info, ":material/help:"),
     Tone.RIGHT: (st.success, ":material/check_circle:"),
 }
-
-
-def migration_of(desk: Desk) -> Offered:
-    """Let the person pick a migration, in the sidebar."""
-    names = {one.name: one for one in desk.offered}
-    with st.sidebar:
-        chosen = st.selectbox("Migration", list(names), key="migration", bind="query-params", format_func=plain)
-    return names[chosen]
 
 
 def draw(desk: Desk, migration: Offered, head: guard.Head) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -11,12 +10,12 @@ import streamlit as st
 
 from offsetwise import files
 from offsetwise.clusters.pairs import TopicPair
-from offsetwise.console import blocks, choosing, guard, table
+from offsetwise.console import blocks, choosing, downloads, guard, paging, table
 from offsetwise.console.clusters import figures, frames, words
 from offsetwise.console.clusters.view import View
 from offsetwise.console.figures import MAX_LANES
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import many, markdown, plain
+from offsetwise.console.wording import many, markdown
 from offsetwise.model import Snapshot, TopicState
 
 Ids = tuple[int | None, int | None]
@@ -64,11 +63,9 @@ def draw(view: View) -> None:
 
 def _filtered(view: View) -> tuple[TopicPair, ...]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.multiselect(
-            "Topic", list(view.topics), key="topic", bind="query-params", placeholder="all", format_func=plain
-        )
+        chosen = choosing.several("Topic", "topic", view.topics)
         only = st.toggle("Only differences", key="differences", bind="query-params")
-    return view.chosen(tuple(chosen), only_differing=only)
+    return view.chosen(chosen, only_differing=only)
 
 
 def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
@@ -76,13 +73,11 @@ def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     shown = pairs
     if sum(max(_partitions_of(pair.old), _partitions_of(pair.new)) for pair in pairs) > MAX_LANES:
         topics = list(dict.fromkeys(pair.name for pair in pairs))
-        name = st.selectbox(
-            "Topic in the chart", topics, key="chart", bind="query-params", format_func=plain, width=420
-        )
+        name = choosing.choice("Topic in the chart", topics, "chart", width=420)
         shown = tuple(pair for pair in pairs if pair.name == name)
     names = tuple(pair.key for pair in shown)
     lanes = _lanes(view.ids, names, shown)
-    span = _page("lanes", "Partitions", len(lanes), MAX_LANES)
+    span = paging.page(len(lanes), "lanes", label="Partitions", size=MAX_LANES)
     st.markdown(
         ":gray[From log start to HW. ● old is solid, ◆ new is hatched; a red mark is the last stable offset where an "
         "open transaction holds it back. Equal offsets are no promise of equal records: Compare proves those.]"
@@ -95,13 +90,12 @@ def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
         theme=None,
     )
     with st.expander("Data: log start, last stable offset and HW of each partition"):
-        rows = _partitions(view.ids, names, shown)
-        table.plain(rows[_page("offsets", "Rows", len(rows), choosing.PAGE_ROWS)], missing="?")
+        paging.draw(_partitions(view.ids, names, shown), "offsets", alt=figures.takeaway(lanes))
 
 
 def _table(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     st.subheader("Topics", anchor=False)
-    page = pairs[_page("rows", "Rows", len(pairs), choosing.PAGE_ROWS)]
+    page = pairs[paging.page(len(pairs))]
     made = frames.topic_table(page, view)
     tones = [words.verdict(pair, view.differences[pair.key])[0] for pair in page]
     css = [f"color: {colours.tone(tone)}; font-weight: 600" for tone in tones]
@@ -124,38 +118,33 @@ def _table(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
 def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
     total = len(view.pairs)
     amount = many(total, "topic") if len(pairs) == total else f"{len(pairs):,} of {many(total, 'topic')}"
-    offers: list[tuple[str, str, str, Callable[[], bytes]]] = [
-        ("Topics CSV", "topics.csv", "text/csv", lambda: csv(frames.topic_table(pairs, view))),
-        ("Partitions CSV", "partitions.csv", "text/csv", lambda: csv(frames.partition_table(pairs))),
-    ]
-    for side, read in (("old", view.old), ("new", view.new)):
-        if read is not None:
-            offers.append((f"{side} JSON", f"{side}.json", "application/json", partial(snapshot_file, read.snapshot)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":gray[{amount}.]", width="stretch")
-        for text, name, kind, make in offers:
-            st.download_button(
-                text,
+        for what, make in (
+            ("topics", lambda: downloads.csv(frames.topic_table(pairs, view))),
+            ("partitions", lambda: downloads.csv(frames.partition_table(pairs))),
+        ):
+            downloads.button(
+                f"{what.capitalize()} CSV",
+                f"{what}.csv",
                 make,
-                file_name=name,
-                mime=kind,
-                icon=":material/download:",
-                key=f"download-{name}",
-                on_click="ignore",
-                help="The snapshot of the whole cluster, as `offsetwise snapshot` writes it."
-                if kind == "application/json"
-                else "The rows shown, all pages.",
+                key=f"download-{what}",
+                says="The rows shown, all pages.",
             )
+        for side, read in (("old", view.old), ("new", view.new)):
+            if read is not None:
+                downloads.button(
+                    f"{side} JSON",
+                    f"{side}.json",
+                    partial(snapshot_file, read.snapshot),
+                    key=f"download-{side}",
+                    says="The snapshot of the whole cluster, as `offsetwise snapshot` writes it.",
+                )
 
 
 def snapshot_file(snapshot: Snapshot) -> bytes:
     """Write the file that `offsetwise snapshot` writes."""
     return files.dump(snapshot).encode()
-
-
-def csv(rows: pd.DataFrame) -> bytes:
-    """Write a table as CSV (UTF-8, LF). Its cells are neutralised already; an unknown number is an empty cell."""
-    return str(rows.to_csv(index=False, lineterminator="\n")).encode()
 
 
 def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
@@ -168,7 +157,7 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
         else:
             st.markdown("✓ Nothing differs in the topics shown.")
         return
-    page = made[_page("differing", "Rows", len(made), choosing.PAGE_ROWS)]
+    page = made[paging.page(len(made), "differing")]
     st.dataframe(
         page,
         hide_index=True,
@@ -210,12 +199,3 @@ def _partitions(
     _pairs: tuple[TopicPair, ...],
 ) -> pd.DataFrame:
     return frames.partition_table(_pairs)
-
-
-def _page(key: str, label: str, count: int, size: int) -> slice:
-    """Let the person leaf through more rows than are sent at once."""
-    if count <= size:
-        return slice(0, count)
-    starts = {f"{first + 1}–{min(first + size, count)}": first for first in range(0, count, size)}
-    first = starts[st.selectbox(label, list(starts), key=key, bind="query-params", width=200)]
-    return slice(first, first + size)

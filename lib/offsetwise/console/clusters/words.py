@@ -74,19 +74,6 @@ def duration(milliseconds: str | None) -> str:
     return f"{value // size:,} {unit}"
 
 
-def span(milliseconds: int) -> str:
-    """Print how long something lasts or is ago, roughly.
-
-    >>> span(1_500), span(400_000), span(90_000_000)
-    ('1 s', '6 min', '25 h')
-    """
-    seconds = milliseconds // 1000
-    for limit, size, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
-        if seconds < limit:
-            return f"{seconds // size:,} {unit}"
-    return f"{seconds // 86_400:,} days"
-
-
 def retention(topic: TopicState | None) -> str:
     """Say what retention does, by time and by size."""
     config = {} if topic is None else dict(topic.config)

@@ -10,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import wording
-from offsetwise.console.desk import Desk, Offered
+from offsetwise.console.choosing import several
 from offsetwise.console.fleet import sentences
 from offsetwise.fleet import FleetRow, FleetVerdict
 
@@ -89,21 +89,13 @@ def _texts(row: FleetRow) -> tuple[str, ...]:
     return (row.uri, *row.names, job_id or "")
 
 
-def migration(desk: Desk) -> Offered:
-    """Let the person pick a migration, in the sidebar."""
-    names = {one.name: one for one in desk.offered}
-    with st.sidebar:
-        chosen = st.selectbox("Migration", list(names), key="migration", bind="query-params", format_func=wording.plain)
-    return names[chosen]
-
-
 def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
     """Draw the filters of the table."""
     with st.container(horizontal=True):
         return Filters(
-            verdicts=_several("Verdict", "verdict", [str(verdict) for verdict in FleetVerdict]),
-            problems=_several("Problem", "problem", list(codes)),
-            topics=_several("Topic", "topic", list(topics)),
+            verdicts=several("Verdict", "verdict", [str(verdict) for verdict in FleetVerdict]),
+            problems=several("Problem", "problem", codes),
+            topics=several("Topic", "topic", topics),
             older=st.selectbox(
                 "No batch for", [ANY_AGE, *AGES, NOT_KNOWN], key="older", bind="query-params", width=160
             ),
@@ -112,7 +104,3 @@ def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
             ),
             order=st.selectbox("Order", [str(order) for order in Order], key="order", bind="query-params", width=210),
         )
-
-
-def _several(label: str, key: str, options: list[str]) -> tuple[str, ...]:
-    return tuple(st.multiselect(label, options, key=key, bind="query-params", placeholder="all"))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from offsetwise import files
-from offsetwise.console import wording
+from offsetwise.console import downloads, wording
 from offsetwise.console.fleet import sentences
 from offsetwise.fleet import FleetRow
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
@@ -38,7 +38,7 @@ def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
             "what to do": [wording.cell(_remedy(row)) for row in rows],
         }
     )
-    return str(table.to_csv(index=False, lineterminator="\n")).encode()
+    return downloads.csv(table)
 
 
 def json_lines(rows: Sequence[FleetRow]) -> bytes:

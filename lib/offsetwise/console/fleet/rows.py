@@ -7,11 +7,12 @@ from typing import Final, Literal
 
 import streamlit as st
 
-from offsetwise.console import choosing, table
+from offsetwise.console import downloads, paging
 from offsetwise.console.desk import Held
 from offsetwise.console.fleet import derived, exports
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import cell, many, number
+from offsetwise.console.selecting import Selection
+from offsetwise.console.wording import many, number
 from offsetwise.fleet import Fleet, FleetRow
 
 _WIDTHS: Final = {
@@ -50,23 +51,14 @@ _RIGHT: Final = ("age", "since commit", "planned", "committed", "partitions", "s
 
 def choose(held: Held[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> FleetRow:
     """Draw the table of rows, its downloads, and the selector of one row; give that row."""
-    span = choosing.rows_page(len(rows))
+    span = paging.page(len(rows))
     page = rows[span]
     labels = derived.facts(held).labels
-    ids = [labels[row.uri] for row in page]
-    wanted = st.session_state.get("row") or st.query_params.get("row")
-    current = ids.index(wanted) if wanted in ids else 0
-    grid = f"fleet-{held.id}-{span.start}-{abs(hash(tuple(ids)))}"
-    st.dataframe(
+    ids = tuple(labels[row.uri] for row in page)
+    selection = Selection(key="row", grid=f"fleet-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=0)
+    selection.draw(
         derived.fleet_table(held, page, colours),
-        hide_index=True,
-        height=table.height(len(page)),
-        placeholder="?",
-        key=grid,
-        on_select=lambda: _picked(grid, ids),
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": [_first_selected(grid, current)]}},
-        column_config={
+        columns={
             name: st.column_config.Column(
                 width=width, alignment=_alignment(name), help=_HELP.get(name), pinned=name == "checkpoint"
             )
@@ -75,18 +67,7 @@ def choose(held: Held[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> F
         alt=f"{many(len(page), 'checkpoint')} with verdict, age, problems, batches, topics, state and restart.",
     )
     _downloads(held, rows)
-    if st.session_state.get("row") not in ids:
-        st.session_state["row"] = ids[current]
-    chosen = st.selectbox(
-        "Facts of",
-        ids,
-        key="row",
-        bind="query-params",
-        format_func=cell,
-        width=420,
-        on_change=lambda: _follow(grid, ids),
-    )
-    return page[ids.index(chosen)]
+    return page[selection.choose("Facts of", width=420)]
 
 
 def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
@@ -95,20 +76,16 @@ def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
     now = derived.now_ms(held)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":gray[{amount}. Select a row to see its facts.]", width="stretch")
-        for text, name, kind, make in (
-            ("CSV", "fleet.csv", "text/csv", lambda: exports.csv(rows, now)),
-            ("JSON", "fleet.jsonl", "application/jsonl", lambda: exports.json_lines(rows)),
-        ):
-            st.download_button(
-                text,
-                make,
-                file_name=name,
-                mime=kind,
-                icon=":material/download:",
-                key=f"download-{text}",
-                on_click="ignore",
-                help=f"The rows shown, as {text}{' lines: a checkpoint a line' if text == 'JSON' else ''}.",
-            )
+        downloads.button(
+            "CSV", "fleet.csv", lambda: exports.csv(rows, now), key="download-CSV", says="The rows shown, as CSV."
+        )
+        downloads.button(
+            "JSON",
+            "fleet.jsonl",
+            lambda: exports.json_lines(rows),
+            key="download-JSON",
+            says="The rows shown, as JSON lines: a checkpoint a line.",
+        )
 
 
 def _name_width(ids: Sequence[str]) -> int:
@@ -117,21 +94,3 @@ def _name_width(ids: Sequence[str]) -> int:
 
 def _alignment(name: str) -> Literal["right"] | None:
     return "right" if name in _RIGHT else None
-
-
-def _first_selected(grid: str, current: int) -> int:
-    """Keep saying what was selected when this table was first drawn: an unchanged table is not sent again."""
-    known: tuple[str, int] | None = st.session_state.get("fleet-first-selected")
-    if known is None or known[0] != grid:
-        known = st.session_state["fleet-first-selected"] = (grid, current)
-    return known[1]
-
-
-def _picked(grid: str, ids: Sequence[str]) -> None:
-    rows = st.session_state[grid]["selection"]["rows"]
-    if rows and rows[0] < len(ids):
-        st.session_state["row"] = ids[rows[0]]
-
-
-def _follow(grid: str, ids: Sequence[str]) -> None:
-    st.session_state[grid] = {"selection": {"rows": [ids.index(st.session_state["row"])], "columns": [], "cells": []}}

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import pandas as pd
 
+from offsetwise.console import wording
 from offsetwise.console.palette import Tone
 from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import many, moment, number
+from offsetwise.console.wording import many, moment, number, span
 from offsetwise.fleet import FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint
 
@@ -28,9 +29,6 @@ MEANING: Final = {
     FleetVerdict.RESTARTABLE: "The newest batch is committed, and the next one starts at its end.",
 }
 
-_UNITS: Final = ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h"))
-_SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
-
 
 def age(milliseconds: Any) -> str:
     """Print how long ago something was; in the future when a clock is wrong, which is said and not cut to 0.
@@ -40,13 +38,7 @@ def age(milliseconds: Any) -> str:
     """
     if milliseconds is None or milliseconds is pd.NA:
         return "?"
-    seconds = abs(int(milliseconds)) // 1000
-    for limit, size, unit in _UNITS:
-        if seconds < limit:
-            shown = f"{seconds // size} {unit}"
-            break
-    else:
-        shown = f"{seconds // 86_400:,} days"
+    shown = span(abs(int(milliseconds)))
     return f"{shown} ahead" if milliseconds <= -1000 else shown
 
 
@@ -58,12 +50,7 @@ def size(count: Any) -> str:
     """
     if count is None or count is pd.NA:
         return "?"
-    if count == 0:
-        return "none"
-    if count < 1024:
-        return f"{count} B"
-    power = min((int(count).bit_length() - 1) // 10, len(_SIZES))
-    return f"{count / 1024**power:,.1f} {_SIZES[power - 1]}"
+    return "none" if count == 0 else wording.size(int(count))
 
 
 def age_ms(then_ms: int | None, now_ms: int) -> int | None:

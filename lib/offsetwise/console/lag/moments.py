@@ -7,8 +7,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from offsetwise.console import table
-from offsetwise.console.checkpoint import parts
+from offsetwise.console import downloads, table
 from offsetwise.console.wording import many
 
 _SHOWN: Final = 50
@@ -28,4 +27,4 @@ def draw(frame: pd.DataFrame, name: str, *, alt: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             newest = "" if len(frame) <= _SHOWN else f"The newest {_SHOWN} of "
             st.markdown(f":gray[{newest}{many(len(frame), 'moment')}.]", width="stretch")
-            parts.downloads(name, name, lambda: frame)
+            downloads.rows(name, name, lambda: frame)

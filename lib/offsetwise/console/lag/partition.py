@@ -7,8 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard
-from offsetwise.console.checkpoint import parts
+from offsetwise.console import blocks, choosing, guard
 from offsetwise.console.desk import Desk
 from offsetwise.console.lag import derived, moments, sentences
 from offsetwise.console.lag.questions import PartitionLagOf
@@ -52,7 +51,7 @@ def draw(desk: Desk, question: PartitionLagOf) -> None:
         with column:
             _facts(shown, row, side)
     groups = [group for group in newest.groups if group != newest.group]
-    group = parts.choice("Group", groups, "drift-of") if groups else None
+    group = choosing.choice("Group", groups, "drift-of") if groups else None
     if group is not None:
         index = newest.groups.index(group)
         st.markdown(

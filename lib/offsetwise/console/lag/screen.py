@@ -8,8 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard
-from offsetwise.console.checkpoint import parts
+from offsetwise.console import blocks, choosing, guard
 from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.console.evidence import findings
 from offsetwise.console.lag import derived, moments, partition, sampling, sentences, table
@@ -39,10 +38,10 @@ def draw(desk: Desk, migration: Offered, subject: Subject, head: guard.Head) -> 
     """Draw the whole screen."""
     head.says(f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · {markdown(str(subject))}")
     with st.container(horizontal=True):
-        window = parts.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=140)
+        window = choosing.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=140)
         refresh = None
         if not migration.recorded:
-            refresh = _REFRESH[parts.choice("Refresh", list(_REFRESH), "refresh", width=140)]
+            refresh = _REFRESH[choosing.choice("Refresh", list(_REFRESH), "refresh", width=140)]
     question = LagOf(migration=migration.name, subject=subject, window_ms=_WINDOWS[window])
     st.fragment(_body, run_every=refresh)(desk, migration, question, refresh)
 

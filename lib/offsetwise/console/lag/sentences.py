@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from offsetwise.console.checkpoint.frames import duration
-from offsetwise.console.wording import many, markdown, number, plain
+from offsetwise.console.wording import duration, many, markdown, number, plain
 from offsetwise.findings.sentence import utc
 from offsetwise.lag.amounts import Total
 from offsetwise.lag.archive import StoredTotals

@@ -8,11 +8,11 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.console import choosing, table
-from offsetwise.console.checkpoint import parts
+from offsetwise.console import choosing, downloads, paging
 from offsetwise.console.lag import derived, frames
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import many, number, plain
+from offsetwise.console.selecting import Selection
+from offsetwise.console.wording import many, number
 from offsetwise.lag.view import LagView
 from offsetwise.model import LagPartition
 
@@ -33,31 +33,17 @@ def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition
     """Draw the table with its filters and downloads, and the choice of one partition; None where none is left."""
     sample = view.newest.sample
     with st.container(horizontal=True):
-        wanted = tuple(
-            st.multiselect(
-                "Topic",
-                derived.topics(held, view),
-                key="lag-topic",
-                bind="query-params",
-                placeholder="all",
-                format_func=plain,
-            )
-        )
-        order = parts.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
+        wanted = choosing.several("Topic", "lag-topic", derived.topics(held, view))
+        order = choosing.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
     rows = derived.rows(held, view, wanted, worst_first=order == _WORST)
-    page = rows[choosing.rows_page(len(rows))]
-    grid = f"lag-{held.id}-{abs(hash(tuple(row.key for row in page)))}"
-    shown = derived.partition_table(held, view, page, colours)
-    names = [_name(row) for row in page]
-    st.dataframe(
-        shown,
-        hide_index=True,
-        height=table.height(len(page)),
-        placeholder="?",
-        key=grid,
-        on_select=lambda: _picked(grid, names),
-        selection_mode="single-row",
-        column_config={
+    if not rows:
+        return None
+    page = rows[paging.page(len(rows))]
+    names = tuple(map(_name, page))
+    selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)
+    selection.draw(
+        derived.partition_table(held, view, page, colours),
+        columns={
             column: st.column_config.Column(width=width or 90, alignment=alignment, pinned=column in ("topic", "p"))
             for column, (width, alignment) in derived.partition_layout(held, view, page, _WIDTHS).items()
         },
@@ -70,37 +56,22 @@ def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition
             "Select a row to see it over time.]",
             width="stretch",
         )
-        st.download_button(
+        downloads.button(
             "CSV",
-            lambda: parts.rows_csv(frames.partition_table(sample, rows, groups=len(sample.groups))),
-            file_name="lag.csv",
-            mime="text/csv",
-            icon=":material/download:",
+            "lag.csv",
+            lambda: downloads.csv(frames.partition_table(sample, rows, groups=len(sample.groups))),
             key="lag-csv",
-            on_click="ignore",
-            help="The rows shown, as CSV.",
+            says="The rows shown, as CSV.",
         )
-        st.download_button(
+        downloads.button(
             "JSON",
+            "lag.json",
             lambda: files.dump(replace(sample, partitions=rows)).encode(),
-            file_name="lag.json",
-            mime="application/json",
-            icon=":material/download:",
             key="lag-json",
-            on_click="ignore",
-            help="The newest sample with the rows shown, as an offsetwise/lag-sample file.",
+            says="The newest sample with the rows shown, as an offsetwise/lag-sample file.",
         )
-    if not page:
-        return None
-    chosen = parts.choice("Partition over time", names, "lag-row", width=320)
-    return page[names.index(chosen)]
+    return page[selection.choose("Partition over time", width=320)]
 
 
 def _name(row: LagPartition) -> str:
     return f"{row.topic}-{row.partition}" if row.source == "0" else f"{row.topic}-{row.partition}@{row.source}"
-
-
-def _picked(grid: str, names: list[str]) -> None:
-    chosen = st.session_state[grid]["selection"]["rows"]
-    if chosen and chosen[0] < len(names):
-        st.session_state["lag-row"] = names[chosen[0]]
