@@ -122,8 +122,10 @@ def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, se
         sent.clear()
         page.get_by_role("combobox", name=name).focus()
         page.keyboard.press("ArrowDown")
-        page.wait_for_timeout(300)
+        page.get_by_role("option").first.wait_for()
+        page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
+        page.get_by_role("option").first.wait_for(state="hidden")
         page.wait_for_timeout(1_500)
         settle(page)
         assert 0 < sum(sent) <= BYTES_PER_CLICK, name
