@@ -153,6 +153,8 @@ def duration(milliseconds: int | None) -> str:
 
     >>> duration(3_501), duration(-200), duration(7_380_000), duration(None)
     ('3.5 s', '-0.2 s', '2 h 3 min', '?')
+    >>> duration(27_900_000_000)
+    '322 d 22 h'
     """
     if milliseconds is None:
         return "?"
@@ -160,7 +162,10 @@ def duration(milliseconds: int | None) -> str:
     if rest < 120_000:
         return f"{sign}{rest / 1000:,.1f} s"
     minutes = rest // 60_000
-    return f"{sign}{minutes} min" if minutes < 120 else f"{sign}{minutes // 60:,} h {minutes % 60} min"
+    hours = minutes // 60
+    if hours >= 48:
+        return f"{sign}{hours // 24:,} d {hours % 24} h"
+    return f"{sign}{minutes} min" if minutes < 120 else f"{sign}{hours:,} h {minutes % 60} min"
 
 
 def _unsafe(char: str) -> bool:

@@ -153,7 +153,9 @@ def taken(history: History, moment: Moment, at: Standing, lanes: slice) -> str:
 def again_on_restart(checkpoint: Checkpoint) -> int | None:
     """Count what a restart now would read again; None where that cannot be told."""
     if checkpoint.reruns_batch is None:
-        return 0 if checkpoint.last_committed_batch is not None or not checkpoint.batches else None
+        if checkpoint.last_committed_batch is not None:
+            return 0
+        return None if checkpoint.batches or restart_tone(checkpoint) is Tone.WRONG else 0
     positions = [position for source in checkpoint.sources for position in source.positions]
     steps = [one.planned_offset - one.offset for one in positions if one.planned_offset is not None]
     return None if not steps or min(steps) < 0 else sum(steps)

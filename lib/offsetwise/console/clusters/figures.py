@@ -15,7 +15,7 @@ from offsetwise.console.palette import Palette
 from offsetwise.model import PartitionState
 
 Lane = tuple[str, int, PartitionState | None, PartitionState | None]
-"""Topic, partition, and its log on old and new."""
+"""Topic, partition, and its log on old and new; None where the cluster has none, or was not read."""
 
 _LANE_PX: Final = 44
 _TOP_PX: Final = 40
@@ -32,7 +32,7 @@ def lanes_of(pairs: Sequence[TopicPair]) -> tuple[Lane, ...]:
     return tuple((pair.name, number, old, new) for pair in pairs for number, old, new in partitions(pair))
 
 
-def ranges(lanes: Sequence[Lane], colours: Palette) -> go.Figure:
+def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -> go.Figure:
     """Draw at most `MAX_LANES` partitions. Each lane has a scale of its own: from the lowest to the highest offset.
 
     Offsets of different partitions have nothing to do with each other, and one scale for all would make most of them
@@ -46,7 +46,7 @@ def ranges(lanes: Sequence[Lane], colours: Palette) -> go.Figure:
         for lane, (topic, number, old, new) in enumerate(lanes):
             log = old if side == "old" else new
             if log is None or log.log_start is None or log.hw is None:
-                text = f"? {side}: not there" if log is None else f"? {side}: not read"
+                text = f"? {side}: not there" if log is None and both_read else f"? {side}: not read"
                 notes.append(_note(0.0, lane + shift, text, colours.unknown, "left"))
                 continue
             low, high = _extent(old, new)

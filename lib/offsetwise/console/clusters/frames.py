@@ -107,7 +107,10 @@ def group_offset_table(view: View, group: str) -> pd.DataFrame:
             "old offset": integers([None if one is None else one.offset for one, _ in commits]),
             "new offset": integers([None if one is None else one.offset for _, one in commits]),
             "MirrorMaker says": integers([mm2.get(key) for key in keys]),
-            "hint": [_hint(one, other, mm2.get(key)) for (one, other), key in zip(commits, keys, strict=True)],
+            "hint": [
+                "? new cluster not read" if view.new is None else _hint(one, other, mm2.get(key))
+                for (one, other), key in zip(commits, keys, strict=True)
+            ],
         }
     )
 

@@ -37,7 +37,7 @@ def draw(view: View) -> None:
             made.head(paging.PAGE_ROWS),
             alt=f"What the group committed in {many(len(made), 'partition')}, beside MirrorMaker's answer.",
             widths={"old topic": 150, "new topic": 150, "p": 40, "MirrorMaker says": 130, "hint": 420},
-            missing="none",
+            missing="none" if None not in view.ids else "?",
         )
 
 

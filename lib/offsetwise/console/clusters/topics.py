@@ -25,7 +25,7 @@ Names = tuple[tuple[str | None, str | None], ...]
 _WIDTHS: Final = {
     "old topic": 120,
     "new topic": 120,
-    "verdict": 112,
+    "verdict": 158,
     "p old": 46,
     "p new": 50,
     "held old": 70,
@@ -189,7 +189,7 @@ def _lanes(ids: Ids, names: Names, _pairs: tuple[TopicPair, ...]) -> tuple[figur
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _chart(ids: Ids, names: Names, start: int, colours: Palette, _lanes: tuple[figures.Lane, ...]) -> Any:  # noqa: ARG001 - the key
-    return figures.ranges(_lanes, colours)
+    return figures.ranges(_lanes, colours, both_read=None not in ids)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

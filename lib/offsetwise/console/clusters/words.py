@@ -56,7 +56,9 @@ def answer(view: View) -> tuple[Tone, str]:
         )
     if not view.pairs:
         return Tone.UNKNOWN, "**No topic to show.** Neither cluster has one that the migration maps."
-    return Tone.RIGHT, f"**All {wording.many(len(view.pairs), 'topic')} agree** in partitions and configuration."
+    if len(view.pairs) == 1:
+        return Tone.RIGHT, "**The topic agrees** in partitions and configuration."
+    return Tone.RIGHT, f"**All {len(view.pairs):,} topics agree** in partitions and configuration."
 
 
 def duration(milliseconds: str | None) -> str:
