@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,15 @@ def words(page: AppTest) -> str:
     """Everything that a page says in text."""
     shown = (page.markdown, page.error, page.warning, page.info, page.success, page.code)
     return "\n".join(str(element.value) for kind in shown for element in kind)
+
+
+def settle(page: AppTest) -> None:
+    """Wait for the end of what is being read, as the browser does: by looking again."""
+    for _ in range(200):
+        if not page.status:
+            return
+        time.sleep(0.05)
+        page.run()
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from offsetwise.model.state import StateRows, StoreRows
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from tests.console.builders import BIDI, HOSTILE, HTML
-from tests.console.conftest import OpenPage, words
+from tests.console.conftest import OpenPage, settle, words
 from tests.console.readers import ETL, ValueReader
 from tests.sources.folders import NAMES, SAMPLES
 
@@ -85,14 +85,6 @@ def count(page: AppTest, button: str) -> None:
     """Press a button that starts a count, and wait for its end as the browser does: by looking again."""
     page.button(key=button).click().run()
     settle(page)
-
-
-def settle(page: AppTest) -> None:
-    for _ in range(200):
-        if not page.status:
-            return
-        time.sleep(0.05)
-        page.run()
 
 
 @pytest.fixture
@@ -213,7 +205,7 @@ def test_a_deleted_checkpoint_shows_the_error_and_keeps_the_last_reading(
     page.button(key="checkpoint-again").click().run()
     assert not page.exception
     assert "expected a folder, found nothing" in words(page)
-    assert "UTC is still shown below." in words(page)
+    assert "UTC is still shown." in words(page)
     assert "reads 3 records again" in words(page)
     page.selectbox(key="batch").select("0").run()
     assert not page.exception
@@ -357,7 +349,7 @@ def test_counting_can_be_stopped_and_the_page_answers_meanwhile(open_page: OpenP
     reader = FolderReader({name: SAMPLES / name}, gate=threading.Event())
     page = open_page(reader, PAGE)
     page.button(key="state-now").click().run()
-    assert "Counting the rows of the state stores …" in [one.label for one in page.status]
+    assert "Reading the rows of the state stores …" in [one.label for one in page.status]
     page.button(key="step-previous").click().run()
     assert page.selectbox(key="step").value == "batch 6 planned"
     page.button(key="state-stop").click().run()

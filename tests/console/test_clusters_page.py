@@ -50,8 +50,7 @@ def settled(page: AppTest, *, but: str = "") -> AppTest:
     end = time.monotonic() + 20
     while time.monotonic() < end:
         page.run()
-        waiting = [text for text in words(page).splitlines() if ":material/more_horiz:" in text]
-        if not any(text for text in waiting if not but or but not in text) and ("Reading …" not in words(page) or but):
+        if not any(status.label for status in page.status if not but or but not in status.label):
             return page
         time.sleep(0.05)
     raise AssertionError(words(page))
@@ -214,6 +213,15 @@ def viewed(read: Mapping[Cluster, ReadCluster]) -> View:
     return view(*(Held(id=number, at=now, value=value) for number, value in enumerate(read.values())))
 
 
+def test_what_a_cluster_holds_that_was_not_read_is_unknown_and_not_absent() -> None:
+    shown = view(Held(id=1, at=datetime.now(UTC), value=clusters_of_tests.reference()[Cluster.OLD]), None)
+    figure = ranges(lanes_of(shown.pairs), LIGHT, both_read=False)
+    said = [note.text for note in figure.layout.annotations if note.text.startswith("?")]
+    assert said == ["? new: not read"] * 3
+    hints = frames.group_offset_table(shown, "orders-etl")["hint"].tolist()
+    assert hints == ["? new cluster not read"]
+
+
 def test_ranges_above_2_to_53_keep_every_digit() -> None:
     large = 9_007_199_254_740_993
     shown = viewed(
@@ -288,7 +296,7 @@ def test_a_cluster_that_takes_its_time_does_not_hold_up_the_other(open_page: Ope
     try:
         page.button(key="read-both").click().run()
         settled(page, but="new cluster")
-        assert "Reading …" in words(page)
+        assert "Reading the new cluster …" in [status.label for status in page.status]
         assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
     finally:
         asked.cluster_gates[Cluster.NEW].set()
@@ -313,7 +321,7 @@ def test_a_closed_port_and_a_silent_socket_are_told_apart_by_reading_and_by_the_
         page.button(key="read-both").click().run()
         page.button(key="connection-old-now").click().run()
         settled(page, but="new cluster")
-        assert "Reading …" in words(page)
+        assert "Reading the new cluster …" in [status.label for status in page.status]
         assert "**What to do:** Check that the broker runs" in words(page)
         assert "**The step “connect” failed**" in words(page)
         assert "refused the connection\\: nothing listens there" in words(page)

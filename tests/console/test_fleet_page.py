@@ -234,7 +234,7 @@ class TestLive:
         reader.given = SparkError("Spark: expected an answer, the JVM is gone.", fix="Look at its log.")
         page.button(key="fleet-again").click().run()
         assert "the JVM is gone" in said(page)
-        assert "is still shown below" in said(page)
+        assert "is still shown" in said(page)
         assert cards(page)["Checkpoints"] == "1,000"
 
     def test_two_askers_share_one_reading(self) -> None:

@@ -13,7 +13,7 @@ from offsetwise.console.data import WorkflowReader
 from offsetwise.errors import SparkError
 from offsetwise.workflow import unheard
 from tests.console import builders
-from tests.console.conftest import COMPARE, OpenPage, words
+from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.console.readers import COUNTED, ValueReader
 
 SAMPLE = "orders-to-new (sample)"
@@ -25,6 +25,7 @@ def test_nothing_is_counted_before_a_person_asks(open_page: OpenPage) -> None:
     page.button(key="compare-now").click().run()
     assert reader.calls["reconciliation"] == 0
     page.button(key="reconcile-now").click().run()
+    settle(page)
     assert reader.calls["reconciliation"] == 1
     assert "1,580 records are on both clusters" in words(page)
     assert "20 are missing, 7 are there too often and 3 are its own" in words(page)
@@ -47,6 +48,7 @@ def test_a_failure_is_told_and_the_rest_of_the_page_stays(open_page: OpenPage) -
     page = open_page(reader, COMPARE, migration="orders-to-new")
     page.button(key="compare-now").click().run()
     page.button(key="reconcile-now").click().run()
+    settle(page)
     assert "the job was lost" in words(page)
     assert "Look at Spark" in words(page)
     assert page.metric[0].value == "8"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.desk import Answer, Desk, Held, Question, Reading
 from offsetwise.console.wording import markdown, plain
@@ -23,22 +25,26 @@ class Offer:
 
     what: str
     """As in "Reading … is done". Markdown, names escaped."""
-    why: str
-    """What is read, in a sentence or two."""
     now: str
     """On the button while nothing was read."""
     again: str
     icon: str
     key: str
     """Tells the buttons of several offers on one page apart."""
+    why: str = ""
+    """What is read, in a sentence or two; nothing where the page around it says so."""
     at_once: bool = False
     """Read when the page opens. For what costs little, and asks no cluster."""
+    stop: str | None = None
+    """On the button that stops the reading, where `asking.asked` draws it."""
 
 
 def live(desk: Desk, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
     """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
 
-    A recorded answer draws nothing. After a failure the answer of before is given, with its time said.
+    Waits in place while it is being read: for a page with nothing else to show, and for what is there at once.
+    `asking.asked` draws the same without waiting. A recorded answer draws nothing. After a failure the answer of
+    before is given, with its time said.
     """
     # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
     reading = desk.reading(question)
@@ -54,24 +60,25 @@ def live(desk: Desk, question: Question[Answer], offer: Offer) -> Held[Answer] |
         error = None if reading is None else reading.error
         if held is None and error is None:
             held = desk.held(question)  # a small reading ends before anybody looks
-        if isinstance(error, Exception):
-            kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown below." if held else ""
-            failed(error, retry=lambda: _start(desk, question), key=offer.key, kept=kept)
-        elif held is None:
-            empty("Nothing was read yet.", offer.why)
-            st.button(
-                offer.now,
-                type="primary",
-                icon=offer.icon,
-                key=f"{offer.key}-now",
-                on_click=_start,
-                args=(desk, question),
-            )
-        else:
-            st.button(
-                offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=_start, args=(desk, question)
-            )
+        ended(desk, question, offer, held, error)
     return held
+
+
+def ended(
+    desk: Desk, question: Question[Answer], offer: Offer, held: Held[Answer] | None, error: BaseException | None
+) -> None:
+    """Draw what there is to do while nothing is being read: after a failure, before the first reading, or again."""
+    start = partial(_start, desk, question)
+    if isinstance(error, Exception):
+        kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown." if held else ""
+        failed(error, retry=start, key=offer.key, kept=kept)
+    elif held is not None:
+        st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
+    else:
+        if offer.why:
+            empty("Nothing was read yet.", offer.why)
+        kind: Literal["primary", "secondary"] = "primary" if offer.why else "secondary"
+        st.button(offer.now, type=kind, icon=offer.icon, key=f"{offer.key}-now", on_click=start)
 
 
 def _start(desk: Desk, question: Question[Any]) -> None:
@@ -81,13 +88,10 @@ def _start(desk: Desk, question: Question[Any]) -> None:
 def loading(reading: Reading[Any], what: str) -> None:
     """Show the named steps of a reading until it ends. Its outcome is left to the caller."""
     with st.status(f"Reading {what} …", expanded=True) as status:
-        lines: dict[str, object] = {}
+        lines: dict[str, DeltaGenerator] = {}
         while not reading.outcome.done():
-            for step, (done, total) in list(reading.steps.items()):
-                slot = lines.setdefault(step, st.empty())
-                share = min(1.0, done / total) if total > 0 else 0.0
-                amount = f" · {done:,} of {total:,}" if total > 1 else ""
-                slot.progress(share, text=f"{markdown(step)}{amount}")  # type: ignore[attr-defined]
+            for name, (done, total) in list(reading.steps.items()):
+                step(lines.setdefault(name, st.empty()), name, done, total)
             time.sleep(_POLL_SECONDS)
         failed = reading.outcome.exception() is not None
         status.update(
@@ -95,6 +99,12 @@ def loading(reading: Reading[Any], what: str) -> None:
             state="error" if failed else "complete",
             expanded=False,
         )
+
+
+def step(place: DeltaGenerator, name: str, done: int, total: int) -> None:
+    """Draw how far one step of a reading is."""
+    amount = f" · {done:,} of {total:,}" if total > 1 else ""
+    place.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(name)}{amount}")
 
 
 def empty(why: str, next_step: str, command: str | None = None) -> None:

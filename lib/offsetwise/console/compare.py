@@ -118,9 +118,17 @@ def _of_all(shown: Comparison) -> None:
 
 def _checkpoint_alone(desk: Desk, question: CheckpointOf) -> None:
     with guard.block("checkpoint"):
-        held = desk.held(question)
-        read = desk.read(question).outcome.result() if held is None else held.value
-        evidence.checkpoint_alone(read)
+        offer = blocks.Offer(
+            what="the checkpoint alone",
+            now="Read the checkpoint alone",
+            again="Read the checkpoint again",
+            icon=_ICON,
+            key="checkpoint-alone",
+            at_once=True,
+        )
+        held = blocks.live(desk, question, offer)
+        if held is not None:
+            evidence.checkpoint_alone(held.value)
 
 
 def _caption(shown: Comparison) -> str:

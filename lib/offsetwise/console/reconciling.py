@@ -10,6 +10,7 @@ import streamlit as st
 
 from offsetwise import files
 from offsetwise.console import blocks, downloads, table
+from offsetwise.console.asking import asked
 from offsetwise.console.desk import Desk, Offered, Progress, Reader
 from offsetwise.console.wording import cell, markdown, number, plain
 from offsetwise.model import Cluster, Reconciliation
@@ -48,7 +49,7 @@ def draw(desk: Desk, migration: Offered, topics: tuple[str, ...]) -> None:
         icon=":material/functions:",
         key="reconcile",
     )
-    held = blocks.live(desk, question, offer)
+    held = asked(desk, question, offer)
     if held is not None:
         _counted(
             held.value, "when the sample was recorded" if migration.recorded else f"at {held.at:%Y-%m-%d %H:%M:%S} UTC"

@@ -7,13 +7,13 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import blocks, downloads, guard, paging, table
+from offsetwise.console.asking import asked
 from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.questions import StateOf
 from offsetwise.console.desk import Desk
 from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.model.state import StateRows
 
-_WATCH_SECONDS: Final = 0.7
 _OFFER: Final = blocks.Offer(
     what="the rows of the state stores",
     why="Spark starts if it does not run yet, and reads every state store of the last committed batch with its own "
@@ -22,6 +22,7 @@ _OFFER: Final = blocks.Offer(
     again="Count again",
     icon=":material/database:",
     key="state",
+    stop="Stop counting",
 )
 
 
@@ -39,12 +40,7 @@ def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
             ":gray[Rows are known from the files where RocksDB wrote a snapshot; otherwise only Spark can count them.]"
         )
         question = StateOf(migration=migration, name=name)
-        reading = desk.reading(question)
-        if reading is not None and not reading.outcome.done():
-            _watch(desk, question)
-            counted = desk.held(question)
-        else:
-            counted = blocks.live(desk, question, _OFFER)
+        counted = asked(desk, question, _OFFER)
         if counted is not None:
             _rows(counted.value, f"{counted.at:%Y-%m-%d %H:%M:%S} UTC")
             newest = held.value.checkpoint.last_committed_batch
@@ -53,32 +49,6 @@ def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
                     f":orange-badge[▲ older] These rows are those after batch {number(counted.value.batch)}; batch "
                     f"{number(newest)} is committed by now."
                 )
-
-
-@st.fragment(run_every=_WATCH_SECONDS)
-def _watch(desk: Desk, question: StateOf) -> None:
-    """Show how far the count is, again and again: a count takes minutes, and the page goes on answering meanwhile.
-
-    Waiting in a loop would not do: Streamlit lets no click inside a fragment interrupt what runs.
-    """
-    reading = desk.reading(question)
-    if reading is None or reading.outcome.done():
-        st.rerun()
-    stopping = reading.stopped.is_set()
-    st.button(
-        "Stop counting",
-        icon=":material/stop:",
-        key="state-stop",
-        disabled=stopping,
-        help="It stops as soon as Spark has started, or at the running job." if stopping else None,
-        on_click=desk.stop,
-        args=(question,),
-    )
-    label = "Stopping: a start of Spark is waited for …" if stopping else "Counting the rows of the state stores …"
-    status = st.status(label, expanded=True)  # not as a context: leaving one would call it complete
-    for step, (done, total) in list(reading.steps.items()):
-        amount = f" · {done:,} of {total:,}" if total > 1 else ""
-        status.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(step)}{amount}")
 
 
 def _rows(state: StateRows, at: str) -> None:

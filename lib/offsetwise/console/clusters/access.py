@@ -8,7 +8,8 @@ import streamlit as st
 
 from offsetwise.clusters.reading import MinimumAcls
 from offsetwise.console import guard
-from offsetwise.console.clusters.asking import Offer, asked, busy
+from offsetwise.console.asking import asked, busy
+from offsetwise.console.blocks import Offer
 from offsetwise.console.clusters.questions import ConnectionOf, MinimumAclsOf, PermissionsOf
 from offsetwise.console.desk import Desk, Offered
 from offsetwise.console.wording import many, markdown, number
@@ -52,6 +53,7 @@ def draw(desk: Desk, migration: Offered) -> None:
 
 def _connection(desk: Desk, question: ConnectionOf) -> None:
     offer = Offer(
+        what=f"the steps to the {question.cluster} cluster",
         now="Test the connection",
         again="Test again",
         icon=":material/network_check:",
@@ -81,6 +83,7 @@ def _step(step: Step) -> None:
 
 def _permissions(desk: Desk, question: PermissionsOf) -> None:
     offer = Offer(
+        what=f"the permissions on the {question.cluster} cluster",
         now="Ask what the user may do",
         again="Ask again",
         icon=":material/key:",
@@ -146,6 +149,7 @@ def _lines(lines: list[str]) -> None:
 
 def _acls(desk: Desk, question: MinimumAclsOf) -> None:
     offer = Offer(
+        what="the checkpoints",
         now="Work them out",
         again="Work them out again",
         icon=":material/key:",

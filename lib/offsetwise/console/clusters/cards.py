@@ -7,8 +7,9 @@ from typing import Final
 
 import streamlit as st
 
+from offsetwise.console.asking import asked, busy
+from offsetwise.console.blocks import Offer
 from offsetwise.console.clusters import words
-from offsetwise.console.clusters.asking import Offer, asked, busy
 from offsetwise.console.clusters.questions import ClusterOf
 from offsetwise.console.clusters.view import HeldCluster
 from offsetwise.console.desk import Desk, Offered
@@ -62,7 +63,13 @@ def _card(desk: Desk, migration: Offered, question: ClusterOf) -> HeldCluster | 
         _facts(held.value.snapshot)
     elif desk.reading(question) is None:
         st.markdown(":gray[not read yet]")
-    offer = Offer(now="Read this cluster", again="Read again", icon=":material/hub:", key=f"cluster-{side}")
+    offer = Offer(
+        what=f"the {side} cluster",
+        now="Read this cluster",
+        again="Read again",
+        icon=":material/hub:",
+        key=f"cluster-{side}",
+    )
     asked(desk, question, offer)
     return held
 

@@ -6,8 +6,9 @@ import streamlit as st
 
 from offsetwise.clusters.retention import RetentionDeadline, Standing, deadline
 from offsetwise.console import guard, paging, table
+from offsetwise.console.asking import asked
+from offsetwise.console.blocks import Offer
 from offsetwise.console.clusters import frames, history
-from offsetwise.console.clusters.asking import Offer, asked
 from offsetwise.console.clusters.questions import ClusterOf, StandingsOf
 from offsetwise.console.clusters.view import HeldCluster
 from offsetwise.console.desk import Desk, Offered
@@ -35,6 +36,7 @@ def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldC
     standings, known = _committed(read), 0
     if not migration.recorded:
         offer = Offer(
+            what=f"the records at the positions on the {question.cluster} cluster",
             now="Read the records at the positions",
             again="Read the records again",
             icon=":material/schedule:",
