@@ -119,7 +119,7 @@ def _zero(lines: Sequence[Line], colours: Palette, below: str) -> list[dict[str,
             "line": {"color": colours.wrong, "width": 1.5, "dash": "dash"},
             "label": {
                 "text": below,
-                "textposition": "start",
+                "textposition": "end",
                 "yanchor": "top",
                 "font": {"color": colours.wrong, "size": SMALL_PX},
             },
