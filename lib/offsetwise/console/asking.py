@@ -29,7 +29,9 @@ def asked(desk: Desk, question: Question[Answer], offer: blocks.Offer) -> Held[A
         return held
     error = None if reading is None else reading.error
     held = held or desk.held(question)  # a small reading ends before anybody looks
-    blocks.ended(desk, question, offer, held, error)
+    # In one place, which the steps then take: what one fragment drew before the fragment in it stays on screen.
+    with st.empty().container():
+        blocks.ended(desk, question, offer, held, error)
     return held
 
 

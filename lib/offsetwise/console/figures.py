@@ -8,7 +8,7 @@ on one axis. Exact numbers stand in labels and hover text, as strings, because a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -30,10 +30,30 @@ _BOTTOM_PX: Final = 58
 _OLD_LANE: Final = -0.17
 _NEW_LANE: Final = 0.17
 _BAR: Final = 0.26
-_SHORT_NUMBER: Final = 10
-"""Characters; a longer label stands left of its mark, so that it does not run into the lags."""
 _LOGS: Final = 1
 _LAGS: Final = 2
+
+
+def dress(colours: Palette) -> dict[str, Any]:
+    """Give the layout that charts with a legend have in common: the page's colours and letters, the legend on top."""
+    return {
+        "plot_bgcolor": colours.page,
+        "paper_bgcolor": colours.page,
+        "font": {"family": FONT, "size": FONT_PX, "color": colours.text},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "font": {"color": colours.text, "size": SMALL_PX},
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+        "hoverlabel": {"align": "left", "font": {"family": FONT}},
+    }
 
 
 def distance(row: PartitionComparison) -> int | None:
@@ -220,22 +240,7 @@ def _dress(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pale
         barmode="overlay",
         height=_TOP_PX + _BOTTOM_PX + _LANE_PX * max(1, len(rows)),
         margin={"l": 8, "r": 8, "t": _TOP_PX, "b": _BOTTOM_PX},
-        plot_bgcolor=colours.page,
-        paper_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "xref": "container",
-            "xanchor": "left",
-            "y": 1,
-            "yref": "container",
-            "yanchor": "top",
-            "font": {"color": colours.text, "size": SMALL_PX},
-            "itemclick": False,
-            "itemdoubleclick": False,
-        },
-        hoverlabel={"align": "left", "font": {"family": FONT}},
+        **dress(colours),
     )
     low, high = min(ends), max(ends)
     room = max(0.5, (high - low) * 0.05)

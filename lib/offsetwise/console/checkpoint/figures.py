@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from offsetwise.batches import BatchFact, History, Standing
 from offsetwise.console import wording
-from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX, clipped
+from offsetwise.console.figures import SMALL_PX, clipped, dress
 from offsetwise.console.palette import Palette
 
 MAX_LANES: Final = 20
@@ -165,11 +165,7 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
         barmode="overlay",
         height=96 + _LANE_PX * max(1, len(drawn)),
         margin={"l": 8, "r": 8, "t": 44, "b": 44},
-        plot_bgcolor=colours.page,
-        paper_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
-        legend=_legend(colours),
-        hoverlabel={"align": "left", "font": {"family": FONT}},
+        **dress(colours),
     )
     figure.update_xaxes(
         range=[0, longest * 1.5],
@@ -275,30 +271,11 @@ def _solid(colours: Palette) -> dict[str, Any]:
     return {"color": colours.old, "line": {"width": 0}}
 
 
-def _legend(colours: Palette) -> dict[str, Any]:
-    return {
-        "orientation": "h",
-        "x": 0,
-        "xref": "container",
-        "xanchor": "left",
-        "y": 1,
-        "yref": "container",
-        "yanchor": "top",
-        "font": {"color": colours.text, "size": SMALL_PX},
-        "itemclick": False,
-        "itemdoubleclick": False,
-    }
-
-
 def _dress(figure: go.Figure, colours: Palette, title: str, *, height: int) -> None:
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 40, "b": 44},
-        plot_bgcolor=colours.page,
-        paper_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
-        legend=_legend(colours),
-        hoverlabel={"align": "left", "font": {"family": FONT}},
+        **dress(colours),
     )
     ids = [number for trace in figure.data for number in (trace.x or ())]
     first, last = (min(ids), max(ids)) if ids else (0, 0)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from offsetwise.clusters.pairs import TopicPair
 from offsetwise.console import wording
 from offsetwise.console.clusters.frames import partitions
-from offsetwise.console.figures import FONT, FONT_PX, MAX_LANES, SMALL_PX, clipped, hatched, solid
+from offsetwise.console.figures import FONT_PX, MAX_LANES, SMALL_PX, clipped, dress, hatched, solid
 from offsetwise.console.palette import Palette
 from offsetwise.model import PartitionState
 
@@ -140,22 +140,7 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
         barmode="overlay",
         height=_TOP_PX + _BOTTOM_PX + _LANE_PX * max(1, len(lanes)),
         margin={"l": 8, "r": 8, "t": _TOP_PX, "b": _BOTTOM_PX},
-        plot_bgcolor=colours.page,
-        paper_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "xref": "container",
-            "xanchor": "left",
-            "y": 1,
-            "yref": "container",
-            "yanchor": "top",
-            "font": {"color": colours.text, "size": SMALL_PX},
-            "itemclick": False,
-            "itemdoubleclick": False,
-        },
-        hoverlabel={"align": "left", "font": {"family": FONT}},
+        **dress(colours),
     )
     figure.update_xaxes(
         range=[-0.14, 1.14],
