@@ -30,6 +30,10 @@ def test_every_topic_is_shown_and_asks_nothing(open_page: OpenPage, about: str) 
     assert dict(reader.calls) == {"offered": 1}
 
 
+def test_pictures_of_the_console_are_left_to_the_documents() -> None:
+    assert "![" not in "".join(map(document, ("clusters", "watch", "how-it-proves")))
+
+
 def test_it_says_what_this_is_first(open_page: OpenPage) -> None:
     assert "at which offset must each partition" in words(open_page(ValueReader(), HELP)).replace("\n", " ")
 

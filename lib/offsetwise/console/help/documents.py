@@ -12,6 +12,7 @@ from offsetwise.findings.codes import KINDS
 
 _DOCS: Final = Path(__file__).resolve().parents[4] / "docs"
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
+_PICTURE: Final = re.compile(r"!\[[^\]]*\]\([^)\s]+\)\n*")
 _FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _HEADING: Final = re.compile(r"^(#+) ", flags=re.MULTILINE)
 
@@ -28,7 +29,8 @@ class Part:
 def document(name: str) -> tuple[Part, ...]:
     """Give a document in its parts, its title left out and its headings below the page's.
 
-    Links to a finding lead to it on this page; of links to other documents only the words stay.
+    Links to a finding lead to it on this page; of links to other documents only the words stay, and of pictures of
+    the console nothing.
 
     Raises:
         OSError: There is no such document.
@@ -42,7 +44,7 @@ def document(name: str) -> tuple[Part, ...]:
 
 
 def _prose(text: str) -> str:
-    return _LINK.sub(_linked, _HEADING.sub(r"\1# ", text)).replace("$", r"\$")
+    return _LINK.sub(_linked, _HEADING.sub(r"\1# ", _PICTURE.sub("", text))).replace("$", r"\$")
 
 
 def _linked(link: re.Match[str]) -> str:
