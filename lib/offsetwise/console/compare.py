@@ -23,7 +23,7 @@ from offsetwise.console import (
 )
 from offsetwise.console.desk import CheckpointOf, ComparisonOf, Desk, Held, Offered, Subject, SubjectKind
 from offsetwise.console.palette import Palette, Tone
-from offsetwise.console.wording import many, markdown, number, plain, read_at
+from offsetwise.console.wording import many, markdown, number, read_at
 from offsetwise.model import Comparison, Exactness, Severity
 
 _ICON: Final = ":material/compare_arrows:"
@@ -215,7 +215,4 @@ def _heat(held: Held[Comparison], colours: Palette) -> str:
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=facts.takeaway, key="heat", theme=None)
     with st.expander("Data: topics"):
         st.dataframe(derived.topic_table(held), hide_index=True, height=table.height(len(facts.topics)))
-    topics = list(facts.worst_topics)
-    return st.selectbox(
-        "Topic in the charts below", topics, key="chart", bind="query-params", format_func=plain, width=420
-    )
+    return choosing.choice("Topic in the charts below", facts.worst_topics, "chart", width=420)

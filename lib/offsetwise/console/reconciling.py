@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.console import blocks, downloads, table
+from offsetwise.console import blocks, choosing, downloads, table
 from offsetwise.console.asking import asked
 from offsetwise.console.desk import Desk, Offered, Progress, Reader
 from offsetwise.console.wording import cell, markdown, number, plain
@@ -39,7 +39,7 @@ def draw(desk: Desk, migration: Offered, topics: tuple[str, ...]) -> None:
         ":gray[A position is proven on small windows of records. Counting a whole topic reads every record of it on "
         "both clusters, on Spark: it takes longer, and finds what is missing far from any position.]"
     )
-    topic = st.selectbox("Topic to count", list(topics), key="count", bind="query-params", format_func=plain, width=420)
+    topic = choosing.choice("Topic to count", topics, "count", width=420)
     question = ReconciliationOf(migration=migration.name, topic=topic)
     offer = blocks.Offer(
         what=f"every record of {markdown(topic)}",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from offsetwise.console import guard, paging, table
+from offsetwise.console import choosing, guard, paging, table
 from offsetwise.console.clusters import frames
 from offsetwise.console.clusters.view import View
-from offsetwise.console.wording import many, plain
+from offsetwise.console.wording import many
 
 
 @st.fragment
@@ -24,9 +24,7 @@ def draw(view: View) -> None:
             alt=f"{many(len(view.groups), 'group')} with state and number of committed partitions on both clusters.",
             widths={"group": 220, "state old": 140, "state new": 140, "committed old": 120, "committed new": 124},
         )
-        chosen = st.selectbox(
-            "Offsets of", list(view.groups), key="group", bind="query-params", format_func=plain, width=420
-        )
+        chosen = choosing.choice("Offsets of", view.groups, "group", width=420)
         made = _offsets(view.ids, chosen, view)
         if made.empty:
             st.markdown("It has committed nothing on either cluster, as far as was read.")
