@@ -16,6 +16,9 @@ from offsetwise.console.palette import Palette
 _MARKS: Final = 60
 """With more points than this, marks would hide the line; the first and every n-th keep theirs."""
 
+_LEAST_MS: Final = 60_000
+"""The shortest stretch of time that is drawn."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
@@ -71,8 +74,17 @@ def over_time(
             )
         )
     _dress(figure, colours, title, height)
+    _widened(figure, lines)
     figure.update_layout(shapes=[*_zero(lines, colours, below), *_gaps(lines, colours)])
     return figure
+
+
+def _widened(figure: go.Figure, lines: Sequence[Line]) -> None:
+    """Show a minute around the first samples: Plotly would divide the moment of a single one into microseconds."""
+    moments = [point.at_ms for line in lines for point in line.points]
+    if moments and max(moments) - min(moments) < _LEAST_MS:
+        middle = (min(moments) + max(moments)) // 2
+        figure.update_xaxes(range=[_time(middle - _LEAST_MS // 2), _time(middle + _LEAST_MS // 2)])
 
 
 def _broken(points: Sequence[Point]) -> tuple[list[Any], list[int | None], list[str]]:
