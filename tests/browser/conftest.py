@@ -38,11 +38,11 @@ def keep(page: Page, name: str) -> None:
 
 
 @contextmanager
-def console(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[str]:
-    """Run a command that serves the console at the port put for `{port}`; give its address."""
+def process(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[tuple[str, int]]:
+    """Run a command that serves the console at the port put for `{port}`; give its address and its process id."""
     port = _free_port()
     with log.open("w") as out:
-        process = subprocess.Popen(
+        running = subprocess.Popen(
             [sys.executable, *(part.replace("{port}", str(port)) for part in command)],
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -51,11 +51,18 @@ def console(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[str]:
         )
         try:
             address = f"http://127.0.0.1:{port}"
-            _wait(address, process, log)
-            yield address
+            _wait(address, running, log)
+            yield address, running.pid
         finally:
-            process.terminate()
-            process.wait(timeout=30)
+            running.terminate()
+            running.wait(timeout=30)
+
+
+@contextmanager
+def console(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[str]:
+    """Run such a command; give its address."""
+    with process(*command, log=log, cwd=cwd) as (address, _):
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -1,42 +1,139 @@
-"""The live lab in a real browser: two brokers, MirrorMaker, a Spark checkpoint, and the console over them."""
+"""The live lab in a real browser: two brokers, MirrorMaker, Spark checkpoints, and the console over them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from offsetwise.sources.connection import StepName
 from tests.browser.conftest import CLI, SCREENSHOTS, console, settle, whole
 
-COMPARE_SECONDS = 300
+MIGRATION = "orders-to-new"
+PATIENCE_MS = 300_000
+"""Spark starts, and reads every record of a topic: how long that takes says how busy the machine is."""
+
+pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.mark.timeout(900)
-def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(
-    browser: Browser, sample: Path, tmp_path: Path
-) -> None:
-    command = ("-c", CLI, "console", "--migration", str(sample), "--port", "{port}")
-    with console(*command, log=tmp_path / "log") as address:
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.goto(address)
-        settle(page)
-        expect(page.get_by_text("? not compared yet").first).to_be_visible()
-        page.get_by_role("link", name="Compare", exact=True).nth(1).click()
-        page.get_by_role("button", name="Compare now").click()
-        expect(page.get_by_text("Reading checkpoint orders and both clusters")).to_be_visible()
-        expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible(timeout=COMPARE_SECONDS * 1_000)
-        settle(page)
-        named = page.locator("[aria-label*='what the old number would do']")
-        first = page.get_by_test_id("stDataFrame").filter(has=named).first.locator("tr[role=row]").nth(1)
-        for text in ("orders", "1050", "950", "! skips 100"):
-            expect(first).to_contain_text(text)
-        expect(page.get_by_text("Why 950")).to_be_visible()
-        expect(page.get_by_text("would go wrong")).to_be_visible()
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        whole(page)
-        page.screenshot(path=SCREENSHOTS / "live-compare.png")
-        page.reload()
-        settle(page)
-        expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
-        page.close()
+@pytest.fixture(scope="module")
+def page(browser: Browser, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One window on one console over the live migration: each page is opened once, as a person goes through them."""
+    folder = tmp_path_factory.mktemp("live")
+    store = ("--store", f"sqlite:///{folder / 'samples.db'}")
+    command = ("-c", CLI, "console", "--migration", str(sample), "--port", "{port}", *store)
+    with console(*command, log=folder / "log") as address:
+        opened = browser.new_page(viewport={"width": 1400, "height": 1000}, base_url=address)
+        yield opened
+        opened.close()
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def row(page: Page, alt: str, number: int = 1) -> Locator:
+    """A row of the table with this text for screen readers; row 0 is its head."""
+    table = page.get_by_test_id("stDataFrame").filter(has=page.locator(f"[aria-label*='{alt}']")).first
+    return table.locator("tr[role=row]").nth(number)
+
+
+def kept(page: Page, name: str) -> None:
+    settle(page)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    whole(page)
+    page.screenshot(path=SCREENSHOTS / f"live-{name}.png")
+    page.set_viewport_size({"width": 1400, "height": 1000})
+
+
+def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(page: Page) -> None:
+    page.goto("/")
+    settle(page)
+    expect(page.get_by_text("? not compared yet").first).to_be_visible()
+    page.get_by_role("link", name="Compare", exact=True).nth(1).click()
+    press(page, "Compare now")
+    expect(page.get_by_text("Reading checkpoint orders and both clusters")).to_be_visible()
+    expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible(timeout=PATIENCE_MS)
+    settle(page)
+    for text in ("orders", "1050", "950", "! skips 100"):
+        expect(row(page, "what the old number would do")).to_contain_text(text)
+    expect(page.get_by_text("Why 950")).to_be_visible()
+    expect(page.get_by_text("would go wrong")).to_be_visible()
+    page.reload()
+    settle(page)
+    expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
+
+
+def test_every_record_of_a_topic_is_counted_from_there_with_its_steps_shown(page: Page) -> None:
+    page.get_by_role("combobox", name="Topic to count").click()
+    page.get_by_role("option", name="payments").click()
+    expect(page).to_have_url(re.compile("count=payments"))
+    settle(page)
+    press(page, "Count every record")
+    status = page.get_by_text("Reading every record of payments")
+    expect(status).to_be_visible()
+    expect(page.get_by_role("progressbar").first).to_be_attached()
+    expect(page.get_by_text("Counted as read_uncommitted at")).to_be_visible(timeout=PATIENCE_MS)
+    expect(row(page, "Records of payments on both clusters")).to_be_attached()
+    kept(page, "compare")
+
+
+def test_both_live_clusters_are_read_and_reached_step_by_step(page: Page) -> None:
+    page.goto(f"/clusters?migration={MIGRATION}")
+    settle(page)
+    press(page, "Read both clusters")
+    expect(page.get_by_role("button", name="Read again", exact=True)).to_have_count(2, timeout=PATIENCE_MS)
+    expect(page.get_by_role("heading", name="Minimum ACLs")).to_be_visible()
+    for _ in range(2):
+        page.get_by_role("button", name="Test the connection").first.click()
+        page.wait_for_timeout(500)
+    expect(page.get_by_text("Every step succeeded")).to_have_count(2, timeout=PATIENCE_MS)
+    for step in (StepName.RESOLVE, StepName.CONNECT, StepName.METADATA, StepName.OFFSETS, StepName.GROUPS):
+        expect(page.get_by_text(re.compile(rf"✓ ok {step}|ok, with a remark {step}"))).to_have_count(2)
+    for side in ("old", "new"):
+        page.get_by_text(re.compile(rf"{side}: commands to copy")).click()
+    expect(page.locator("code", has_text="kafka-acls").first).to_be_visible()
+    expect(
+        page.locator("code", has_text=re.compile("--operation (Write|Create|Alter|Delete|All)", re.I))
+    ).to_have_count(0)
+    kept(page, "clusters")
+
+
+def test_the_live_checkpoint_is_stepped_through(page: Page) -> None:
+    page.goto(f"/checkpoint?migration={MIGRATION}&of=checkpoint+orders")
+    settle(page)
+    expect(page.get_by_text("The restart.")).to_be_visible()
+    expect(page.get_by_text("This is where it stands now.")).to_be_visible()
+    press(page, "Previous")
+    expect(page.get_by_text("This is where it stands now.")).to_have_count(0)
+    expect(page).to_have_url(re.compile("step="))
+    press(page, "Next")
+    expect(page.get_by_text("This is where it stands now.")).to_be_visible()
+    kept(page, "checkpoint")
+
+
+def test_the_sampler_starts_from_the_page_and_its_first_sample_appears(page: Page) -> None:
+    page.goto(f"/lag?migration={MIGRATION}&of=checkpoint+orders&refresh=10+s")
+    settle(page)
+    expect(page.get_by_text("No sample was taken yet.")).to_be_visible()
+    press(page, "Start sampling")
+    expect(page.get_by_role("button", name="Stop sampling")).to_be_visible()
+    expect(page.get_by_text("Newest sample")).to_be_visible(timeout=PATIENCE_MS)
+    expect(row(page, "8 partitions with position and lag on both clusters")).to_be_attached()
+    press(page, "Stop sampling")
+    expect(page.get_by_text("This console takes no more samples")).to_be_visible()
+    kept(page, "lag")
+
+
+def test_all_live_checkpoints_are_read_from_the_fleet_page(page: Page) -> None:
+    page.goto(f"/fleet?migration={MIGRATION}")
+    settle(page)
+    press(page, "Read all checkpoints")
+    expect(page.get_by_role("heading", name="Every checkpoint")).to_be_visible(timeout=PATIENCE_MS)
+    for name in ("orders", "payments"):
+        expect(page.get_by_test_id("stDataFrame").locator("tr[role=row]", has_text=name).first).to_be_attached()
+    kept(page, "fleet")

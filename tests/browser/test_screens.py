@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -62,7 +62,29 @@ def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the
     keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
 
 
-@pytest.mark.parametrize("scenario", ["two", "seven", "many", "topics", "hostile", "empty", "reference"])
+ASKED = {"clusters": "Read both clusters", "compare": "Compare now", "fleet": "Read all checkpoints"}
+"""What a live migration is asked for with, by page."""
+
+
+@pytest.mark.parametrize("scenario", ["two", "topics", "empty", "down"])
+def test_every_page_stays_whole_whatever_there_is_to_show(windows: Windows, serve: Serve, scenario: str) -> None:
+    address = serve(scenario)
+    live = "?migration=orders-to-new" if scenario == "down" else ""
+    for path in [each for each in pages() if each != "help"]:
+        page = opened(windows["light"], f"{address}/{path}{live}")
+        if live and path in ASKED:
+            page.get_by_role("button", name=ASKED[path], exact=True).click()
+            expect(page.get_by_role("button", name=ASKED[path], exact=True)).to_have_count(0)
+            settle(page)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        expect(page.get_by_text("The console met a problem that it has no words for.")).to_have_count(0)
+        fits(page)
+        if live:
+            accessible(page)
+        keep(page, f"{scenario}-{path or 'overview'}")
+
+
+@pytest.mark.parametrize("scenario", ["seven", "many", "hostile", "reference"])
 def test_every_kind_of_comparison_is_drawn(windows: Windows, serve: Serve, scenario: str) -> None:
     address = serve(scenario)
     for theme in THEMES:
@@ -129,6 +151,40 @@ def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, se
         page.wait_for_timeout(1_500)
         settle(page)
         assert 0 < sum(sent) <= BYTES_PER_CLICK, name
+    page.close()
+
+
+CLICKS = {
+    "checkpoint": ("Previous",),
+    "clusters": ("Topic in the chart",),
+    "lag": ("Partition over time",),
+    "fleet": ("Facts of",),
+}
+"""A button or a choice of each page, by page."""
+
+
+def test_a_click_on_every_page_of_ten_thousand_partitions_sends_little(
+    browser: Browser, serve: Serve, figure: Callable[[str], None]
+) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
+    address = serve("topics")
+    for path, names in CLICKS.items():
+        page.goto(f"{address}/{path}")
+        settle(page)
+        for name in names:
+            sent.clear()
+            button = page.get_by_role("button", name=name, exact=True)
+            if button.count():
+                button.click()
+            else:
+                page.get_by_role("combobox", name=name).click()
+                page.get_by_role("option").nth(1).click()
+            page.wait_for_timeout(1_500)
+            settle(page)
+            figure(f"a click on {name!r} of {path} sends {sum(sent):,} bytes")
+            assert 0 < sum(sent) <= BYTES_PER_CLICK, (path, name)
     page.close()
 
 

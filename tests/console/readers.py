@@ -83,6 +83,7 @@ class ValueReader:
         self.samples: Archive | Exception = Recording(())
         """What was sampled, of the migration `orders-to-new`; an exception is a store that cannot be used."""
         self.sampler: Sampling | None = None
+        self.fleet_given = Fleet(rows=())
         self.steps: tuple[Step, ...] = ()
         self.granted: Permissions | None = None
         self.acls: dict[Cluster, MinimumAcls] = {}
@@ -116,7 +117,7 @@ class ValueReader:
 
     def fleet(self, migration: str, progress: Progress) -> Fleet:  # noqa: ARG002 - the protocol's
         self.calls["fleet"] += 1
-        return Fleet(rows=())
+        return self.fleet_given
 
     def checkpoint(self, migration: str, name: str) -> Checkpoint:  # noqa: ARG002 - the protocol's
         self.calls["checkpoint"] += 1

@@ -1,0 +1,152 @@
+"""What the console is served over for browser tests: the same amount of everything on every page."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from offsetwise.console.desk import Reader
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
+from offsetwise.fleet import assemble
+from offsetwise.lag.archive import Recording
+from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart
+from tests import lag_samples
+from tests.clusters.values import group, log, new, old, topic
+from tests.console import builders, clusters_of_tests, fleets
+from tests.console.readers import ValueReader
+from tests.console.test_checkpoint_page import two_partitions, write
+
+SLOW_S = 6
+PER_TOPIC = 20
+BATCHES = 20
+SAMPLES = 6
+DOWN = ClusterUnreachableError(
+    "Cluster 'new': expected an answer within 20 s, none came. Nothing was compared.",
+    fix="Check that the broker runs and that this machine may reach it, then try again.",
+)
+DENIED = ClusterAuthError(
+    "Cluster 'new': expected to be allowed to Describe topic 'orders', the broker refused.",
+    fix="Grant the user Describe and Read on the topic, then try again.",
+)
+
+
+class Slow(threading.Event):
+    """Lets an answer through a while after it was asked for, so that its steps are seen however late that is."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        super().wait(min(timeout or SLOW_S, SLOW_S))
+        return True
+
+
+def reader(scenario: str) -> Reader:
+    """Give what answers in a scenario."""
+    rows = builders.reference_rows()
+    match scenario:
+        case "reference":
+            return ValueReader(live=builders.comparison(migration="orders-to-new"))
+        case "slow":
+            return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=Slow())
+        case "two":
+            return _two()
+        case "seven":
+            return _over(builders.comparison(rows[:7]))
+        case "many":
+            return _over(builders.comparison(builders.many_rows(10_000)))
+        case "topics":
+            return _ten_thousand()
+        case "hostile":
+            return _over(builders.comparison(builders.hostile_rows()))
+        case "huge":
+            beyond = 9_007_199_254_740_993
+            ends = (beyond - 50, beyond + 50)
+            return _over(builders.comparison((builders.partition(old=beyond, new=950, old_log=ends), rows[1])))
+        case "empty":
+            return _empty()
+        case "down":
+            return _down()
+        case "denied":
+            return ValueReader(live=DENIED)
+    raise SystemExit(f"unknown scenario {scenario}")
+
+
+def _over(comparison: Comparison) -> ValueReader:
+    return ValueReader({"orders": comparison})
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="offsetwise-scenario-"))
+
+
+def _two() -> ValueReader:
+    made = _over(builders.comparison(builders.reference_rows()[:2]))
+    made.folders["orders"] = two_partitions(_folder())
+    offsets = {("orders", 0): 1050, ("orders", 1): 1004}
+    made.clusters = {
+        Cluster.OLD: old(topic("orders", [log(0, 100, 1200), log(1, 100, 1190)]), groups=[group(offsets=offsets)]),
+        Cluster.NEW: new(topic("orders", [log(0, 0, 1100), log(1, 0, 1140)]), groups=[group(offsets=offsets)]),
+    }
+    made.samples = Recording(lag_samples.growing(40, partitions=2))
+    made.fleet_given = assemble(
+        [fleets.checkpoint(), fleets.checkpoint("/data/payments", job_id="another", pending=True)], {}, roots=("/data",)
+    )
+    return made
+
+
+def _ten_thousand() -> ValueReader:
+    rows = builders.many_rows(10_000, per_topic=PER_TOPIC)
+    made = _over(builders.comparison(rows))
+    topics = sorted({row.topic for row in rows})
+    made.folders["orders"] = write(
+        _folder(),
+        {batch: _offset_line(topics, batch) for batch in range(BATCHES)},
+        tuple(range(BATCHES - 1)),
+    )
+    made.clusters |= clusters_of_tests.large(len(topics), PER_TOPIC)
+    made.samples = Recording(
+        tuple(
+            lag_samples.sample(
+                *(
+                    lag_samples.row(row.topic, row.partition, position=1050 + 8 * index, new_position=950 + 8 * index)
+                    for row in rows
+                ),
+                seconds=30 * index,
+            )
+            for index in range(SAMPLES)
+        )
+    )
+    made.fleet_given = fleets.a_thousand()
+    return made
+
+
+def _offset_line(topics: list[str], batch: int) -> str:
+    return json.dumps({name: {str(number): 100 * batch + number for number in range(PER_TOPIC)} for name in topics})
+
+
+def _empty() -> ValueReader:
+    made = _over(builders.comparison(()))
+    made.folders["orders"] = write(_folder(), {}, ())
+    return made
+
+
+def _down() -> ValueReader:
+    """The new cluster is silent; the old one answers, and so does what needs none."""
+    made = ValueReader(live=DOWN)
+    made.folders["orders"] = two_partitions(_folder())
+    made.clusters = {Cluster.OLD: clusters_of_tests.reference()[Cluster.OLD], Cluster.NEW: DOWN}
+    grown = lag_samples.growing(25, partitions=2)
+    made.samples = Recording((*grown[:20], *map(_without_new, grown[20:])))
+    made.fleet_given = fleets.a_thousand()
+    return made
+
+
+def _without_new(sample: LagSample) -> LagSample:
+    nothing = LogRange(log_start=None, lso=None, hw=None)
+    return replace(
+        sample,
+        new=replace(sample.new, read_at_ms=None),
+        partitions=tuple(replace(row, new=nothing, new_position=None) for row in sample.partitions),
+        missing=(MissingPart(part=LagPart.NEW, problem=DOWN.problem, fix=DOWN.fix),),
+    )
