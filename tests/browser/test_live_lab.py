@@ -122,7 +122,7 @@ def test_the_sampler_starts_from_the_page_and_its_first_sample_appears(page: Pag
     expect(page.get_by_text("No sample was taken yet.")).to_be_visible()
     press(page, "Start sampling")
     expect(page.get_by_role("button", name="Stop sampling")).to_be_visible()
-    expect(page.get_by_text("Newest sample")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("Newest sample 2")).to_be_visible(timeout=PATIENCE_MS)
     expect(row(page, "8 partitions with position and lag on both clusters")).to_be_attached()
     press(page, "Stop sampling")
     expect(page.get_by_text("This console takes no more samples")).to_be_visible()
