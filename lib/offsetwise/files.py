@@ -13,18 +13,20 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from offsetwise.errors import FileError, VersionError
-from offsetwise.model import Checkpoint, Comparison, LagSample, Reconciliation, Snapshot
+from offsetwise.model import Checkpoint, Comparison, LagSample, Plan, Receipt, Reconciliation, Snapshot
 
 FORMAT_VERSION: Final = "1.0"
 MAX_DEPTH: Final = 32
 MAX_BYTES: Final = 512 * 1024 * 1024
-Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample
+Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample | Plan | Receipt
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
     "comparison": Comparison,
     "reconciliation": Reconciliation,
     "lag-sample": LagSample,
+    "plan": Plan,
+    "receipt": Receipt,
 }
 
 
