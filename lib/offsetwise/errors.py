@@ -23,7 +23,8 @@
     ├── ApplyError                  a plan that could not be written, or not be undone
     │   ├── OutputError             the place to write to cannot be used
     │   ├── RunningQueryError       a query is running on the checkpoint
-    │   └── GroupActiveError        the group has members
+    │   ├── GroupActiveError        the group has members
+    │   └── LostReplyError          a write whose reply was lost: done or not, nobody knows yet
     ├── VerifyError                 what was written cannot be looked at
     ├── SparkError                  the Spark session or a job on it
     │   ├── ConnectorError          Spark's Kafka connector cannot be resolved
@@ -159,6 +160,10 @@ class RunningQueryError(ApplyError):
 
 class GroupActiveError(ApplyError):
     """A consumer group has members, so its offsets cannot be written."""
+
+
+class LostReplyError(ApplyError):
+    """A write was asked for and its reply was lost: whether it was done must be read."""
 
 
 class VerifyError(OffsetwiseError):

@@ -13,12 +13,12 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from offsetwise.errors import FileError, VersionError
-from offsetwise.model import Checkpoint, Comparison, LagSample, Plan, Receipt, Reconciliation, Snapshot
+from offsetwise.model import Checkpoint, Comparison, LagSample, Plan, Receipt, Reconciliation, Snapshot, Verification
 
 FORMAT_VERSION: Final = "1.0"
 MAX_DEPTH: Final = 32
 MAX_BYTES: Final = 512 * 1024 * 1024
-Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample | Plan | Receipt
+Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample | Plan | Receipt | Verification
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
@@ -27,6 +27,7 @@ KINDS: Final[dict[str, type]] = {
     "lag-sample": LagSample,
     "plan": Plan,
     "receipt": Receipt,
+    "verification": Verification,
 }
 
 

@@ -160,6 +160,8 @@ class Requirements:
     new: ClusterRequirement
     checkpoint: CheckpointRequirement | None
     groups: tuple[GroupBefore, ...] = ()
+    old_group: GroupBefore | None = None
+    """The group on the old cluster that the positions were read from; None for a checkpoint's."""
 
 
 class Outcome(StrEnum):
@@ -323,3 +325,47 @@ class Receipt:
     begun_at: str
     ended_at: str
     steps: tuple[ReceiptStep, ...]
+
+
+# --------------------------------------------------------------------------- how it turned out
+
+
+class Turnout(StrEnum):
+    """What a look at the target says about one position."""
+
+    CONFIRMED = "CONFIRMED"
+    """What stands there is the planned position."""
+    MOVED_ON = "MOVED_ON"
+    """The job began at exactly the planned position and has gone on from it."""
+    DIFFERENT = "DIFFERENT"
+    UNKNOWN = "UNKNOWN"
+    """It could not be seen; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedPosition:
+    """One planned position, held against what stands at one target now."""
+
+    target: Target
+    source: str
+    topic: str
+    """On the new cluster."""
+    partition: int
+    planned: Offset
+    found: Offset | None
+    """Where the target stands now; None where it says nothing, or could not be read."""
+    turnout: Turnout
+    told: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What stands at every target of a receipt now."""
+
+    plan_digest: str
+    verified_at: str
+    """ISO 8601, UTC."""
+    started: bool
+    """Whether the job was seen to have gone on at every target."""
+    positions: tuple[VerifiedPosition, ...]
