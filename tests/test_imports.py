@@ -33,6 +33,7 @@ STAGES = (
     {"apply", "verify"},
     {"watch", "operate"},
     {"console", "show"},
+    {"cli_plans"},
     {"cli", "__main__"},
 )
 RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}

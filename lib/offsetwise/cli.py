@@ -16,11 +16,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from offsetwise import files, show, workflow
+from offsetwise import cli_plans, files, show, workflow
 from offsetwise.config import load_migration
 from offsetwise.config import schema as migration_schema
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
-from offsetwise.exit_codes import EXIT_CODES
+from offsetwise.exit_codes import EXIT_CODES, exit_code
 from offsetwise.lab.commands import app as lab_app
 from offsetwise.model import Cluster
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
@@ -220,6 +220,10 @@ def console(
     launch(migration or [], port=port, address=address, access_file=access)
 
 
+for command in cli_plans.COMMANDS:
+    app.command(epilog=EPILOG)(command)
+
+
 def main() -> None:
     """Run the command line, and turn every error into a message and an exit code."""
     as_json = "--json" in sys.argv[1:]
@@ -273,20 +277,20 @@ def _unexpected(error: Exception) -> OffsetwiseError:
 
 
 def _told(error: OffsetwiseError, *, as_json: bool) -> int:
-    return _tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
+    _tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
+    return exit_code(error)
 
 
 def _failed(read: FailedCheckpoint, *, as_json: bool) -> None:
     _tell(read.error, read.problem, read.fix, as_json=as_json, uri=read.uri)
 
 
-def _tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> int:
+def _tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> None:
     if as_json:
         header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
         body = header | {"error": name, "problem": problem, "fix": fix} | more
         typer.echo(json.dumps(body, ensure_ascii=False, sort_keys=True))
     talk.print(f"[bold red]error[/] {show.safe(problem)}\n[bold]next[/]  {show.safe(fix)}", soft_wrap=True)
-    return 1
 
 
 def _write_new(path: Path, text: str) -> None:

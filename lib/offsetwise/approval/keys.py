@@ -1,0 +1,199 @@
+"""Ed25519 keys: the public one names its holder, the private one never prints.
+
+A key's id is that of in-toto and TUF: the SHA-256 of the canonical JSON of its type, scheme and public part. The issuer
+of a personal key is `key:<id>` unless another is named: nobody but the key vouches for its holder.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import Field
+from securesystemslib.exceptions import KeyMismatchError, UnverifiedSignatureError
+from securesystemslib.signer import CryptoSigner, Signature, SSlibKey
+
+from offsetwise.approval import strict
+from offsetwise.errors import FileError, NotApprovedError, UsageError
+
+SCHEME: Final = "ed25519"
+OWN_ISSUER: Final = "key:"
+RESERVED: Final = "offsetwise:"
+"""Issuers that begin so are Offsetwise's own."""
+_ASK_AGAIN: Final = "Ask the holder for the .pub file that `offsetwise keygen` wrote, and check its key id with them."
+_NEW_PAIR: Final = "Give the private file that `offsetwise keygen` wrote, or make a new pair of keys."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicKey:
+    """A key to verify with, and whose it is."""
+
+    id: str
+    public: str
+    """32 bytes, hex."""
+    issuer: str
+    subject: str
+
+    def verifies(self, signature: bytes, signed: bytes) -> bool:
+        """Whether this key's holder made `signature` over `signed`."""
+        key = _library_key(self.public)
+        try:
+            key.verify_signature(Signature(key.keyid, signature.hex()), signed)
+        except UnverifiedSignatureError:  # what cannot be verified for any other reason is one of these too
+            return False
+        return True
+
+    def dump(self) -> str:
+        """Give the text of the `.pub` file."""
+        return _dump("public-key", self)
+
+
+class PrivateKey:
+    """A key to sign with. It cannot be printed, compared or pickled; `secret_file` is the only way out."""
+
+    __slots__ = ("_signer", "public")
+
+    def __init__(self, signer: CryptoSigner, public: PublicKey) -> None:
+        self._signer = signer
+        self.public = public
+
+    def __repr__(self) -> str:
+        return f"PrivateKey({self.public.id[:12]}…)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a private key is not pickled")
+
+    def sign(self, signed: bytes) -> bytes:
+        """Give the signature over bytes."""
+        return bytes.fromhex(self._signer.sign(signed).signature)
+
+    def secret_file(self) -> str:
+        """Give the text of the private file. It goes nowhere else."""
+        return _dump("private-key", self.public, private=self._signer.private_bytes.decode("ascii"))
+
+
+def keygen(*, subject: str, issuer: str | None = None) -> PrivateKey:
+    """Make a new key.
+
+    Args:
+        subject: Whose it is.
+        issuer: Who vouches for the subject; the key itself where nobody is named.
+
+    Raises:
+        UsageError: A name that cannot be printed, or an issuer that belongs to something else.
+    """
+    signer = CryptoSigner.generate_ed25519()
+    key = signer.public_key
+    public = PublicKey(
+        id=key.keyid, public=key.keyval["public"], issuer=issuer or OWN_ISSUER + key.keyid, subject=subject
+    )
+    if issuer is not None and issuer.startswith((OWN_ISSUER, RESERVED)):
+        raise UsageError(
+            f"keygen: expected an issuer that vouches for people, found {issuer!r}; {OWN_ISSUER!r} and {RESERVED!r} "
+            "are reserved. No key was made.",
+            fix="Name your identity provider's address, or leave the issuer out.",
+        )
+    try:
+        return PrivateKey(signer, read_public(public.dump().encode(), name="keygen"))
+    except NotApprovedError as error:
+        raise UsageError(
+            "keygen: expected names of 1 to 200 printable characters without blanks around them, found "
+            f"{subject[:200]!r} and {public.issuer[:200]!r}. No key was made.",
+            fix="Give the name under which the applier will trust the key.",
+        ) from error
+
+
+class _PublicFile(strict.Shape):
+    format: Literal["offsetwise/public-key"]
+    format_version: Literal["1.0"]
+    key: strict.KeyId
+    scheme: Literal["ed25519"]
+    public: str = Field(pattern=r"^[0-9a-f]{64}$")
+    issuer: strict.Name
+    subject: strict.Name
+
+
+class _PrivateFile(strict.Shape):
+    format: Literal["offsetwise/private-key"]
+    format_version: Literal["1.0"]
+    key: strict.KeyId
+    scheme: Literal["ed25519"]
+    public: str = Field(pattern=r"^[0-9a-f]{64}$")
+    issuer: strict.Name
+    subject: strict.Name
+    private: str = Field(repr=False)
+
+
+def read_public(content: bytes, *, name: str) -> PublicKey:
+    """Read a `.pub` file.
+
+    Raises:
+        NotApprovedError: It is no key of ours, is cut off or was changed; nobody can be trusted by it.
+    """
+    read = strict.read(content, _PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN)
+    return _checked(read, name=name)
+
+
+def read_private(content: bytes, *, name: str) -> PrivateKey:
+    """Read a private file.
+
+    Raises:
+        FileError: It is no key of ours, is cut off or was changed. What it holds is never shown, not even in part.
+    """
+    try:
+        read = strict.read(content, _PrivateFile, what=name, fix=_NEW_PAIR)
+        public = _checked(read, name=name)
+        signer = _signer(read.private, public)
+    except (ValueError, TypeError, UnsupportedAlgorithm, KeyMismatchError, NotApprovedError):
+        signer = None
+    if signer is None:
+        raise FileError(
+            f"{name}: expected a private key as `offsetwise keygen` writes it, but it is something else, cut off or "
+            "changed. Nothing was signed.",
+            fix=_NEW_PAIR,
+        )
+    return PrivateKey(signer, public)
+
+
+def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
+    key = load_pem_private_key(private.encode("ascii"), password=None)
+    signer = CryptoSigner(key, _library_key(public.public))
+    # A key that reads the same but is written differently was changed.
+    return signer if signer.private_bytes == private.encode("ascii") else None
+
+
+def _checked(read: _PublicFile | _PrivateFile, *, name: str) -> PublicKey:
+    key = _library_key(read.public)
+    if key.keyid != read.key:
+        raise NotApprovedError(
+            f"Public key {name}: it says key id {read.key[:12]}…, but what it holds has the id {key.keyid[:12]}…: "
+            "it was changed. It counts for nothing.",
+            fix=_ASK_AGAIN,
+        )
+    if read.issuer.startswith(OWN_ISSUER) and read.issuer != OWN_ISSUER + read.key:
+        raise NotApprovedError(
+            f"Public key {name}: its issuer is another key than itself ({read.issuer[:16]}…). It counts for nothing.",
+            fix=_ASK_AGAIN,
+        )
+    return PublicKey(id=read.key, public=read.public, issuer=read.issuer, subject=read.subject)
+
+
+def _library_key(public: str) -> SSlibKey:
+    return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)))
+
+
+def _dump(kind: str, key: PublicKey, **more: str) -> str:
+    body = {
+        "format": f"offsetwise/{kind}",
+        "format_version": "1.0",
+        "key": key.id,
+        "scheme": SCHEME,
+        "public": key.public,
+        "issuer": key.issuer,
+        "subject": key.subject,
+    }
+    return json.dumps(body | more, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
