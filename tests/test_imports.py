@@ -41,7 +41,7 @@ RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
 WORKER_LIBRARIES = {"fsspec"}
 
 HOMES = {
-    "confluent_kafka": ("sources.", "lab."),
+    "confluent_kafka": ("sources.", "lab.", "apply.kafka_groups."),
     "pyspark": ("pipeline.", "lab."),
     "streamlit": ("console.", "app", "pages."),
     "plotly": ("console.", "app", "pages."),
