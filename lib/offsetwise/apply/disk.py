@@ -1,6 +1,6 @@
 """The one seam through which everything is written to a local file system.
 
-Every call that changes the disk goes through `Disk._call`, one primitive at a time, in an order that is safe to lose
+Every call that changes the disk goes through `Disk.call`, one primitive at a time, in an order that is safe to lose
 power in: a file's bytes are synced before its name appears where somebody reads it, and a folder is synced after a
 name in it changed. Tests derive from `Disk` to fail, cut short or kill at the k-th call.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from offsetwise.errors import ApplyError, OutputError
+from offsetwise.errors import OutputError
 
 _T = TypeVar("_T")
 _FICLONE: Final = 0x40049409
@@ -36,7 +36,7 @@ _REMEDIES: Final = {
 class Disk:
     """Writes to the local file system."""
 
-    def _call(self, name: str, path: str, action: Callable[[], _T]) -> _T:  # noqa: ARG002 - what tests fail it by
+    def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:  # noqa: ARG002 - what tests fail it by
         """Do one primitive. `path` is what it changes."""
         try:
             return action()
@@ -46,11 +46,11 @@ class Disk:
             raise
 
     def _write(self, fd: int, data: bytes | memoryview, path: str) -> int:
-        return self._call("write", path, lambda: os.write(fd, data))
+        return self.call("write", path, lambda: os.write(fd, data))
 
     def make_folder(self, path: str) -> None:
         """Make one folder. Its parent must be there."""
-        self._call("mkdir", path, lambda: os.mkdir(path, 0o777))
+        self.call("mkdir", path, lambda: os.mkdir(path, 0o777))
 
     def make_parents(self, path: str) -> None:
         """Make a folder and those above it that are missing, durably."""
@@ -76,11 +76,11 @@ class Disk:
         Raises:
             FileExistsError: It is there.
         """
-        fd = self._call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        fd = self.call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             if like is not None:
                 mode = stat.S_IMODE(os.stat(like).st_mode)
-                self._call("chmod", path, lambda: os.fchmod(fd, mode))
+                self.call("chmod", path, lambda: os.fchmod(fd, mode))
             self.append(fd, data, path)
         finally:
             os.close(fd)
@@ -93,17 +93,17 @@ class Disk:
             if done == 0:
                 raise OSError(errno.EIO, "nothing was written", path)
             left = left[done:]
-        self._call("fsync", path, lambda: os.fsync(fd))
+        self.call("fsync", path, lambda: os.fsync(fd))
 
     def truncate(self, fd: int, size: int, path: str) -> None:
         """Cut an open file, and sync it."""
-        self._call("truncate", path, lambda: os.ftruncate(fd, size))
-        self._call("fsync", path, lambda: os.fsync(fd))
+        self.call("truncate", path, lambda: os.ftruncate(fd, size))
+        self.call("fsync", path, lambda: os.fsync(fd))
 
     def open_append(self, path: str) -> int:
         """Open a file for appending, made where it is missing, readable by its owner only."""
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        return self._call("open", path, lambda: os.open(path, flags, 0o600))
+        return self.call("open", path, lambda: os.open(path, flags, 0o600))
 
     def link(self, source: str, path: str) -> bool:
         """Give a file a second name; False where the file system cannot.
@@ -112,7 +112,7 @@ class Disk:
             FileExistsError: The name is taken.
         """
         try:
-            self._call("link", path, lambda: os.link(source, path, follow_symlinks=False))
+            self.call("link", path, lambda: os.link(source, path, follow_symlinks=False))
         except OSError as error:
             if error.errno in _NO_LINK:
                 return False
@@ -121,7 +121,7 @@ class Disk:
 
     def copy(self, source: str, path: str) -> None:
         """Copy a file with its times and permissions, sharing its blocks where the file system can, and sync it."""
-        fd = self._call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        fd = self.call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             with open(source, "rb", buffering=0) as reading:
                 if not self._clone(fd, reading.fileno(), path):
@@ -132,26 +132,26 @@ class Disk:
                             if done == 0:
                                 raise OSError(errno.EIO, "nothing was written", path)
                             left = left[done:]
-            self._call("chmod", path, lambda: shutil.copystat(source, path))
-            self._call("fsync", path, lambda: os.fsync(fd))
+            self.call("chmod", path, lambda: shutil.copystat(source, path))
+            self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
 
     def _clone(self, fd: int, source_fd: int, path: str) -> bool:
         try:
-            self._call("clone", path, lambda: fcntl.ioctl(fd, _FICLONE, source_fd))
+            self.call("clone", path, lambda: fcntl.ioctl(fd, _FICLONE, source_fd))
         except OSError:
             return False
         return True
 
     def rename(self, source: str, path: str) -> None:
         """Move a file or folder; a file or an empty folder that has the name is replaced."""
-        self._call("rename", path, lambda: os.rename(source, path))
+        self.call("rename", path, lambda: os.rename(source, path))
 
     def remove(self, path: str) -> None:
         """Remove a file; nothing happens where there is none."""
         try:
-            self._call("unlink", path, lambda: os.unlink(path))
+            self.call("unlink", path, lambda: os.unlink(path))
         except FileNotFoundError:
             return
 
@@ -172,7 +172,7 @@ class Disk:
 
     def _remove_folder(self, path: str) -> None:
         try:
-            self._call("rmdir", path, lambda: os.rmdir(path))
+            self.call("rmdir", path, lambda: os.rmdir(path))
         except FileNotFoundError:
             return
 
@@ -180,17 +180,17 @@ class Disk:
         """Make the names in a folder durable."""
         fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._call("fsync", path, lambda: os.fsync(fd))
+            self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
 
 
 @contextmanager
-def told(effect: str) -> Iterator[None]:
+def told(effect: str | Callable[[], str]) -> Iterator[None]:
     """Turn what the operating system says into an error that names the file and what to do.
 
     Args:
-        effect: One sentence: what stands there now.
+        effect: One sentence: what stands there now; asked for when something failed.
 
     Raises:
         OutputError: A file could not be written.
@@ -198,11 +198,10 @@ def told(effect: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise output_error(error, effect) from error
+        raise _output_error(error, effect if isinstance(effect, str) else effect()) from error
 
 
-def output_error(error: OSError, effect: str) -> ApplyError:
-    """Say which file could not be written, why, and what to do."""
+def _output_error(error: OSError, effect: str) -> OutputError:
     code = error.errno or 0
     reason = error.strerror or str(error)
     name = errno.errorcode.get(code, "")

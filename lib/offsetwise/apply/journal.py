@@ -177,7 +177,7 @@ class Journal:
             )
         line = _line(event)
         try:
-            with told("The step it announces did not begin."):
+            with told("What it announces is not recorded."):
                 self._disk.append(self._fd, line, self.path)
         except ApplyError:
             # What is left of the line would spoil the next one. A later start cuts it off as well.
