@@ -2,7 +2,14 @@
 
 from offsetwise.approval.envelope import PAYLOAD_TYPE, ApprovalFile, Statement, Verdict
 from offsetwise.approval.judging import approved
-from offsetwise.approval.key_files import policy_for, read_private_key, read_public_key, write_approval, write_keys
+from offsetwise.approval.key_files import (
+    policy_for,
+    read_approval,
+    read_private_key,
+    read_public_key,
+    write_approval,
+    write_keys,
+)
 from offsetwise.approval.keys import PrivateKey, PublicKey, keygen
 from offsetwise.approval.policy import Policy, combined
 from offsetwise.approval.signing import sign
@@ -19,6 +26,7 @@ __all__ = [
     "combined",
     "keygen",
     "policy_for",
+    "read_approval",
     "read_private_key",
     "read_public_key",
     "sign",

@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from securesystemslib.signer import CryptoSigner
-
-from offsetwise.approval.keys import RESERVED, PrivateKey, PublicKey
+from offsetwise.approval import keys
 from offsetwise.model import Plan
 
 SAMPLE_CLUSTERS: Final = ("b6XypH2pRz25ihV8i2W-xg", "b2c594CZQ0uXPXoDJPnCoQ")
@@ -16,13 +13,10 @@ SAMPLE_CLUSTERS: Final = ("b6XypH2pRz25ihV8i2W-xg", "b2c594CZQ0uXPXoDJPnCoQ")
 DEMO_KEY_ID: Final = "a04af87f335fb1f2f083832b21c28bf5a8e87f1758b36703141cb4d14a8da8e4"
 
 
-def demo_key() -> PrivateKey:
+def demo_key() -> keys.PrivateKey:
     """Give the demo key. It is no secret: it is made of this sentence."""
     seed = hashlib.sha256(b"Offsetwise's demo key approves the bundled sample and nothing else.").digest()
-    signer = CryptoSigner(Ed25519PrivateKey.from_private_bytes(seed))
-    key = signer.public_key
-    public = PublicKey(id=key.keyid, public=key.keyval["public"], issuer=f"{RESERVED}demo", subject="demo reviewer")
-    return PrivateKey(signer, public)
+    return keys.demo(seed)
 
 
 def is_of_sample(plan: Plan) -> bool:

@@ -142,8 +142,8 @@ def _check_can_be_met(case: _Case, required: int) -> None:
     if len(possible) < required:
         barred = "".join(f"; {why}" for why in dict.fromkeys(why for _, why in case.barred))
         raise NotApprovedError(
-            f"{_name(case)}: the policy asks for {_people(required)} other than its author and editors, the trusted "
-            f"keys are of {_people(len(possible))}{barred}. Two names that may be one person count as one. "
+            f"{_name(case)}: expected trusted keys of {_people(required)} other than its author and editors, "
+            f"found keys of {_people(len(possible))}{barred}. Two names that may be one person count as one. "
             "Nothing was written.",
             fix="Trust the keys of more people who neither wrote nor edited it, wherever trusted keys are named.",
         )

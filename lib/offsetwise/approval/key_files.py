@@ -28,7 +28,7 @@ def write_keys(path: Path, key: PrivateKey) -> Path:
         FileError: One of the two exists, or cannot be written. Then neither is there that was not before.
     """
     public = path.with_name(f"{path.name}.pub")
-    with _new(public, _PUBLIC) as written, _new(path, _PRIVATE) as secret:
+    with _new(path, _PRIVATE) as secret, _new(public, _PUBLIC) as written:
         _write(secret, key.secret_file().encode())
         _write(written, key.public.dump().encode())
     return public
@@ -140,12 +140,11 @@ def _read(path: Path) -> tuple[bytes, int]:
 def _new(path: Path, mode: int) -> Iterator[int]:
     """Give a new, empty file. If anything fails inside, it is taken away again."""
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except OSError as error:
         why = "something of that name exists" if isinstance(error, FileExistsError) else error.strerror or str(error)
         raise _not_new(path, why) from error
     try:
-        os.fchmod(fd, mode)  # whatever the umask
         yield fd
     except OSError as error:
         path.unlink(missing_ok=True)

@@ -6,13 +6,13 @@ of a personal key is `key:<id>` unless another is named: nobody but the key vouc
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from dataclasses import dataclass
 from typing import Final, Literal, NoReturn
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field
 from securesystemslib.exceptions import KeyMismatchError, UnverifiedSignatureError
 from securesystemslib.signer import CryptoSigner, Signature, SSlibKey
@@ -25,6 +25,10 @@ OWN_ISSUER: Final = "key:"
 RESERVED: Final = "offsetwise:"
 """Issuers that begin so are Offsetwise's own."""
 _ASK_AGAIN: Final = "Ask the holder for the .pub file that `offsetwise keygen` wrote, and check its key id with them."
+_PEM: Final = re.compile(r"-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/=]{64})\n-----END PRIVATE KEY-----\n")
+_PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
+"""What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410)."""
+MAX_TOLD: Final = 40
 _NEW_PAIR: Final = "Give the private file that `offsetwise keygen` wrote, or make a new pair of keys."
 
 
@@ -84,27 +88,36 @@ def keygen(*, subject: str, issuer: str | None = None) -> PrivateKey:
         issuer: Who vouches for the subject; the key itself where nobody is named.
 
     Raises:
-        UsageError: A name that cannot be printed, or an issuer that belongs to something else.
+        UsageError: A name that cannot be shown, or an issuer that belongs to something else.
     """
-    signer = CryptoSigner.generate_ed25519()
-    key = signer.public_key
-    public = PublicKey(
-        id=key.keyid, public=key.keyval["public"], issuer=issuer or OWN_ISSUER + key.keyid, subject=subject
-    )
+    for name in (subject, *([] if issuer is None else [issuer])):
+        if not strict.is_name(name):
+            raise UsageError(
+                f"keygen: expected a name of 1 to {strict.MAX_NAME} printable characters without blanks around it, "
+                f"found {name[:MAX_TOLD]!a}. No key was made.",
+                fix="Give the name under which the applier will trust the key.",
+            )
     if issuer is not None and issuer.startswith((OWN_ISSUER, RESERVED)):
         raise UsageError(
             f"keygen: expected an issuer that vouches for people, found {issuer!r}; {OWN_ISSUER!r} and {RESERVED!r} "
             "are reserved. No key was made.",
             fix="Name your identity provider's address, or leave the issuer out.",
         )
-    try:
-        return PrivateKey(signer, read_public(public.dump().encode(), name="keygen"))
-    except NotApprovedError as error:
-        raise UsageError(
-            "keygen: expected names of 1 to 200 printable characters without blanks around them, found "
-            f"{subject[:200]!r} and {public.issuer[:200]!r}. No key was made.",
-            fix="Give the name under which the applier will trust the key.",
-        ) from error
+    signer = CryptoSigner.generate_ed25519()
+    return PrivateKey(signer, _public(signer, issuer=issuer, subject=subject))
+
+
+def demo(seed: bytes) -> PrivateKey:
+    """Give the key that a published seed makes. It is no secret."""
+    signer = CryptoSigner(Ed25519PrivateKey.from_private_bytes(seed))
+    return PrivateKey(signer, _public(signer, issuer=f"{RESERVED}demo", subject="demo reviewer"))
+
+
+def _public(signer: CryptoSigner, *, issuer: str | None, subject: str) -> PublicKey:
+    key = signer.public_key
+    return PublicKey(
+        id=key.keyid, public=key.keyval["public"], issuer=issuer or OWN_ISSUER + key.keyid, subject=subject
+    )
 
 
 class _PublicFile(strict.Shape):
@@ -148,7 +161,7 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
         read = strict.read(content, _PrivateFile, what=name, fix=_NEW_PAIR)
         public = _checked(read, name=name)
         signer = _signer(read.private, public)
-    except (ValueError, TypeError, UnsupportedAlgorithm, KeyMismatchError, NotApprovedError):
+    except (ValueError, TypeError, KeyMismatchError, NotApprovedError):
         signer = None
     if signer is None:
         raise FileError(
@@ -160,9 +173,16 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
 
 
 def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
-    key = load_pem_private_key(private.encode("ascii"), password=None)
+    """Give the signer of a private part, None for anything that is not written as `keygen` writes it.
+
+    Not the library's reader of PEM: of damaged keys it raises what is no error of input.
+    """
+    found = _PEM.fullmatch(private)
+    der = b"" if found is None else base64.b64decode(found[1], validate=True)
+    if len(der) != len(_PKCS8) + 32 or not der.startswith(_PKCS8):
+        return None
+    key = Ed25519PrivateKey.from_private_bytes(der.removeprefix(_PKCS8))
     signer = CryptoSigner(key, _library_key(public.public))
-    # A key that reads the same but is written differently was changed.
     return signer if signer.private_bytes == private.encode("ascii") else None
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from offsetwise import files
-from offsetwise.approval import demo
+from offsetwise.approval import demo, strict
 from offsetwise.approval.barred import check_recorded, why_barred
 from offsetwise.approval.envelope import Statement, Verdict, seal
 from offsetwise.approval.keys import PrivateKey
@@ -50,7 +50,7 @@ def sign(
         VersionError: The plan is of a version this release does not know.
         NotApprovedError: The signer is author or editor of the plan, under any of the names given; or the demo key
             for anything but the sample.
-        UsageError: A lifetime that cannot be.
+        UsageError: A lifetime or a name that cannot be.
     """
     plan = files.load(plan_bytes, "plan", subject=name)
     digest = digest_of(plan_bytes)
@@ -58,6 +58,12 @@ def sign(
         raise UsageError(
             f"sign: expected a lifetime of up to {LONGEST.days} days, found {expires_in}. Nothing was signed.",
             fix="Give a lifetime that ends soon after the planned cutover.",
+        )
+    if not (strict.is_name(subject) and strict.is_name(issuer)):
+        raise UsageError(
+            f"sign: expected names of 1 to {strict.MAX_NAME} printable characters without blanks around them, found "
+            f"{subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
+            fix="Sign under the names in your .pub file.",
         )
     if verdict is Verdict.APPROVED:
         check_recorded(plan, digest)

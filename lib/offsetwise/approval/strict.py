@@ -14,15 +14,21 @@ from offsetwise import files
 from offsetwise.errors import FileError, NotApprovedError
 
 MAX_BYTES: Final = 64 * 1024
+MAX_NAME: Final = 200
 
 
-def _printable(name: str) -> str:
-    if not name.isprintable() or name != name.strip():
-        raise ValueError("expected printable characters, without blanks around them")
-    return name
+def is_name(text: str) -> bool:
+    """Whether a text can be somebody's name in a file and in a message."""
+    return 1 <= len(text) <= MAX_NAME and text.isprintable() and text == text.strip()
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(f"expected 1 to {MAX_NAME} printable characters, without blanks around them")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name)]
 KeyId = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
