@@ -32,7 +32,7 @@ STAGES = (
     {"workflow", "clusters", "lab"},
     {"apply", "verify"},
     {"watch", "operate"},
-    {"console", "show"},
+    {"console", "show", "show_apply"},
     {"cli_plans"},
     {"cli", "__main__"},
 )

@@ -6,15 +6,12 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Final, cast
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from offsetwise import cli_plans, files, show, workflow
 from offsetwise.config import load_migration
@@ -121,7 +118,7 @@ def compare(
     """Show every partition's old offset beside its place on the new cluster, with proof and cost."""
     chosen = load_migration(migration)
     loaded = workflow.load_snapshots(*snapshots) if snapshots else None
-    with _progress() as progress:
+    with show.progress(talk) as progress:
         made = workflow.compare(
             chosen, checkpoint=checkpoint, group=group, snapshots=loaded, content=content, progress=progress
         )
@@ -140,7 +137,7 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Count, on Spark, how many of a topic's records are on both clusters, missing, duplicated or only on the new."""
-    with _progress() as progress:
+    with show.progress(talk) as progress:
         made = workflow.reconcile(load_migration(migration), topic, progress=progress)
     if as_json:
         typer.echo(files.dump(made), nl=False)
@@ -306,18 +303,3 @@ def _not_new(path: Path, why: str) -> FileError:
         f"{path}: expected to write a new file, but {why}. Nothing was written.",
         fix="Name a file that does not exist yet, in a folder that does.",
     )
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show steps on stderr, where that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bars:
-        tasks: dict[str, int] = {}
-
-        def progress(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(bars.task_ids[tasks[step]], completed=done, total=total)
-
-        yield progress

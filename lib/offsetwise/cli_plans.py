@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from pydantic import TypeAdapter
 from rich.console import Console
 
-from offsetwise import show
+from offsetwise import files, show
+from offsetwise.config import load_migration
 from offsetwise.errors import FileError, UsageError
+from offsetwise.model import ReceiptStep, StepState, Verification
 
 talk: Final = Console(stderr=True, highlight=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")]
+MigrationFile = Annotated[Path, typer.Option("--migration", "-m", help="The migration file (YAML).")]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
 
 
@@ -83,7 +89,117 @@ def sign(
     _said(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")
 
 
-COMMANDS: Final[tuple[Callable[..., None], ...]] = (keygen, sign)
+def apply(
+    plan: PlanFile,
+    *,
+    migration: MigrationFile,
+    approval: Annotated[list[Path] | None, typer.Option(help="An approval of the plan; may be repeated.")] = None,
+    trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
+    output: Annotated[str | None, typer.Option(help="Where a copy or file is written; in a write root.")] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="The receipt to write; PLAN.receipt.json by default. Its journal is beside it.")
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Write. Without it, nothing is.")] = False,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a dry run would change anything.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a plan would write, and with --execute write it. The same call again goes on where it ended."""
+    from offsetwise import operate, show_apply  # noqa: PLC0415 - the cryptography takes a moment
+
+    wanted = operate.order(plan, load_migration(migration), approvals=approval or (), trust=trust or (), output=output)
+    if not execute:
+        with show.progress(talk) as progress:
+            made = operate.dry_run(wanted, progress=progress)
+        if not as_json:
+            show_apply.dry_run(Console(highlight=False), made)
+        operate.require(wanted, made)
+        if as_json:
+            _document("dry-run", TypeAdapter(type(made)).dump_python(made, mode="json") | {"changes": made.changes})
+        if detailed_exitcode and made.changes:
+            raise typer.Exit(2)
+        return
+    with show.progress(talk) as progress:
+        done = operate.apply(wanted, receipt or plan.with_suffix(".receipt.json"), progress=progress)
+    if as_json:
+        typer.echo(files.dump(done.receipt), nl=False)
+    else:
+        show_apply.applied(Console(highlight=False), done)
+
+
+def rollback(
+    written: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, or its journal.")],
+    *,
+    migration: MigrationFile,
+    execute: Annotated[bool, typer.Option("--execute", help="Take back. Without it, nothing is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what stands where a plan was applied, and with --execute put back what stood there before."""
+    from offsetwise import operate, show_apply  # noqa: PLC0415 - as above
+
+    chosen = load_migration(migration)
+    with show.progress(talk) as progress:
+        if not execute:
+            found = operate.look_back(written, chosen, progress=progress)
+            if as_json:
+                _document("rollback-preview", TypeAdapter(type(found)).dump_python(found, mode="json"))
+            else:
+                show_apply.standings(Console(highlight=False), found)
+            return
+        steps = operate.rollback(written, chosen, progress=progress)
+    if as_json:
+        _document("rollback", {"steps": TypeAdapter(tuple[ReceiptStep, ...]).dump_python(steps, mode="json")})
+    else:
+        show_apply.taken_back(Console(highlight=False), steps)
+    if any(step.state is not StepState.UNDONE for step in steps):
+        raise typer.Exit(1)
+
+
+def verify(
+    receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt that `apply` wrote.")],
+    *,
+    migration: MigrationFile,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="The checkpoint that the new job made, for a startingOffsets file.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
+    detailed_exitcode: Annotated[  # noqa: ARG001 - the codes are the same without it; automation may give it anyway
+        bool, typer.Option("--detailed-exitcode", help="Changes nothing: 5 and 1 are given without it too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether every target stands as planned, and whether the job began at exactly the planned positions."""
+    from offsetwise import operate, show_apply  # noqa: PLC0415 - as above
+    from offsetwise import verify as verifying  # noqa: PLC0415 - as above
+
+    chosen = load_migration(migration)
+
+    def look() -> Verification:
+        return operate.verify(receipt, chosen, checkpoint=checkpoint)
+
+    def told(made: Verification) -> None:
+        if as_json:
+            typer.echo(files.dump(made, indent=None if watch else 1), nl=False)
+        else:
+            show_apply.verification(Console(highlight=False), made)
+
+    if watch:
+        made = verifying.watch(look, wait=lambda: time.sleep(every), told=told)
+    else:
+        made = look()
+        told(made)
+    if code := verifying.exit_code_of(made):
+        raise typer.Exit(code)
+
+
+COMMANDS: Final[tuple[Callable[..., None], ...]] = (keygen, sign, apply, verify, rollback)
+
+
+def _document(kind: str, body: dict[str, Any]) -> None:
+    header = {"format": f"offsetwise/{kind}", "format_version": files.FORMAT_VERSION}
+    typer.echo(json.dumps(header | body, ensure_ascii=False, sort_keys=True, indent=1))
 
 
 def _content(path: Path) -> bytes:

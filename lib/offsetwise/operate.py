@@ -1,4 +1,4 @@
-"""The verbs that write to the world: apply, resume, roll back. The command line imports this, the console never does."""
+"""The verbs that write to the world: apply, go on, roll back. The command line imports this, never the console."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from offsetwise import files
 from offsetwise.apply import back, run
 from offsetwise.apply.kafka_groups import KafkaGroups
+from offsetwise.apply.recheck import require as held
 from offsetwise.apply.world import LiveWorld
 from offsetwise.apply.writers import writers
 from offsetwise.approval import policy_for
@@ -57,6 +58,11 @@ def order(
 def dry_run(wanted: run.Order, *, progress: Progress) -> run.DryRun:
     """Say what applying would do; see `apply.run.dry_run`."""
     return run.dry_run(wanted, tools_for(wanted.migration, progress))
+
+
+def require(wanted: run.Order, made: run.DryRun) -> None:
+    """Go on only if a dry run found that everything holds; see `apply.recheck.require`."""
+    held(wanted.digest, made.held)
 
 
 def apply(wanted: run.Order, receipt: Path, *, progress: Progress) -> run.Applied:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from offsetwise.findings import describe
@@ -51,6 +54,21 @@ def printable(text: str) -> str:
 def safe(text: str) -> str:
     """Give text that was read somewhere as rich takes it: printable, and no markup."""
     return escape(printable(text))
+
+
+@contextmanager
+def progress(talk: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """Show steps on stderr, where that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bars:
+        tasks: dict[str, int] = {}
+
+        def told(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(bars.task_ids[tasks[step]], completed=done, total=total)
+
+        yield told
 
 
 def checkpoint(out: Console, read: Checkpoint) -> None:

@@ -12,7 +12,7 @@ from offsetwise.apply.writers import Writers
 from offsetwise.apply.writing import Context, Seen, Standing
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OffsetwiseError
-from offsetwise.model import ReceiptStep, StepState, TargetKind
+from offsetwise.model import Cluster, Receipt, ReceiptStep, StepState, TargetKind
 
 _SUFFIX = ".journal"
 
@@ -62,10 +62,30 @@ def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep
         with Journal.open(path, digest=None, begun_at=tools.time(), disk=tools.disk) as journal:
             return _rolled_back(_steps(journal), journal, migration, tools)
     receipt = read_receipt(path)
+    _check_same(receipt, migration, tools)
     with Journal.open(
         path + _SUFFIX, digest=receipt.plan_digest, begun_at=receipt.begun_at, disk=tools.disk
     ) as journal:
         return _rolled_back(receipt.steps, journal, migration, tools)
+
+
+def _check_same(receipt: Receipt, migration: Migration, tools: Tools) -> None:
+    """Refuse to take back on another cluster than was written to."""
+    wanted = receipt.plan.requirements.new.cluster_id
+    if receipt.plan.migration != migration.name:
+        found = f"migration {migration.name!r}"
+    elif any(step.target.kind is TargetKind.CONSUMER_GROUP for step in receipt.steps):
+        now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
+        if now == wanted:
+            return
+        found = f"a new cluster with the id {now}"
+    else:
+        return
+    raise ApplyError(
+        f"The receipt of plan {receipt.plan_digest[:12]}: expected migration {receipt.plan.migration!r} with the new "
+        f"cluster {wanted}, found {found}. Nothing was changed.",
+        fix="Give the migration file that the plan was applied with.",
+    )
 
 
 def _rolled_back(

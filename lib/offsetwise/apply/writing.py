@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from offsetwise.apply.disk import Disk
-from offsetwise.model import Plan, ReceiptStep, Target, WrittenOffset
+from offsetwise.model import Offset, Plan, ReceiptStep, Target, WrittenOffset
 
 if TYPE_CHECKING:
     from offsetwise.apply.journal import Journal
@@ -43,10 +43,10 @@ class NumberChange:
     source: str
     topic: str
     partition: int
-    before: int | None
+    before: Offset | None
     """None for a partition that is added."""
     new_topic: str
-    after: int
+    after: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
