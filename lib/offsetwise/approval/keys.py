@@ -29,6 +29,7 @@ _PEM: Final = re.compile(r"-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/=]{64})\n--
 _PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
 """What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410)."""
 MAX_TOLD: Final = 40
+_NOBODY: Final = "It counts for nothing, so nobody is trusted by it. Nothing was written."
 _NEW_PAIR: Final = "Give the private file that `offsetwise keygen` wrote, or make a new pair of keys."
 
 
@@ -147,7 +148,7 @@ def read_public(content: bytes, *, name: str) -> PublicKey:
     Raises:
         NotApprovedError: It is no key of ours, is cut off or was changed; nobody can be trusted by it.
     """
-    read = strict.read(content, _PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN)
+    read = strict.read(content, _PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN, effect=_NOBODY)
     return _checked(read, name=name)
 
 
@@ -191,12 +192,12 @@ def _checked(read: _PublicFile | _PrivateFile, *, name: str) -> PublicKey:
     if key.keyid != read.key:
         raise NotApprovedError(
             f"Public key {name}: it says key id {read.key[:12]}…, but what it holds has the id {key.keyid[:12]}…: "
-            "it was changed. It counts for nothing.",
+            f"it was changed. {_NOBODY}",
             fix=_ASK_AGAIN,
         )
     if read.issuer.startswith(OWN_ISSUER) and read.issuer != OWN_ISSUER + read.key:
         raise NotApprovedError(
-            f"Public key {name}: its issuer is another key than itself ({read.issuer[:16]}…). It counts for nothing.",
+            f"Public key {name}: its issuer is another key than itself ({read.issuer[:16]}…). {_NOBODY}",
             fix=_ASK_AGAIN,
         )
     return PublicKey(id=read.key, public=read.public, issuer=read.issuer, subject=read.subject)

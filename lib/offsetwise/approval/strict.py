@@ -15,6 +15,7 @@ from offsetwise.errors import FileError, NotApprovedError
 
 MAX_BYTES: Final = 64 * 1024
 MAX_NAME: Final = 200
+COUNTS_NOTHING: Final = "It counts for nothing."
 
 
 def is_name(text: str) -> bool:
@@ -42,7 +43,7 @@ class Shape(BaseModel):
 _S = TypeVar("_S", bound=Shape)
 
 
-def read(content: bytes, shape: type[_S], *, what: str, fix: str) -> _S:
+def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = COUNTS_NOTHING) -> _S:
     """Read a file, or what was signed.
 
     Args:
@@ -50,6 +51,7 @@ def read(content: bytes, shape: type[_S], *, what: str, fix: str) -> _S:
         shape: What it must look like.
         what: What it is, with its name: the beginning of the message.
         fix: The next thing to do if it cannot be read.
+        effect: What follows if it cannot be read.
 
     Raises:
         NotApprovedError: It is not what `shape` says.
@@ -66,7 +68,7 @@ def read(content: bytes, shape: type[_S], *, what: str, fix: str) -> _S:
             first = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the top level"
             why = f"{place} is wrong: {first['msg'][:200]}"
-    raise NotApprovedError(f"{what} cannot be read: {why}. It counts for nothing.", fix=fix)
+    raise NotApprovedError(f"{what} cannot be read: {why}. {effect}", fix=fix)
 
 
 def _too_large(content: bytes) -> str | None:
