@@ -244,6 +244,8 @@ class Plan:
     keeps: tuple[str, ...]
     gives_up: tuple[str, ...]
     totals: PlanTotals
+    dropped_batch: int | None = None
+    """The polluted batch that is left out of what is written; None where no batch is."""
 
 
 # --------------------------------------------------------------------------- what came of it
