@@ -10,6 +10,7 @@ import pickle
 import stat
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,14 @@ def test_a_public_key_is_refused_in_words(reviewer: Path, why: str) -> None:
     assert str(path) in caught.value.problem
     assert caught.value.problem.endswith("Nothing was written.")
     assert "keygen" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "change", [{"public": ""}, {"public": "ab"}, {"public": "zz" * 32}, {"id": ""}, {"issuer": "key:"}], ids=str
+)
+def test_a_key_that_is_put_together_by_hand_is_held_against_its_id(change: dict[str, str]) -> None:
+    with pytest.raises(NotApprovedError, match=r"Nothing was written\."):
+        replace(RITA.public, **change)
 
 
 PRIVATE: dict[str, Callable[[dict[str, Any]], object]] = {

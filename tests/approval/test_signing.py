@@ -110,3 +110,8 @@ def test_an_approval_that_never_or_always_holds_is_not_made(lifetime: timedelta)
 def test_a_name_that_cannot_be_shown_is_not_signed() -> None:
     with pytest.raises(UsageError, match="Nothing was signed"):
         said(keygen(subject="x"), subject="x\u202ey")
+
+
+def test_a_time_without_its_zone_is_no_time() -> None:
+    with pytest.raises(ValueError, match="zone"):
+        said(at=NOW.replace(tzinfo=None))

@@ -93,7 +93,7 @@ class _ApproverShape(strict.Shape):
 class _StatementShape(strict.Shape):
     format: Literal["offsetwise/approval"]
     format_version: Literal["1.0"]
-    plan_digest: strict.Digest
+    plan_digest: strict.Hex32
     approver: _ApproverShape
     approved_at: str
     expires_at: str

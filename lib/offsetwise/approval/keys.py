@@ -26,6 +26,7 @@ RESERVED: Final = "offsetwise:"
 """Issuers that begin so are Offsetwise's own."""
 _ASK_AGAIN: Final = "Ask the holder for the .pub file that `offsetwise keygen` wrote, and check its key id with them."
 _PEM: Final = re.compile(r"-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/=]{64})\n-----END PRIVATE KEY-----\n")
+_PUBLIC: Final = re.compile(r"[0-9a-f]{64}")
 _PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
 """What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410)."""
 MAX_TOLD: Final = 40
@@ -42,6 +43,22 @@ class PublicKey:
     """32 bytes, hex."""
     issuer: str
     subject: str
+
+    def __post_init__(self) -> None:
+        whole = _PUBLIC.fullmatch(self.public) is not None
+        found = _library_key(self.public).keyid if whole else "none: it is cut off"
+        if found != self.id:
+            raise NotApprovedError(
+                f"Public key of {self.subject[:MAX_TOLD]!r}: expected the key with the id {self.id[:12]}…, but the "
+                f"id of what it holds is {found[:20]}…: it was changed. {_NOBODY}",
+                fix=_ASK_AGAIN,
+            )
+        if self.issuer.startswith(OWN_ISSUER) and self.issuer != OWN_ISSUER + self.id:
+            raise NotApprovedError(
+                f"Public key of {self.subject[:MAX_TOLD]!r}: expected its issuer to be itself or somebody who vouches "
+                f"for people, found another key than itself: {self.issuer[:16]}…. {_NOBODY}",
+                fix=_ASK_AGAIN,
+            )
 
     def verifies(self, signature: bytes, signed: bytes) -> bool:
         """Whether this key's holder made `signature` over `signed`."""
@@ -124,9 +141,9 @@ def _public(signer: CryptoSigner, *, issuer: str | None, subject: str) -> Public
 class _PublicFile(strict.Shape):
     format: Literal["offsetwise/public-key"]
     format_version: Literal["1.0"]
-    key: strict.KeyId
+    key: strict.Hex32
     scheme: Literal["ed25519"]
-    public: str = Field(pattern=r"^[0-9a-f]{64}$")
+    public: strict.Hex32
     issuer: strict.Name
     subject: strict.Name
 
@@ -134,9 +151,9 @@ class _PublicFile(strict.Shape):
 class _PrivateFile(strict.Shape):
     format: Literal["offsetwise/private-key"]
     format_version: Literal["1.0"]
-    key: strict.KeyId
+    key: strict.Hex32
     scheme: Literal["ed25519"]
-    public: str = Field(pattern=r"^[0-9a-f]{64}$")
+    public: strict.Hex32
     issuer: strict.Name
     subject: strict.Name
     private: str = Field(repr=False)
@@ -149,7 +166,10 @@ def read_public(content: bytes, *, name: str) -> PublicKey:
         NotApprovedError: It is no key of ours, is cut off or was changed; nobody can be trusted by it.
     """
     read = strict.read(content, _PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN, effect=_NOBODY)
-    return _checked(read, name=name)
+    try:
+        return _checked(read)
+    except NotApprovedError as error:
+        raise NotApprovedError(f"{name}: {error.problem}", fix=error.fix) from None
 
 
 def read_private(content: bytes, *, name: str) -> PrivateKey:
@@ -160,7 +180,7 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
     """
     try:
         read = strict.read(content, _PrivateFile, what=name, fix=_NEW_PAIR)
-        public = _checked(read, name=name)
+        public = _checked(read)
         signer = _signer(read.private, public)
     except (ValueError, TypeError, KeyMismatchError, NotApprovedError):
         signer = None
@@ -187,19 +207,7 @@ def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
     return signer if signer.private_bytes == private.encode("ascii") else None
 
 
-def _checked(read: _PublicFile | _PrivateFile, *, name: str) -> PublicKey:
-    key = _library_key(read.public)
-    if key.keyid != read.key:
-        raise NotApprovedError(
-            f"Public key {name}: it says key id {read.key[:12]}…, but what it holds has the id {key.keyid[:12]}…: "
-            f"it was changed. {_NOBODY}",
-            fix=_ASK_AGAIN,
-        )
-    if read.issuer.startswith(OWN_ISSUER) and read.issuer != OWN_ISSUER + read.key:
-        raise NotApprovedError(
-            f"Public key {name}: its issuer is another key than itself ({read.issuer[:16]}…). {_NOBODY}",
-            fix=_ASK_AGAIN,
-        )
+def _checked(read: _PublicFile | _PrivateFile) -> PublicKey:
     return PublicKey(id=read.key, public=read.public, issuer=read.issuer, subject=read.subject)
 
 

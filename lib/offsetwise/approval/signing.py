@@ -52,6 +52,8 @@ def sign(
             for anything but the sample.
         UsageError: A lifetime or a name that cannot be.
     """
+    if now.utcoffset() is None:
+        raise ValueError("now: expected a time with its zone")
     plan = files.load(plan_bytes, "plan", subject=name)
     digest = digest_of(plan_bytes)
     if not timedelta(seconds=1) <= expires_in <= LONGEST:

@@ -30,8 +30,8 @@ def _name(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_name)]
-KeyId = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""32 bytes, in lower case: a key, its id, a SHA-256."""
 
 
 class Shape(BaseModel):
