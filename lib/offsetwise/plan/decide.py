@@ -63,7 +63,8 @@ def grounds_of(
     isolation: IsolationLevel,
     job: JobTraits,
     request: DraftRequest,
-    **more: bool,
+    *,
+    keeps_pending: bool,
 ) -> Grounds:
     """Put together what positions are decided on.
 
@@ -87,7 +88,7 @@ def grounds_of(
         logs=partitions_of(new),
         overrides=overrides,
         starts=starts,
-        keeps_pending=more["keeps_pending"],
+        keeps_pending=keeps_pending,
         passed={} if request.rewind_to is None else dict(_passed(comparison)),
     )
 

@@ -104,7 +104,9 @@ def draft(
         (
             *_against_targets(comparison, job, request),
             *(reason for _, reasons in decided for reason in reasons),
-            *_against_findings((*comparison.findings, *skew), on, request),
+            *_against_findings(
+                (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
+            ),
             *_against_clusters(comparison, old, new, positions),
             *_against_groups(new, request),
             *_against_gaps(new, positions, request),
@@ -188,7 +190,7 @@ def _against_targets(comparison: Comparison, job: JobTraits, request: DraftReque
                 yield reason
 
 
-def _against_findings(findings: Sequence[Finding], on: Grounds, request: DraftRequest) -> Iterator[Reason]:
+def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Reason]:
     """Let every finding that blocks do so, unless the plan itself settles it."""
     for finding in findings:
         kind = describe(finding.code)
@@ -199,9 +201,9 @@ def _against_findings(findings: Sequence[Finding], on: Grounds, request: DraftRe
             continue
         if finding.code in DECIDED_BY_ROW:
             continue
-        if finding.code == Code.CHECKPOINT_POLLUTED:
-            # The positions are those of the last committed batch: an edit drops the polluted one, and every other
-            # target never names it. Only where no batch was read that could be dropped, nobody knows them.
+        if finding.code == Code.CHECKPOINT_POLLUTED and leaves_out:
+            # The positions are those of a committed batch: an edit drops the polluted one, and every other target
+            # never names it.
             continue
         if finding.code in OVERRIDABLE and _overridden(finding, on):
             continue

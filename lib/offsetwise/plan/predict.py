@@ -58,7 +58,7 @@ def _exception(comparison: Comparison, rows: tuple[PartitionComparison, ...]) ->
         checkpoint = comparison.checkpoint
         last = None if checkpoint is None else checkpoint.last_planned_batch
         left = (
-            f"and leaves offsets/{0 if last is None else last + 1} with the new cluster's numbers: a polluted checkpoint"
+            f"and leaves offsets/{0 if last is None else last + 1} with new numbers: a polluted checkpoint"
             if checkpoint is None or checkpoint.reruns_batch is None
             else f"because batch {checkpoint.reruns_batch} ends past the log"
         )

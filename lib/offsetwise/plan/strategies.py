@@ -182,7 +182,7 @@ def against_target(
             made.append(
                 Reason(
                     code=Code.REPLAY_NOT_TOLERATED,
-                    told="Going back to an earlier batch reads records again, and the job is not stated to tolerate it.",
+                    told="Going back reads records again, and the job is not stated to tolerate it.",
                     fix="Take the sink back too (--sink-rewound), or state `tolerates_replay: true` for the job.",
                 )
             )
