@@ -281,6 +281,14 @@ class TestAuthorAndEditors:
 
             refused("is, or may be, its", call=partial(judged, approval, plan=plan))
 
+    def test_are_barred_under_every_name_that_may_be_theirs_through_another(self) -> None:
+        here, there = keygen(subject="rita"), keygen(subject="rita@b.org")
+        plan = replace(PLAN, author="rita@a.org")
+        approval = said(there, plan=files.dump(plan).encode())
+
+        assert judged(approval, policy=trusting(there), plan=plan), "alone, it may be somebody else"
+        refused("rita is, or may be", call=partial(judged, approval, policy=trusting(here, there), plan=plan))
+
     @pytest.mark.parametrize("recorded", ["bob", "rita@other.org", "marita@example.org", "ritalin"])
     def test_are_not_taken_for_somebody_else(self, recorded: str) -> None:
         plan = replace(PLAN, author=recorded)
