@@ -194,7 +194,135 @@ def verify(
         raise typer.Exit(code)
 
 
-COMMANDS: Final[tuple[Callable[..., None], ...]] = (keygen, sign, apply, verify, rollback)
+def draft(
+    *,
+    migration: MigrationFile,
+    target: Annotated[
+        list[str],
+        typer.Option(
+            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint or "
+            "consumer-group:NAME; may be repeated."
+        ),
+    ],
+    author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
+    out: Annotated[Path, typer.Option(help="The plan's file to write. It must not exist.")],
+    checkpoint: Annotated[str | None, typer.Option(help="A checkpoint named in the migration file.")] = None,
+    group: Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")] = None,
+    editor: Annotated[
+        list[str] | None, typer.Option(help="Who edited an earlier version; barred too. May be repeated.")
+    ] = None,
+    rewind_to: Annotated[int | None, typer.Option(min=0, help="Go back to this earlier batch.")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option(help="topic:partition=offset, decided by a person; may be repeated.")
+    ] = None,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(help="TOPIC=earliest, latest, timestamp:TIME or group:NAME instead of the translation."),
+    ] = None,
+    reason: Annotated[
+        list[str] | None, typer.Option(help="Why, for each --override, then each --start; or one for all.")
+    ] = None,
+    sink_rewound: Annotated[
+        bool, typer.Option("--sink-rewound", help="State that the sink is taken back with the job.")
+    ] = False,
+    cutover: Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")] = None,
+    comparison: Annotated[
+        Path | None, typer.Option(help="Draft from a comparison's file (with --snapshots) instead of the clusters.")
+    ] = None,
+    snapshots: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="The two snapshot files, old and new, that it was made with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
+    from offsetwise import workflow  # noqa: PLC0415 - as above
+    from offsetwise.plan import asked  # noqa: PLC0415 - as above
+    from offsetwise.plan.digest import digest  # noqa: PLC0415 - as above
+    from offsetwise.plan.request import DraftRequest  # noqa: PLC0415 - as above
+
+    if (comparison is None) != (snapshots is None):
+        raise UsageError(
+            "draft: expected --comparison and --snapshots together, found one of them. Nothing was drafted.",
+            fix="Give both, or neither to read the clusters.",
+        )
+    if out.exists():
+        raise _not_new(out, "something of that name exists")
+    overrides, starts = override or [], start or []
+    reasons = asked.reasons_for(len(overrides) + len(starts), reason or [])
+    request = DraftRequest(
+        targets=tuple(asked.target(each) for each in target),
+        author=author,
+        editors=tuple(editor or ()),
+        rewind_to=rewind_to,
+        overrides=asked.overrides(overrides, reasons[: len(overrides)], by=author),
+        starts=asked.starts(starts, reasons[len(overrides) :], by=author),
+        sink_rewound=sink_rewound,
+        cutover_ms=None if cutover is None else asked.time_ms(cutover, "--cutover"),
+    )
+    observed = None
+    if comparison is not None and snapshots is not None:
+        observed = workflow.load_observed(comparison, *snapshots)
+    made = workflow.draft(
+        load_migration(migration),
+        request,
+        drafted_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        checkpoint=checkpoint,
+        group=group,
+        observed=observed,
+    )
+    text = files.dump(made)
+    try:
+        with out.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise _not_new(out, error.strerror or str(error)) from error
+    if as_json:
+        typer.echo(text, nl=False)
+    show.plan(talk, made)
+    _said(f"{out} holds the plan. Its digest is {digest(text.encode())}: an approval names exactly that.")
+
+
+def drift(
+    plan: PlanFile,
+    *,
+    migration: MigrationFile,
+    as_json: AsJson = False,
+) -> None:
+    """Say what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
+    from offsetwise import workflow  # noqa: PLC0415 - as above
+    from offsetwise.plan.drift import Drift  # noqa: PLC0415 - as above
+    from offsetwise.plan.reading import read_plan  # noqa: PLC0415 - as above
+
+    found = workflow.drift(read_plan(_content(plan), subject=str(plan)), load_migration(migration))
+    if as_json:
+        _document("drift", {"drift": TypeAdapter(tuple[Drift, ...]).dump_python(found, mode="json")})
+    for each in found:
+        _said(f"{each.kind}: {each.told}")
+    if found:
+        raise typer.Exit(3)
+    _said("Everything that the plan requires is as it was reviewed.")
+
+
+def export(
+    plan: PlanFile,
+    *,
+    form: Annotated[str, typer.Option("--as", help="starting-offsets or consumer-groups-csv.")],
+    as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are told
+) -> None:
+    """Print a plan's positions for Spark's option startingOffsets, or for kafka-consumer-groups --from-file."""
+    from offsetwise.plan import exports  # noqa: PLC0415 - as above
+    from offsetwise.plan.reading import read_plan  # noqa: PLC0415 - as above
+
+    forms = {"starting-offsets": exports.starting_offsets, "consumer-groups-csv": exports.consumer_groups_csv}
+    if form not in forms:
+        raise UsageError(
+            f"export: expected --as {' or '.join(forms)}, found {form!r}. Nothing was printed.", fix="Name one of them."
+        )
+    text = forms[form](read_plan(_content(plan), subject=str(plan)))
+    typer.echo(text, nl=not text.endswith("\n"))
+
+
+COMMANDS: Final[tuple[Callable[..., None], ...]] = (draft, drift, export, keygen, sign, apply, verify, rollback)
 
 
 def _document(kind: str, body: dict[str, Any]) -> None:
@@ -210,6 +338,13 @@ def _content(path: Path) -> bytes:
             f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
             fix="Give the file that `offsetwise draft` wrote.",
         ) from error
+
+
+def _not_new(path: Path, why: str) -> FileError:
+    return FileError(
+        f"{path}: expected to write a new file, but {why}. Nothing was written.",
+        fix="Name a file that does not exist yet, in a folder that does.",
+    )
 
 
 def _said(text: str) -> None:
