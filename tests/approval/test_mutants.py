@@ -125,7 +125,7 @@ def test_a_changed_trusted_key_makes_nobody_else_trusted(content: bytes) -> None
     raise AssertionError(content)
 
 
-def test_of_a_hundred_plans_each_approval_is_good_for_its_own() -> None:
+def test_of_twenty_plans_each_approval_is_good_for_its_own() -> None:
     plans = [replace(PLAN, rewind_to=batch) for batch in range(20)]
     written = [files.dump(plan).encode() for plan in plans]
     signed = [said(plan=content) for content in written]
