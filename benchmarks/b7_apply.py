@@ -34,6 +34,7 @@ class WithoutLinks(Disk):
     """A file system that knows no links and no shared blocks."""
 
     def link(self, source: str, path: str) -> bool:  # noqa: ARG002 - as Disk declares it
+        """Make none."""
         return False
 
     def _clone(self, fd: int, source_fd: int, path: str) -> bool:  # noqa: ARG002 - as Disk declares it

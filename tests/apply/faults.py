@@ -24,7 +24,12 @@ class Fault(StrEnum):
 
 
 class UnsyncedDisk(Disk):
-    """Leaves syncs out: what a killed process wrote is with the kernel, so a kill loses none of it."""
+    """Leaves syncs out: what a killed process wrote is with the kernel, so a kill loses none of it.
+
+    One call after the other, so that the k-th call is always the same one.
+    """
+
+    syncers = 1
 
     def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
         if name == "fsync":

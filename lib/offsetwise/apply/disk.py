@@ -12,7 +12,8 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
@@ -35,6 +36,9 @@ _REMEDIES: Final = {
 
 class Disk:
     """Writes to the local file system."""
+
+    syncers = 16
+    """How many files are synced at once, where the order does not matter."""
 
     def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:  # noqa: ARG002 - what tests fail it by
         """Do one primitive. `path` is what it changes."""
@@ -65,13 +69,14 @@ class Disk:
                 continue
             self.sync_folder(os.path.dirname(one))
 
-    def write_new(self, path: str, data: bytes, *, like: str | None = None) -> None:
-        """Write a file that is not there yet, and sync it.
+    def write_new(self, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> None:
+        """Write a file that is not there yet.
 
         Args:
             path: The file.
             data: All of its bytes.
             like: A file whose permissions it gets.
+            sync: Whether to sync it; left to `sync_all` where many files are written at once.
 
         Raises:
             FileExistsError: It is there.
@@ -81,19 +86,24 @@ class Disk:
             if like is not None:
                 mode = stat.S_IMODE(os.stat(like).st_mode)
                 self.call("chmod", path, lambda: os.fchmod(fd, mode))
-            self.append(fd, data, path)
+            self._write_all(fd, data, path)
+            if sync:
+                self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
 
     def append(self, fd: int, data: bytes, path: str) -> None:
         """Write all of the bytes to an open file, and sync it."""
+        self._write_all(fd, data, path)
+        self.call("fsync", path, lambda: os.fsync(fd))
+
+    def _write_all(self, fd: int, data: bytes, path: str) -> None:
         left = memoryview(data)
         while left:
             done = self._write(fd, left, path)
             if done == 0:
                 raise OSError(errno.EIO, "nothing was written", path)
             left = left[done:]
-        self.call("fsync", path, lambda: os.fsync(fd))
 
     def truncate(self, fd: int, size: int, path: str) -> None:
         """Cut an open file, and sync it."""
@@ -120,20 +130,14 @@ class Disk:
         return True
 
     def copy(self, source: str, path: str) -> None:
-        """Copy a file with its times and permissions, sharing its blocks where the file system can, and sync it."""
+        """Copy a file with its times and permissions, sharing its blocks where the file system can. Not synced yet."""
         fd = self.call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             with open(source, "rb", buffering=0) as reading:
                 if not self._clone(fd, reading.fileno(), path):
                     while chunk := reading.read(_CHUNK_BYTES):
-                        left = memoryview(chunk)
-                        while left:
-                            done = self._write(fd, left, path)
-                            if done == 0:
-                                raise OSError(errno.EIO, "nothing was written", path)
-                            left = left[done:]
+                        self._write_all(fd, chunk, path)
             self.call("chmod", path, lambda: shutil.copystat(source, path))
-            self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
 
@@ -176,9 +180,22 @@ class Disk:
         except FileNotFoundError:
             return
 
+    def sync_file(self, path: str) -> None:
+        """Make a file's bytes durable."""
+        self._sync(path)
+
     def sync_folder(self, path: str) -> None:
         """Make the names in a folder durable."""
-        fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._sync(path or ".")
+
+    def sync_all(self, paths: Iterable[str]) -> None:
+        """Make many files or folders durable, in any order. At once, so that the disk flushes once for several."""
+        with ThreadPoolExecutor(self.syncers) as pool:
+            for _ in pool.map(self._sync, paths):
+                pass
+
+    def _sync(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.call("fsync", path, lambda: os.fsync(fd))
         finally:

@@ -160,6 +160,7 @@ def _stage(plan: Plan, target: Target, place: str, context: Context) -> ReceiptS
             original, held = os.path.join(place, path), os.path.join(place, keep, _BEFORE, path)
             if not disk.link(original, held):
                 disk.copy(original, held)
+                disk.sync_file(held)
             if path in after:
                 disk.write_new(os.path.join(place, keep, _AFTER, path), after[path], like=original)
         for folder in sorted({keep, f"{keep}/{_BEFORE}", f"{keep}/{_AFTER}", *folders}, reverse=True):

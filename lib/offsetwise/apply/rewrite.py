@@ -34,6 +34,8 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _VERSION: Final = re.compile(r"([0-9]{1,18})(?:_([0-9A-Za-z\-]+))?\.(delta|snapshot|zip|changelog)")
 _WHOLE: Final = frozenset({"snapshot", "zip"})
 _CHUNK_BYTES: Final = 512
+_NO_STATE: Final = frozenset({"state"})
+"""Positions do not depend on state, and measuring it takes time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
         StorageError: It cannot be read.
     """
     required = requirement(plan)
-    checkpoint = read_from(folder, batches=0)
+    checkpoint = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
     _require_unmoved(checkpoint, required, folder)
     logs = _Logs.of(folder)
     restart = decide_restart(logs.planned, logs.committed)
@@ -505,7 +507,7 @@ def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> 
         Overlay(
             folder=folder,
             replaced={one.path: one.after for one in made.edits},
-            dropped=frozenset(made.dropped),
+            dropped=_NO_STATE.union(made.dropped),
         ),
         batches=0,
     )

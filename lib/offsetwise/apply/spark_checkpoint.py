@@ -140,19 +140,21 @@ def _copy(source: str, tree: Tree, folder: str, made: Rewrite, disk: Disk) -> No
     folders = [path for path in tree if path.endswith("/")]
     for path in folders:
         disk.make_folder(os.path.join(folder, path.rstrip("/")))
+    made_here = []
     for path in tree:
         if path.endswith("/") or path in dropped:
             continue
         original, new = os.path.join(source, path), os.path.join(folder, path)
         if path in edited:
-            disk.write_new(new, edited[path], like=original)
-        elif not (linking and path.startswith(_STATE)):
+            disk.write_new(new, edited[path], like=original, sync=False)
+        else:
+            linking = linking and (not path.startswith(_STATE) or disk.link(original, new))
+            if linking and path.startswith(_STATE):
+                continue
             disk.copy(original, new)
-        elif not disk.link(original, new):
-            linking = False
-            disk.copy(original, new)
-    for path in reversed(folders):
-        disk.sync_folder(os.path.join(folder, path))
+        made_here.append(new)
+    disk.sync_all(made_here)
+    disk.sync_all(os.path.join(folder, path) for path in folders)
 
 
 def _foreign(step: ReceiptStep) -> str | None:
