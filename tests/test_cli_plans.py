@@ -133,7 +133,8 @@ class TestApply:
         assert (ran.code, as_json.code) == (3, 3)
         told = ran.out + ran.err
         for position in desk.staged.plan.positions:
-            assert f"{position.new_topic}-{position.partition}: {position.new_offset} lay in the log" in told
+            name = f"{position.new_topic}-{position.partition}"
+            assert f"{name}, log start: reviewed at most {position.new_offset}, the place, now 99999." in told
         assert document(as_json)["error"] == "StalePlanError"
         assert desk.world() == before
 

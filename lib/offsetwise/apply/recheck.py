@@ -7,16 +7,15 @@ because nobody approved a guess. Growth of log ends is no change.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
 from offsetwise.findings.codes import Code
 from offsetwise.model import (
     Checkpoint,
+    CheckpointRequirement,
     Cluster,
-    ClusterRequirement,
-    GroupBefore,
     IsolationLevel,
     Neighbour,
     Outcome,
@@ -24,16 +23,18 @@ from offsetwise.model import (
     Plan,
     PlannedPosition,
     Proof,
+    Requirements,
     Snapshot,
     Target,
     TargetKind,
     TopicPartition,
 )
+from offsetwise.plan.drift import Drift, DriftKind, drift
+from offsetwise.plan.request import partitions_of
 from offsetwise.translation.identify import Records, identify_as
 
 NAMED: Final = 20
 """How many differences an error names."""
-_INACTIVE: Final = frozenset({"Empty", "Dead"})
 _TIMED: Final = "timestamp, "
 
 RecordPlace = tuple[str, int, int]
@@ -80,8 +81,6 @@ class World(Protocol):
 class Held:
     """One thing that must hold, and whether it does."""
 
-    subject: str
-    """What it is about: a cluster, a checkpoint, a group, or a partition."""
     outcome: Outcome
     told: str
     """One sentence: reviewed and now."""
@@ -98,30 +97,24 @@ def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tupl
         begun: Targets that this plan has begun to write: what they change is not compared with what was reviewed,
             their writers do that, by the journal.
 
+    Returns:
+        What does not hold, or cannot be read; and where nothing differs, every record that was read again.
+
     Raises:
         ClusterError: A cluster gave no answer.
         SparkError: Records cannot be read.
     """
-    wanted = plan.requirements
+    wanted = _left(plan.requirements, begun)
     old_groups = () if wanted.old_group is None else (wanted.old_group.group,)
     old = world.cluster(Cluster.OLD, tuple(topic.name for topic in wanted.old.topics), old_groups)
-    groups = tuple(each for each in wanted.groups if each.group not in {target.group for target in begun})
-    names = tuple(each.group for each in groups)
+    names = tuple(each.group for each in wanted.groups)
     new = world.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
-    made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_covered(plan)]
-    logs = {Cluster.OLD: _logs(old), Cluster.NEW: _logs(new)}
-    for position in plan.positions:
-        made += _places(plan, position, logs[Cluster.NEW])
-    if wanted.checkpoint is not None:
-        in_place = any(target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE for target in begun)
-        made += () if in_place else _checkpoint(plan, world)
-    for group in groups:
-        made += _group(group, new, _new_partitions(plan), Cluster.NEW)
-    if wanted.old_group is not None:
-        made += _group(wanted.old_group, old, _old_partitions(plan), Cluster.OLD)
-    if all(each.outcome is Outcome.PASSED for each in made):
+    checkpoint, files, told = _checkpoint(wanted.checkpoint, world)
+    found = drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files)
+    made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
+    if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
-        made += _records(plan, world, logs)
+        made += _records(plan, world, {Cluster.OLD: partitions_of(old), Cluster.NEW: partitions_of(new)})
     return tuple(made)
 
 
@@ -148,37 +141,34 @@ def require(digest: str, held: Sequence[Held]) -> None:
         )
 
 
-def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterator[Held]:
-    subject = f"the {side} cluster"
-    if wanted.cluster_id is None or now.cluster_id is None:
-        told = f"Cluster {wanted.name!r}: it cannot be told whether it is the one that was reviewed: no cluster id."
-        yield Held(subject=subject, outcome=Outcome.UNKNOWN, told=told)
-    else:
-        yield _same(subject, f"Cluster {wanted.name!r}: cluster id", wanted.cluster_id, now.cluster_id)
-    topics = {topic.name: topic for topic in now.topics}
-    for topic in wanted.topics:
-        found = topics.get(topic.name)
-        if found is None:
-            unread = next(
-                (p.message for p in now.problems if p.code == "TOPIC_UNREADABLE" and topic.name in p.message), ""
-            )
-            outcome = Outcome.UNKNOWN if unread else Outcome.FAILED
-            told = unread or f"Topic {topic.name!r} of {wanted.name!r}: it was there, now it is not."
-            yield Held(subject=subject, outcome=outcome, told=told, topic=topic.name)
-            continue
-        if found.error is not None:
-            told = f"Topic {topic.name!r} of {wanted.name!r} cannot be read: {found.error}."
-            yield Held(subject=subject, outcome=Outcome.UNKNOWN, told=told, topic=topic.name)
-            continue
-        yield _same(subject, f"Topic {topic.name!r} of {wanted.name!r}: topic id", topic.id, found.id, topic=topic.name)
-        counted = len(found.partitions)
-        yield _same(
-            subject,
-            f"Topic {topic.name!r} of {wanted.name!r}: number of partitions",
-            topic.partitions,
-            counted,
-            topic=topic.name,
-        )
+def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
+    groups = {target.group for target in begun}
+    in_place = any(target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE for target in begun)
+    return replace(
+        wanted,
+        groups=tuple(each for each in wanted.groups if each.group not in groups),
+        checkpoint=None if in_place else wanted.checkpoint,
+    )
+
+
+def _drifted(found: Drift) -> Held:
+    outcome = Outcome.UNKNOWN if found.kind is DriftKind.UNREADABLE else Outcome.FAILED
+    return Held(outcome=outcome, told=found.told, topic=found.topic, partition=found.partition)
+
+
+def _checkpoint(
+    wanted: CheckpointRequirement | None, world: World
+) -> tuple[Checkpoint | None, Mapping[str, str], list[Held]]:
+    """Read the checkpoint and the files the positions came from, and say what only reading it now can tell."""
+    if wanted is None:
+        return None, {}, []
+    try:
+        now = world.checkpoint(wanted.uri)
+        files = world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
+    except OffsetwiseError as error:
+        return None, {}, [Held(outcome=Outcome.UNKNOWN, told=error.problem)]
+    running = (each.message for each in now.problems if each.code == Code.READER_SUSPECTED)
+    return now, files, [Held(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}") for told in running]
 
 
 def _covered(plan: Plan) -> Iterator[Held]:
@@ -189,90 +179,7 @@ def _covered(plan: Plan) -> Iterator[Held]:
     ):
         for topic in sorted(wanted - {each.name for each in required.topics}):
             told = f"Topic {topic!r} of {required.name!r}: the plan uses it and does not say which topic it was."
-            yield Held(subject=f"the {side} cluster", outcome=Outcome.UNKNOWN, told=told, topic=topic)
-
-
-def _logs(snapshot: Snapshot) -> dict[TopicPartition, PartitionState]:
-    return {
-        TopicPartition(topic=topic.name, partition=each.partition): each
-        for topic in snapshot.topics
-        for each in topic.partitions
-    }
-
-
-def _places(plan: Plan, position: PlannedPosition, logs: Mapping[TopicPartition, PartitionState]) -> Iterator[Held]:
-    """Hold every place that a restart uses against the new log as it is now."""
-    key = TopicPartition(topic=position.new_topic, partition=position.partition)
-    log = logs.get(key)
-    if log is None:
-        yield _held(position, Outcome.FAILED, f"{key}: the new cluster has no such partition.")
-        return
-    committed = plan.isolation_level is IsolationLevel.READ_COMMITTED
-    end, word = (log.lso, "last stable offset") if committed else (log.hw, "high watermark")
-    start = log.log_start
-    if start is None or end is None:
-        yield _held(
-            position, Outcome.UNKNOWN, f"{key}: its log cannot be read: {log.error or 'the broker did not say'}."
-        )
-        return
-    for offset in sorted({position.new_offset, *(each.new for each in position.restart if each.new is not None)}):
-        if start <= offset <= end:
-            yield _held(position, Outcome.PASSED, f"{key}: {offset} lies in [{start}, {end}].")
-        else:
-            where = f"below the log start {start}" if offset < start else f"past the {word} {end}"
-            yield _held(position, Outcome.FAILED, f"{key}: {offset} lay in the log, now it lies {where}.")
-
-
-def _checkpoint(plan: Plan, world: World) -> Iterator[Held]:
-    wanted = plan.requirements.checkpoint
-    assert wanted is not None  # noqa: S101 - asked before
-    subject = "the checkpoint"
-    try:
-        now = world.checkpoint(wanted.uri)
-    except OffsetwiseError as error:
-        yield Held(subject=subject, outcome=Outcome.UNKNOWN, told=error.problem)
-        return
-    for problem in now.problems:
-        if problem.code == Code.READER_SUSPECTED:
-            yield Held(subject=subject, outcome=Outcome.FAILED, told=f"{wanted.uri}: {problem.message}")
-    yield _same(subject, f"{wanted.uri}: engine", wanted.engine, now.engine)
-    yield _same(subject, f"{wanted.uri}: query id", wanted.job_id, now.job_id)
-    yield _same(subject, f"{wanted.uri}: last planned batch", wanted.last_planned_batch, now.last_planned_batch)
-    yield _same(subject, f"{wanted.uri}: last committed batch", wanted.last_committed_batch, now.last_committed_batch)
-    found = world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
-    for path, digest in wanted.files:
-        yield _same(subject, f"{wanted.uri}/{path}: SHA-256", digest, found.get(path))
-
-
-def _group(wanted: GroupBefore, now: Snapshot, planned: Collection[TopicPartition], side: Cluster) -> Iterator[Held]:
-    subject = f"group {wanted.group!r} on the {side} cluster"
-    found = next((each for each in now.groups if each.name == wanted.group), None)
-    if found is None or found.error is not None or found.state is None:
-        why = found.error if found is not None and found.error else "the cluster did not tell its state"
-        yield Held(subject=subject, outcome=Outcome.UNKNOWN, told=f"Group {wanted.group!r} cannot be read: {why}.")
-        return
-    stopped = found.state in _INACTIVE
-    told = f"Group {wanted.group!r}: expected no members, it is {found.state}."
-    yield Held(subject=subject, outcome=Outcome.PASSED if stopped else Outcome.FAILED, told=told)
-    before = {TopicPartition(topic=t, partition=p): offset for t, p, offset in wanted.offsets}
-    stands = {TopicPartition(topic=each.topic, partition=each.partition): each.offset for each in found.offsets}
-    for key in sorted({*before, *planned}):
-        yield _same(
-            subject,
-            f"Group {wanted.group!r}, {key}: committed offset",
-            before.get(key),
-            stands.get(key),
-            topic=key.topic,
-            partition=key.partition,
-        )
-
-
-def _new_partitions(plan: Plan) -> set[TopicPartition]:
-    return {TopicPartition(topic=each.new_topic, partition=each.partition) for each in plan.positions}
-
-
-def _old_partitions(plan: Plan) -> set[TopicPartition]:
-    return {TopicPartition(topic=each.topic, partition=each.partition) for each in plan.positions}
+            yield Held(outcome=Outcome.UNKNOWN, told=f"{told} It is on the {side} cluster.", topic=topic)
 
 
 # --------------------------------------------------------------------------- records
@@ -383,19 +290,7 @@ def _compared(one: _Wanted, found: Records | None) -> Held:
 
 def _held(position: PlannedPosition, outcome: Outcome, told: str) -> Held:
     topic, partition = position.new_topic, position.partition
-    return Held(subject=f"{topic}-{partition}", outcome=outcome, told=told, topic=topic, partition=partition)
-
-
-def _same(
-    subject: str, what: str, reviewed: object, now: object, *, topic: str | None = None, partition: int | None = None
-) -> Held:
-    outcome = Outcome.PASSED if reviewed == now else Outcome.FAILED
-    told = f"{what}: reviewed {_shown(reviewed)}, now {_shown(now)}."
-    return Held(subject=subject, outcome=outcome, told=told, topic=topic, partition=partition)
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else str(value)
+    return Held(outcome=outcome, told=told, topic=topic, partition=partition)
 
 
 def _count(held: Sequence[Held]) -> str:
