@@ -17,12 +17,16 @@ TRANSLATING = {"checkpoint-copy", "checkpoint-in-place", "consumer-group", "fres
 NAMES = TRANSLATING | {"rewind", "topic-rename", "producers-first", "failback"}
 
 
-def judged(made: Comparison | None = None, job: JobTraits = HARMLESS, **more: bool) -> dict[str, Strategy]:
-    return {each.name: each for each in judge_strategies(made or comparison(), migration(job), **more)}
+def judged(
+    made: Comparison | None = None, job: JobTraits = HARMLESS, *, sink_rewound: bool = False
+) -> dict[str, Strategy]:
+    return {
+        each.name: each for each in judge_strategies(made or comparison(), migration(job), sink_rewound=sink_rewound)
+    }
 
 
-def applying(made: Comparison | None = None, job: JobTraits = HARMLESS, **more: bool) -> set[str]:
-    return {name for name, each in judged(made, job, **more).items() if each.applies}
+def applying(made: Comparison | None = None, job: JobTraits = HARMLESS, *, sink_rewound: bool = False) -> set[str]:
+    return {name for name, each in judged(made, job, sink_rewound=sink_rewound).items() if each.applies}
 
 
 def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
