@@ -243,3 +243,13 @@ def test_a_young_file_is_told_as_a_running_query(tmp_path: Path) -> None:
     _running(staged)
     os.utime(staged.source / "offsets" / ".9.0000.tmp", (1, 1))
     assert not_passed(staged) == [], "an old one is a leftover"
+
+
+@pytest.mark.parametrize("drift", ["a query is running", "the group has members"])
+def test_somebody_at_work_is_to_be_stopped_and_the_plan_stays_good(tmp_path: Path, drift: str) -> None:
+    staged = stage(tmp_path)
+    DRIFT[drift](staged)
+
+    with pytest.raises(StalePlanError) as caught:
+        required(staged)
+    assert caught.value.fix.startswith("Stop the query and every member of the group")

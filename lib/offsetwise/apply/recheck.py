@@ -86,6 +86,8 @@ class Held:
     """One sentence: reviewed and now."""
     topic: str | None = None
     partition: int | None = None
+    stoppable: bool = False
+    """Whether it is somebody at work, so that stopping them is enough."""
 
 
 def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tuple[Held, ...]:
@@ -128,10 +130,13 @@ def require(digest: str, held: Sequence[Held]) -> None:
     failed = [each for each in held if each.outcome is Outcome.FAILED]
     unknown = [each for each in held if each.outcome is Outcome.UNKNOWN]
     if failed:
+        stop = all(each.stoppable for each in failed)
         raise StalePlanError(
             f"Plan {digest[:12]}: expected everything as it was reviewed, found {_count(failed)} different. "
             f"{_some(failed)} Nothing was written.",
-            fix="Take a new comparison and draft the plan again.",
+            fix="Stop the query and every member of the group, wait two minutes, then give the same command again."
+            if stop
+            else "Take a new comparison and draft the plan again.",
         )
     if unknown:
         raise ApplyError(
@@ -153,7 +158,8 @@ def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
 
 def _drifted(found: Drift) -> Held:
     outcome = Outcome.UNKNOWN if found.kind is DriftKind.UNREADABLE else Outcome.FAILED
-    return Held(outcome=outcome, told=found.told, topic=found.topic, partition=found.partition)
+    active = found.kind is DriftKind.GROUP_ACTIVE
+    return Held(outcome=outcome, told=found.told, topic=found.topic, partition=found.partition, stoppable=active)
 
 
 def _checkpoint(
@@ -168,7 +174,7 @@ def _checkpoint(
     except OffsetwiseError as error:
         return None, {}, [Held(outcome=Outcome.UNKNOWN, told=error.problem)]
     running = (each.message for each in now.problems if each.code == Code.READER_SUSPECTED)
-    return now, files, [Held(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}") for told in running]
+    return now, files, [Held(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}", stoppable=True) for told in running]
 
 
 def _covered(plan: Plan) -> Iterator[Held]:
