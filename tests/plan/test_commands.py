@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from offsetwise.model import Plan
 from offsetwise.plan.digest import digest
-from tests.commands import Ran, call
+from offsetwise.plan.drift import DriftKind
+from tests.commands import COMMAND, Ran, call
 from tests.plan.scene import SAMPLE
 
 RECORDED = (
@@ -140,3 +146,31 @@ def test_the_schema_of_a_plan_is_published() -> None:
 
     assert body["title"] == "offsetwise/plan"
     assert {"positions", "requirements", "gate", "targets"} <= set(body["required"])
+
+
+def test_the_script_in_the_documents_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(.*?)```", page, flags=re.DOTALL)
+    path = os.pathsep.join([str(Path(COMMAND).parent), os.environ["PATH"]])
+
+    ran = subprocess.run(
+        ["sh", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(SAMPLE.parents[1]), "SAMPLE": str(SAMPLE), "AUTHOR": "ada"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split()[0] == digest((tmp_path / "plan.json").read_bytes())
+    assert json.loads((tmp_path / "starting-offsets.json").read_text()) == {"payments": {"0": 600, "1": 600}}
+    assert (tmp_path / "offsets.csv").read_text() == "payments,0,600\npayments,1,600\n"
+
+
+def test_the_page_names_every_key_of_a_plan_and_every_kind_of_drift() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf-8")
+    told = {"migration", "drafted_at", "compared_at", "isolation_level"}
+
+    assert {field.name for field in fields(Plan)} - set(re.findall(r"`(\w+)`", page)) == told
+    assert [kind for kind in DriftKind if kind not in page] == []
