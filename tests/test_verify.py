@@ -22,6 +22,7 @@ from offsetwise.model import (
     Turnout,
     Verification,
 )
+from offsetwise.sources.spark_folder import COPY_MARKER
 from offsetwise.sources.spark_reading import CheckpointReading
 from offsetwise.verify import LiveEyes, decided, exit_code_of, verify, watch
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
@@ -45,6 +46,20 @@ class Eyes:
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         return self._staged.world.cluster(Cluster.NEW, topics, groups)
+
+
+class Bucket(Eyes):
+    """Shows a local copy as if it stood in a bucket."""
+
+    def __init__(self, staged: Stage, uri: str, place: Path) -> None:
+        super().__init__(staged)
+        self._uri, self._place = uri, str(place)
+
+    def checkpoint(self, uri: str) -> CheckpointReading:
+        return super().checkpoint(uri.replace(self._uri, self._place))
+
+    def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
+        return super().files(folder.replace(self._uri, self._place), paths)
 
 
 class Applied:
@@ -194,6 +209,20 @@ def test_a_pending_batch_must_end_as_planned(tmp_path: Path) -> None:
     for point in applied.staged.plan.positions[0].restart[1:]:
         path.write_text(path.read_text().replace(f":{point.new}", f":{(point.new or 0) + 1}"))
     assert DIFFERENT in applied.turnouts()
+
+
+def test_a_copy_in_a_bucket_counts_only_with_its_marker(tmp_path: Path) -> None:
+    applied = Applied(tmp_path, COPY)
+    uri = "s3://bucket/copy"
+    receipt = replace(applied.receipt, steps=(replace(applied.receipt.steps[0], place=uri),))
+    eyes = Bucket(applied.staged, uri, applied.place)
+
+    made = verify(receipt, eyes, verified_at="now")
+    assert {each.turnout for each in made.positions} == {UNKNOWN}
+    assert "no whole copy" in made.positions[0].told
+    (applied.place / COPY_MARKER).write_text("{}")
+    made = verify(receipt, eyes, verified_at="now")
+    assert {each.turnout for each in made.positions} == {CONFIRMED}
 
 
 class TestAGroup:

@@ -31,6 +31,7 @@ from offsetwise.model import (
     VerifiedPosition,
 )
 from offsetwise.sources import kafka
+from offsetwise.sources.spark_folder import COPY_MARKER
 from offsetwise.sources.spark_offset_log import GarbledError, parse_offsets
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from offsetwise.sources.spark_restart import DAMAGED
@@ -170,6 +171,8 @@ def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> 
 
 
 def _checkpoint(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str) -> list[_Seen]:
+    if step.target.kind is TargetKind.SPARK_CHECKPOINT and "://" in uri and not eyes.files(uri, (COPY_MARKER,)):
+        return _all(plan, Turnout.UNKNOWN, f"{uri} lacks {COPY_MARKER}: it is no whole copy, and counts as absent.")
     reading = eyes.checkpoint(uri)
     fresh = step.target.kind in (TargetKind.SEEDED_CHECKPOINT, TargetKind.STARTING_OFFSETS)
     required = plan.requirements.checkpoint

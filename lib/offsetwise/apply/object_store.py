@@ -19,9 +19,9 @@ from offsetwise.apply.rewrite import Rewrite, guard_path, later_batch, requireme
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
 from offsetwise.sources.storage import Tree, open_tree
 
-MARKER: Final = ".offsetwise-copy.json"
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
 _T = TypeVar("_T")
 
