@@ -17,7 +17,6 @@ from offsetwise.model import (
     CheckpointRequirement,
     ClusterRequirement,
     Exactness,
-    Finding,
     IsolationLevel,
     LogRange,
     Method,
@@ -29,7 +28,6 @@ from offsetwise.model import (
     RawVerdict,
     Requirements,
     RestartPoint,
-    Severity,
     Start,
     StatedJob,
     Target,
@@ -160,9 +158,6 @@ def _plan(read: Checkpoint, positions: tuple[PlannedPosition, ...], rewind_to: i
     topics: dict[str, int] = {}
     for one in positions:
         topics[one.new_topic] = max(topics.get(one.new_topic, 0), one.partition + 1)
-    finding = Finding(
-        code="CHECKPOINT_POLLUTED", severity=Severity.BLOCKS, topic=None, partition=None, message="It is.", remedy=""
-    )
     return Plan(
         migration="test",
         drafted_at="2026-11-21T00:00:00Z",
@@ -192,7 +187,8 @@ def _plan(read: Checkpoint, positions: tuple[PlannedPosition, ...], rewind_to: i
             ),
         ),
         gate=(),
-        findings=(finding,) if polluted else (),
+        findings=(),
+        dropped_batch=read.reruns_batch if polluted and rewind_to is None else None,
         prediction=Prediction(effect="unknown", told=""),
         keeps=(),
         gives_up=(),

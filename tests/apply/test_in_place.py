@@ -88,8 +88,8 @@ def test_a_query_that_plans_a_batch_meanwhile_is_refused_and_nothing_has_changed
     before = files_of(source)
 
     class Meanwhile(Disk):
-        def write_new(self, path: str, data: bytes, *, like: str | None = None) -> None:
-            super().write_new(path, data, like=like)
+        def write_new(self, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> None:
+            super().write_new(path, data, like=like, sync=sync)
             (source / "offsets/7").write_bytes(b"v1\n{}\n-")
 
     with pytest.raises(RunningQueryError, match="offsets/7: expected no such batch"):

@@ -452,8 +452,9 @@ def test_a_link_inside_the_checkpoint_is_not_followed(tmp_path: Path) -> None:
             "sources/1/0",
         ),
         (lambda plan: replace(plan, positions=()), "both ends"),
+        (lambda plan: replace(plan, dropped_batch=2), "batch 2, which the plan leaves out"),
     ],
-    ids=["a partition missing", "two numbers", "of a group", "another source", "nothing"],
+    ids=["a partition missing", "two numbers", "of a group", "another source", "nothing", "another batch dropped"],
 )
 def test_a_plan_that_does_not_fit_is_refused(made: Callable[[Plan], Plan], said: str, tmp_path: Path) -> None:
     plan = made(drafted(str(recorded(PENDING, tmp_path))))

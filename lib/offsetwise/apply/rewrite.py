@@ -227,14 +227,15 @@ class _Target:
 
 
 def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
-    polluted = any(finding.code == Code.CHECKPOINT_POLLUTED for finding in plan.findings)
     if plan.rewind_to is not None:
         return _rewound(plan.rewind_to, logs)
     if not restart.known and restart.last_planned is not None:
         raise _unfit("a checkpoint that says where the job goes on, found one that does not")
+    if plan.dropped_batch not in (None, restart.reruns):
+        raise _unfit(f"batch {plan.dropped_batch}, which the plan leaves out, to be planned and not committed")
     if restart.reruns is None:
         return _Target(batch=restart.starts_after, pending=None, previous=restart.previous)
-    if polluted:
+    if plan.dropped_batch is not None:
         before = [batch for batch in logs.planned if restart.starts_after is not None and batch < restart.starts_after]
         return _Target(
             batch=restart.starts_after,

@@ -6,10 +6,8 @@ no less. Its text is what `offsetwise export --as starting-offsets` gives.
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
-from collections import defaultdict
 from dataclasses import replace
 
 from offsetwise.apply.disk import told
@@ -19,6 +17,7 @@ from offsetwise.apply.rewrite import sha256
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
+from offsetwise.plan.exports import starting_offsets
 
 
 def prepare(plan: Plan, target: Target, context: Context) -> Preview:
@@ -129,41 +128,26 @@ def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
     """Give the text of `startingOffsets` for a plan's one source, and its numbers.
 
     Raises:
-        ApplyError: The plan has several sources, or not exactly the partitions that the new topics have.
+        PlanError: The plan has several sources, or not exactly the partitions that the new topics have.
+        ApplyError: A partition stands there twice, or with a number that is no position.
     """
-    sources = {position.source for position in plan.positions}
-    if len(sources) != 1:
-        raise ApplyError(
-            f"startingOffsets: expected a plan for one Kafka source, found {len(sources)}: Spark takes the option for "
-            "each source of its own. Nothing was written.",
-            fix="Copy the checkpoint, or draft one plan per source.",
+    numbers = tuple(
+        NumberChange(
+            source=one.source,
+            topic=one.topic,
+            partition=one.partition,
+            before=None,
+            new_topic=one.new_topic,
+            after=one.new_offset,
         )
-    made: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    numbers = []
-    for one in sorted(plan.positions, key=lambda one: (one.new_topic, one.partition)):
-        if one.partition in made[one.new_topic]:
-            raise _incomplete(f"{one.new_topic}-{one.partition} once, found it twice")
-        if one.new_offset < 0:
-            raise _incomplete(f"a position for {one.new_topic}-{one.partition}, found {one.new_offset}")
-        made[one.new_topic][one.partition] = one.new_offset
-        numbers.append(
-            NumberChange(
-                source=one.source,
-                topic=one.topic,
-                partition=one.partition,
-                before=None,
-                new_topic=one.new_topic,
-                after=one.new_offset,
-            )
-        )
-    there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
-    for topic, offsets in made.items():
-        if topic not in there:
-            raise _incomplete(f"the number of partitions of {topic!r} in the plan's requirements, found none")
-        if set(offsets) != set(range(there[topic])):
-            raise _incomplete(f"all {there[topic]} partitions of {topic!r}, found {len(offsets)} or others")
-    text = {topic: {str(partition): number for partition, number in offsets.items()} for topic, offsets in made.items()}
-    return json.dumps(text, separators=(",", ":")), tuple(numbers)
+        for one in sorted(plan.positions, key=lambda one: (one.new_topic, one.partition))
+    )
+    for one in numbers:
+        if one.after < 0:
+            raise _unfit(f"a position for {one.new_topic}-{one.partition}, found {one.after}")
+    if len({(one.new_topic, one.partition) for one in numbers}) != len(numbers):
+        raise _unfit("every partition once, found one twice")
+    return starting_offsets(plan), numbers
 
 
 def _place(uri: str | None, context: Context) -> str:
@@ -203,8 +187,5 @@ def _sweep(tmp: str, place: str, context: Context) -> None:
         return
 
 
-def _incomplete(expected: str) -> ApplyError:
-    return ApplyError(
-        f"startingOffsets: expected {expected}. Nothing was written.",
-        fix="Draft the plan again, so that it has every partition of the new topics.",
-    )
+def _unfit(expected: str) -> ApplyError:
+    return ApplyError(f"startingOffsets: expected {expected}. Nothing was written.", fix="Draft the plan again.")
