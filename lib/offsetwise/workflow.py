@@ -532,7 +532,15 @@ def _subject(
             fix=f"Look at it: offsetwise inspect {config.uri}",
         )
     if rewind_to is not None:
-        read = rewound(read, rewind_to, files=tuple(_digests(migration, config.uri, [f"offsets/{rewind_to}"]).items()))
+        path = f"offsets/{rewind_to}"
+        digests = _digests(migration, config.uri, [path])
+        read = rewound(read, rewind_to, files=tuple(digests.items()))
+        if not digests:
+            raise CheckpointError(
+                f"{config.uri}/{path}: expected the positions to go back to, but it cannot be read any more. "
+                "Nothing was compared.",
+                fix="Check that no query runs on the checkpoint, then try again.",
+            )
     told = config.belongs_to
     stated = None if told is None else BelongsTo(cluster=told, reason="The migration file states it.")
     return Subject(checkpoint=read, traits=config.job, rewound_to=rewind_to), stated
