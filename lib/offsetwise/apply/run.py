@@ -123,7 +123,11 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
     fresh = not os.path.lexists(path)
     if fresh:
         # Before the journal is made, so that a stale plan leaves nothing behind at all.
-        require(order.digest, recheck(order.plan, tools.world))
+        held = recheck(order.plan, tools.world)
+        fresh = not os.path.lexists(path)
+        if fresh:
+            require(order.digest, held)
+        # Else another process has begun meanwhile, and what differs is its work: the journal tells.
     with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
         if os.path.lexists(receipt):
             return _already(order, receipt, tools, journal)
