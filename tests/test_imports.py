@@ -25,12 +25,15 @@ STAGES = (
     {"findings"},
     {"comparison", "fleet"},
     {"lag"},
+    {"plan", "approval"},
     {"store"},
     {"pipeline"},
     {"proof"},
     {"workflow", "clusters", "lab"},
-    {"watch"},
-    {"console", "show"},
+    {"apply", "verify"},
+    {"watch", "operate"},
+    {"console", "show", "show_apply"},
+    {"cli_plans"},
     {"cli", "__main__"},
 )
 RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
@@ -38,7 +41,7 @@ RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
 WORKER_LIBRARIES = {"fsspec"}
 
 HOMES = {
-    "confluent_kafka": ("sources.", "lab."),
+    "confluent_kafka": ("sources.", "lab.", "apply.kafka_groups."),
     "pyspark": ("pipeline.", "lab."),
     "streamlit": ("console.", "app", "pages."),
     "plotly": ("console.", "app", "pages."),

@@ -6,21 +6,18 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Final, cast
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from offsetwise import files, show, workflow
+from offsetwise import cli_plans, files, show, workflow
 from offsetwise.config import load_migration
 from offsetwise.config import schema as migration_schema
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
-from offsetwise.exit_codes import EXIT_CODES
+from offsetwise.exit_codes import EXIT_CODES, exit_code
 from offsetwise.lab.commands import app as lab_app
 from offsetwise.model import Cluster
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
@@ -121,7 +118,7 @@ def compare(
     """Show every partition's old offset beside its place on the new cluster, with proof and cost."""
     chosen = load_migration(migration)
     loaded = workflow.load_snapshots(*snapshots) if snapshots else None
-    with _progress() as progress:
+    with show.progress(talk) as progress:
         made = workflow.compare(
             chosen, checkpoint=checkpoint, group=group, snapshots=loaded, content=content, progress=progress
         )
@@ -140,7 +137,7 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Count, on Spark, how many of a topic's records are on both clusters, missing, duplicated or only on the new."""
-    with _progress() as progress:
+    with show.progress(talk) as progress:
         made = workflow.reconcile(load_migration(migration), topic, progress=progress)
     if as_json:
         typer.echo(files.dump(made), nl=False)
@@ -185,7 +182,7 @@ def watch(
 @app.command(epilog=EPILOG)
 def schema(
     kind: Annotated[
-        str, typer.Argument(help="migration, checkpoint, snapshot, comparison, reconciliation or lag-sample.")
+        str, typer.Argument(help="migration, or checkpoint, plan and every other kind of file.")
     ],
     *,
     as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() looks for it where errors are told
@@ -219,6 +216,10 @@ def console(
     from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
 
     launch(migration or [], port=port, address=address, access_file=access, store_url=store)
+
+
+for command in cli_plans.COMMANDS:
+    app.command(epilog=EPILOG)(command)
 
 
 def main() -> None:
@@ -274,20 +275,20 @@ def _unexpected(error: Exception) -> OffsetwiseError:
 
 
 def _told(error: OffsetwiseError, *, as_json: bool) -> int:
-    return _tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
+    _tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
+    return exit_code(error)
 
 
 def _failed(read: FailedCheckpoint, *, as_json: bool) -> None:
     _tell(read.error, read.problem, read.fix, as_json=as_json, uri=read.uri)
 
 
-def _tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> int:
+def _tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> None:
     if as_json:
         header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
         body = header | {"error": name, "problem": problem, "fix": fix} | more
         typer.echo(json.dumps(body, ensure_ascii=False, sort_keys=True))
     talk.print(f"[bold red]error[/] {show.safe(problem)}\n[bold]next[/]  {show.safe(fix)}", soft_wrap=True)
-    return 1
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -303,18 +304,3 @@ def _not_new(path: Path, why: str) -> FileError:
         f"{path}: expected to write a new file, but {why}. Nothing was written.",
         fix="Name a file that does not exist yet, in a folder that does.",
     )
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show steps on stderr, where that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bars:
-        tasks: dict[str, int] = {}
-
-        def progress(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(bars.task_ids[tasks[step]], completed=done, total=total)
-
-        yield progress

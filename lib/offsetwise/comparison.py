@@ -46,6 +46,8 @@ class Subject:
     checkpoint: Checkpoint | None = None
     group: str | None = None
     traits: JobTraits = field(default_factory=JobTraits)
+    rewound_to: int | None = None
+    """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
 
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Give the old topics it reads; a group's come from what it committed on the old cluster."""
@@ -229,12 +231,13 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
 def _stated(scene: Scene) -> Iterator[Position]:
     checkpoint, group = scene.subject.checkpoint, scene.group(Cluster.OLD)
     if checkpoint is not None:
+        back = scene.subject.rewound_to
         for source in checkpoint.sources:
             for each in source.positions:
                 yield replace(
                     _position(scene, source.id, each.topic, each.partition),
                     offset=each.offset,
-                    batch=checkpoint.last_committed_batch,
+                    batch=checkpoint.last_committed_batch if back is None else back,
                     planned=each.planned_offset,
                     planned_batch=checkpoint.reruns_batch,
                 )
@@ -280,7 +283,7 @@ def _span(log: LogRange | None, isolation: IsolationLevel) -> Span | None:
 
 def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[PartitionComparison, tuple[Finding, ...]]:
     position = learnt.position
-    row = resolve(position, learnt.told, planned=learnt.planned)
+    row = replace(resolve(position, learnt.told, planned=learnt.planned), pending_equal=learnt.pending_equal)
     cut = learnt.told.answer.cut if learnt.told.answer is not None else None
     findings = judge(
         Case(

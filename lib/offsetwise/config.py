@@ -185,6 +185,39 @@ class ContentSettings(Section):
     """Per partition and cluster."""
 
 
+class TrustedKey(Section):
+    """A reviewer's key, and whose it is."""
+
+    file: Location
+    """The `.pub` file."""
+    issuer: Label
+    subject: Label
+
+
+class ApprovalSettings(Section):
+    """Whose approval counts when a plan of this migration is applied."""
+
+    required: Annotated[StrictInt, Field(ge=1, le=100)] = 1
+    """How many people, each with a key of their own."""
+    trusted_keys: Annotated[tuple[TrustedKey, ...], Field(min_length=1)] | None = None
+    """With keys named on the command line too, those in both count."""
+    max_lifetime_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] | None = None
+    """The longest time from an approval to its expiry; 720 where nothing is given."""
+    clock_skew_s: Annotated[StrictInt, Field(ge=0, le=3_600)] | None = None
+    """How far an approver's clock may be ahead of the applier's; 120 where nothing is given."""
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Self:
+        listed = self.trusted_keys
+        if listed is not None and len({key.file for key in listed}) < self.required:
+            raise PydanticCustomError(
+                "too_few_keys",
+                "{required} people are required and the keys of {listed} are trusted, so no plan could be approved",
+                {"required": self.required, "listed": len({key.file for key in listed})},
+            )
+        return self
+
+
 class Migration(Section):
     """One migration, as its file states it, with paths absolute."""
 
@@ -202,6 +235,7 @@ class Migration(Section):
     groups: tuple[Label, ...] = ()
     spark: SparkSettings = SparkSettings()
     content: ContentSettings = ContentSettings()
+    approval: ApprovalSettings = ApprovalSettings()
 
     @model_validator(mode="before")
     @classmethod

@@ -17,6 +17,15 @@
     │   └── SameClusterError        old and new turn out to be one cluster
     ├── FileError                   one of our own files that cannot be read
     │   └── VersionError            a format version this release does not know
+    ├── PlanError                   a plan that cannot be drafted, read or used
+    │   ├── StalePlanError          what the plan was made from has changed since
+    │   └── NotApprovedError        nobody trusted has approved exactly this plan
+    ├── ApplyError                  a plan that could not be written, or not be undone
+    │   ├── OutputError             the place to write to cannot be used
+    │   ├── RunningQueryError       a query is running on the checkpoint
+    │   ├── GroupActiveError        the group has members
+    │   └── LostReplyError          a write whose reply was lost: done or not, nobody knows yet
+    ├── VerifyError                 what was written cannot be looked at
     ├── SparkError                  the Spark session or a job on it
     │   ├── ConnectorError          Spark's Kafka connector cannot be resolved
     │   └── WorkerError             the workers lack something the pipeline needs
@@ -123,6 +132,42 @@ class FileError(OffsetwiseError):
 
 class VersionError(FileError):
     """A file's format version is not one this release knows."""
+
+
+class PlanError(OffsetwiseError):
+    """A plan cannot be drafted, read or used."""
+
+
+class StalePlanError(PlanError):
+    """What a plan was made from has changed since. Nothing was written."""
+
+
+class NotApprovedError(PlanError):
+    """Nobody trusted has approved exactly this plan."""
+
+
+class ApplyError(OffsetwiseError):
+    """A plan could not be written, or what was written could not be undone."""
+
+
+class OutputError(ApplyError):
+    """The place to write to cannot be used."""
+
+
+class RunningQueryError(ApplyError):
+    """A query is running on the checkpoint that is to be copied or edited."""
+
+
+class GroupActiveError(ApplyError):
+    """A consumer group has members, so its offsets cannot be written."""
+
+
+class LostReplyError(ApplyError):
+    """A write was asked for and its reply was lost: whether it was done must be read."""
+
+
+class VerifyError(OffsetwiseError):
+    """What was written cannot be looked at."""
 
 
 class SparkError(OffsetwiseError):

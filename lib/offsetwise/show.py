@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from offsetwise.findings import describe
@@ -18,7 +21,9 @@ from offsetwise.model import (
     Exactness,
     Finding,
     LogRange,
+    Outcome,
     PartitionComparison,
+    Plan,
     RawVerdict,
     Reconciliation,
     Severity,
@@ -51,6 +56,21 @@ def printable(text: str) -> str:
 def safe(text: str) -> str:
     """Give text that was read somewhere as rich takes it: printable, and no markup."""
     return escape(printable(text))
+
+
+@contextmanager
+def progress(talk: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """Show steps on stderr, where that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bars:
+        tasks: dict[str, int] = {}
+
+        def told(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(bars.task_ids[tasks[step]], completed=done, total=total)
+
+        yield told
 
 
 def checkpoint(out: Console, read: Checkpoint) -> None:
@@ -112,6 +132,31 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
         counted = ((span.missing, "missing"), (span.duplicated, "duplicated"), (span.foreign, "only here"))
         what = ", ".join(f"{count:,} {word}" for count, word in counted if count)
         out.print(f"partition {span.partition}, {span.cluster} offsets {span.start:,} to {span.end - 1:,}: {what}")
+
+
+def plan(out: Console, made: Plan) -> None:
+    """Show a plan: what it writes, what it costs, and whether the job may start."""
+    total = made.totals
+    targets = ", ".join(str(target) for target in made.targets)
+    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {total.partitions:,} partitions", soft_wrap=True)
+    unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
+    out.print(
+        f"read twice at most {total.replay:,}, never read at most {total.skip:,}{unknown}; "
+        f"{total.overridden:,} decided by people",
+        soft_wrap=True,
+    )
+    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
+        out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+    out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
+    for check in made.gate:
+        out.print(f"{_OUTCOMES[check.outcome]} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
+
+
+_OUTCOMES: Final = {
+    Outcome.PASSED: "[green]✓ passed[/]",
+    Outcome.FAILED: "[bold red]! failed[/]",
+    Outcome.UNKNOWN: "[yellow]? unknown[/]",
+}
 
 
 def headline(made: Comparison) -> str:

@@ -5,8 +5,10 @@ Nothing here writes to a cluster or a checkpoint.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 from offsetwise import files
 from offsetwise.comparison import Scene, Subject, assemble, planned_at_ms, positions_of, standings_of
 from offsetwise.config import Migration, SparkSettings, java_properties, load_migration
-from offsetwise.errors import CheckpointError, ClusterError, ConfigError, FileError, OffsetwiseError, SameClusterError
+from offsetwise.errors import (
+    CheckpointError,
+    ClusterError,
+    ConfigError,
+    FileError,
+    OffsetwiseError,
+    PlanError,
+    SameClusterError,
+    StorageError,
+)
 from offsetwise.fleet import Fleet
 from offsetwise.model import (
     BelongsTo,
@@ -22,20 +33,29 @@ from offsetwise.model import (
     Cluster,
     Comparison,
     IsolationLevel,
+    Plan,
     Reconciliation,
     Snapshot,
+    Start,
     TopicPartition,
 )
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.fleet import expand, inspect_many
 from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.plan.draft import draft as draft_plan
+from offsetwise.plan.drift import Drift
+from offsetwise.plan.drift import drift as drift_of
+from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.plan.rewind import rewound
 from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
+from offsetwise.sources.record_times import timestamps_at
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from offsetwise.sources.spark_state_path import spark_path
+from offsetwise.sources.storage import open_tree
 from offsetwise.translation.belongs import belongs_to
 
 if TYPE_CHECKING:
@@ -194,6 +214,16 @@ def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] 
     return kafka.read_cluster(cluster, migration.cluster(cluster), topics=topics, groups=migration.groups)
 
 
+def load_observed(comparison: Path, old: Path, new: Path) -> Observed:
+    """Read a comparison's file and those of the two snapshots that it was made with.
+
+    Raises:
+        FileError: A file cannot be read, or is another one.
+    """
+    taken = load_snapshots(old, new)
+    return Observed(comparison=_read(comparison, "comparison"), old=taken[0], new=taken[1])
+
+
 def load_snapshots(old: Path, new: Path) -> tuple[Snapshot, Snapshot]:
     """Read two snapshot files.
 
@@ -211,6 +241,15 @@ def load_snapshots(old: Path, new: Path) -> tuple[Snapshot, Snapshot]:
             )
         loaded.append(found)
     return loaded[0], loaded[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """One reading of everything: the comparison, and both clusters as it read them."""
+
+    comparison: Comparison
+    old: Snapshot
+    new: Snapshot
 
 
 def compare(
@@ -237,8 +276,42 @@ def compare(
         ClusterError: A cluster cannot be read.
         SparkError: Spark cannot read the records.
     """
-    subject, stated = _subject(migration, checkpoint, group, progress)
-    old, new = snapshots or _both(migration, subject, progress)
+    return observe(
+        migration, checkpoint=checkpoint, group=group, snapshots=snapshots, content=content, progress=progress
+    ).comparison
+
+
+def observe(
+    migration: Migration,
+    *,
+    checkpoint: str | None = None,
+    group: str | None = None,
+    snapshots: tuple[Snapshot, Snapshot] | None = None,
+    content: bool = True,
+    progress: Progress = unheard,
+    rewind_to: int | None = None,
+    groups: tuple[str, ...] = (),
+) -> Observed:
+    """Compare, and give both clusters as they were read for it; see `compare`.
+
+    Args:
+        migration: The migration.
+        checkpoint: The name of one of its checkpoints; or
+        group: the name of a consumer group on the old cluster.
+        snapshots: Compare with these instead of the live clusters.
+        content: Whether to read records.
+        progress: Told each step.
+        rewind_to: Compare the positions after this earlier batch of the checkpoint instead of the restart's.
+        groups: Groups to read beside those of the migration.
+
+    Raises:
+        CheckpointError: The checkpoint cannot be used.
+        ClusterError: A cluster cannot be read.
+        PlanError: The checkpoint cannot be taken back to the batch.
+        SparkError: Spark cannot read the records.
+    """
+    subject, stated = _subject(migration, checkpoint, group, progress, rewind_to)
+    old, new = snapshots or _both(migration, subject, progress, groups)
     check_two_clusters(old, new)
     scene = Scene.of(migration, subject, old, new, live=snapshots is None)
     _check_group(scene)
@@ -255,7 +328,96 @@ def compare(
     progress("judge", 0, 1)
     made = assemble(scene, [learnt_of(scene, position, read) for position in positions], belongs)
     progress("judge", 1, 1)
-    return made
+    return Observed(comparison=made, old=old, new=new)
+
+
+def draft(
+    migration: Migration,
+    request: DraftRequest,
+    *,
+    drafted_at: str,
+    checkpoint: str | None = None,
+    group: str | None = None,
+    observed: Observed | None = None,
+    progress: Progress = unheard,
+) -> Plan:
+    """Draft a plan from a checkpoint's or a group's positions.
+
+    Args:
+        migration: The migration.
+        request: What to write, and what people decided.
+        drafted_at: ISO 8601, UTC.
+        checkpoint: The name of one of its checkpoints; or
+        group: the name of a consumer group on the old cluster.
+        observed: Draft from this reading instead of a new one; nothing is contacted then.
+        progress: Told each step.
+
+    Raises:
+        PlanError: The plan may not be made; every reason is named.
+        CheckpointError: The checkpoint cannot be used.
+        ClusterError: A cluster cannot be read.
+        SparkError: Spark cannot read the records.
+    """
+    if observed is None:
+        observed = observe(
+            migration,
+            checkpoint=checkpoint,
+            group=group,
+            progress=progress,
+            rewind_to=request.rewind_to,
+            groups=(
+                *(target.group for target in request.targets if target.group is not None),
+                *(choice.group for choice in request.starts if choice.group is not None),
+            ),
+        )
+        request = replace(
+            request,
+            starts=tuple(_looked_up(migration, observed, choice) for choice in request.starts),
+            newest=_newest(migration, observed),
+        )
+    return draft_plan(
+        observed.comparison,
+        observed.old,
+        observed.new,
+        migration,
+        replace(request, checkpoint=checkpoint),
+        drafted_at=drafted_at,
+    )
+
+
+def drift(plan: Plan, migration: Migration, *, progress: Progress = unheard) -> tuple[Drift, ...]:
+    """Read again what a plan requires, and say what is not as it was reviewed. No record is read.
+
+    Raises:
+        PlanError: The plan is one of another migration.
+        ClusterError: A cluster cannot be read.
+    """
+    if plan.migration != migration.name:
+        raise PlanError(
+            f"The plan: expected one of migration {migration.name!r}, found one of {plan.migration!r}. "
+            "Nothing was read.",
+            fix="Give the migration file that the plan was drafted with.",
+        )
+    wanted = plan.requirements
+    taken = {}
+    for side, required, groups in (
+        (Cluster.OLD, wanted.old, () if wanted.old_group is None else (wanted.old_group.group,)),
+        (Cluster.NEW, wanted.new, tuple(each.group for each in wanted.groups)),
+    ):
+        progress(f"read the {side} cluster", 0, 1)
+        topics = tuple(topic.name for topic in required.topics)
+        config = migration.cluster(side)
+        taken[side] = kafka.read_cluster(side, config, topics=topics, groups=groups, mirror=False)
+        progress(f"read the {side} cluster", 1, 1)
+    found: Checkpoint | None = None
+    files_now: Mapping[str, str] = {}
+    if wanted.checkpoint is not None:
+        try:
+            found = read_checkpoint(wanted.checkpoint.uri, roots=migration.checkpoint_roots, batches=0)
+            files_now = _digests(migration, wanted.checkpoint.uri, [path for path, _ in wanted.checkpoint.files])
+        except (CheckpointError, StorageError):
+            found = None  # told as a drift: what cannot be read may have changed
+    return drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now)
 
 
 def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard) -> Reconciliation:
@@ -348,11 +510,12 @@ def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> Non
 
 
 def _subject(
-    migration: Migration, checkpoint: str | None, group: str | None, progress: Progress
+    migration: Migration, checkpoint: str | None, group: str | None, progress: Progress, rewind_to: int | None
 ) -> tuple[Subject, BelongsTo | None]:
-    if (checkpoint is None) == (group is None):
+    if (checkpoint is None) == (group is None) or (rewind_to is not None and checkpoint is None):
         raise ConfigError(
-            "compare: expected either a checkpoint or a group, found both or neither. Nothing was read.",
+            "compare: expected either a checkpoint or a group, found both or neither; only a checkpoint can be taken "
+            "back to an earlier batch. Nothing was read.",
             fix="Name one checkpoint of the migration file, or one consumer group.",
         )
     if checkpoint is None:
@@ -368,14 +531,55 @@ def _subject(
             f"{config.uri}: expected Kafka positions, found none that can be used: {why}. Nothing was compared.",
             fix=f"Look at it: offsetwise inspect {config.uri}",
         )
+    if rewind_to is not None:
+        path = f"offsets/{rewind_to}"
+        digests = _digests(migration, config.uri, [path])
+        read = rewound(read, rewind_to, files=tuple(digests.items()))
+        if not digests:
+            raise CheckpointError(
+                f"{config.uri}/{path}: expected the positions to go back to, but it cannot be read any more. "
+                "Nothing was compared.",
+                fix="Check that no query runs on the checkpoint, then try again.",
+            )
     told = config.belongs_to
     stated = None if told is None else BelongsTo(cluster=told, reason="The migration file states it.")
-    return Subject(checkpoint=read, traits=config.job), stated
+    return Subject(checkpoint=read, traits=config.job, rewound_to=rewind_to), stated
 
 
-def _both(migration: Migration, subject: Subject, progress: Progress) -> tuple[Snapshot, Snapshot]:
+def _digests(migration: Migration, uri: str, paths: Sequence[str]) -> dict[str, str]:
+    read = open_tree(uri, roots=migration.checkpoint_roots).read_many(dict.fromkeys(paths))
+    return {path: hashlib.sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
+
+
+def _looked_up(migration: Migration, observed: Observed, choice: StartChoice) -> StartChoice:
+    """Ask the new cluster where a topic's records of a time begin."""
+    if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
+        return choice
+    keys = [
+        TopicPartition(topic=row.new_topic, partition=row.partition)
+        for row in observed.comparison.partitions
+        if row.topic == choice.topic
+    ]
+    found = kafka.offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
+    return replace(choice, looked_up=tuple((key.partition, found.get(key)) for key in keys))
+
+
+def _newest(migration: Migration, observed: Observed) -> tuple[tuple[TopicPartition, int | None], ...]:
+    """Read the time of the newest record of every partition on the new cluster."""
+    ends = {
+        TopicPartition(topic=row.new_topic, partition=row.partition): row.new.hw - 1
+        for row in observed.comparison.partitions
+        if row.new.hw
+    }
+    found = timestamps_at(migration.target, ends.items())
+    return tuple((key, found[key, offset]) for key, offset in ends.items())
+
+
+def _both(
+    migration: Migration, subject: Subject, progress: Progress, more_groups: tuple[str, ...] = ()
+) -> tuple[Snapshot, Snapshot]:
     """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
-    groups = tuple(sorted({*migration.groups, *((subject.group,) if subject.group else ())}))
+    groups = tuple(sorted({*migration.groups, *more_groups, *((subject.group,) if subject.group else ())}))
     topics = subject.topics()
     progress("read the old cluster", 0, 1)
     if subject.group is not None:

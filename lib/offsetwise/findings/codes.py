@@ -75,7 +75,7 @@ class Stage(StrEnum):
     SAMPLES = "samples"
     """From two samples of the lag (`offsetwise watch`)."""
     PLAN = "plan"
-    """Only from a second reading of the clusters; no check of this release decides it."""
+    """When a plan is drafted, by the start gate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

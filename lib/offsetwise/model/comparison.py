@@ -133,6 +133,9 @@ class PartitionComparison:
     raw: RawReuse
     findings: tuple[str, ...]
     evidence: Evidence
+    pending_equal: bool | None = None
+    """Whether the pending batch, both its ends proven, holds the same records on both clusters, read in full.
+    None where that is not known, or no batch is pending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

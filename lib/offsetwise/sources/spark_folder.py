@@ -12,6 +12,9 @@ LOOKED_INTO: Final = 20
 """How many sub-folders are looked into for a checkpoint, to tell a parent folder from something else."""
 LOGS: Final = frozenset({"commits", "offsets"})
 
+COPY_MARKER: Final = ".offsetwise-copy.json"
+"""Put last into a copy of ours on an object store, where nothing can be renamed; without it the copy is not whole."""
+
 
 def require_checkpoint(folder: FolderReader) -> tuple[Entry, ...]:
     """Give what stands in the folder, if it is a Spark checkpoint.

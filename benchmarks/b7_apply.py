@@ -1,0 +1,112 @@
+"""B7: a checkpoint with 10,000 state files, copied with other positions under the journal, verified before it appears.
+
+Peer, on the same tree: `cp -r`, which neither checks, edits nor syncs anything. Target: with hard links at most 2 s.
+The state is 10 GB in name only: a link costs the same whatever a file holds, so files are small here, and the times of
+`cp -r` and of the copy without links, which grow with the bytes, are told for what they are, with their bytes.
+
+    python -m benchmarks.b7_apply
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.checkpoints import write_checkpoint
+from offsetwise.apply import in_place, spark_checkpoint
+from offsetwise.apply.disk import Disk
+from offsetwise.apply.journal import Journal
+from offsetwise.apply.writing import Context
+from offsetwise.model import Plan
+from tests.apply.plans import COPY, IN_PLACE, drafted
+
+FILES, BYTES, STORES, ROUNDS = 10_000, 16_384, 200, 3
+
+
+class WithoutLinks(Disk):
+    """A file system that knows no links and no shared blocks."""
+
+    def link(self, source: str, path: str) -> bool:  # noqa: ARG002 - as Disk declares it
+        """Make none."""
+        return False
+
+    def _clone(self, fd: int, source_fd: int, path: str) -> bool:  # noqa: ARG002 - as Disk declares it
+        return False
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as directory:
+        root = Path(directory)
+        source = root / "source"
+        write_checkpoint(source, partitions=100, batches=100)
+        (source / "commits" / "99").write_bytes(b'v1\n{"nextBatchWatermarkMs":0}')
+        _write_state(source)
+        _age(source)
+        plan = drafted(str(source))
+        print(f"B7 {FILES:,} state files of {BYTES:,} bytes in {STORES} stores, and their checksums", flush=True)
+        linked = _median_s(root, lambda: _apply(root, plan, Disk()))
+        copied = _median_s(root, lambda: _apply(root, plan, WithoutLinks()))
+        peer = _median_s(root, lambda: subprocess.run(["cp", "-r", str(source), str(root / "out")], check=True))
+        print(f"B7 copy by links, synced and journalled: {linked:.2f} s (target 2 s)")
+        print(f"B7 copy without links, every file synced: {copied:.2f} s; cp -r, nothing synced: {peer:.2f} s")
+        begun = time.perf_counter()
+        with _journal(root, "in-place.journal") as journal:
+            in_place.write(plan, IN_PLACE, _context(root, journal, Disk()))
+        print(f"B7 edited in place: {time.perf_counter() - begun:.2f} s")
+
+
+def _write_state(source: Path) -> None:
+    for number in range(FILES // 2):
+        store = source / "state" / "0" / str(number % STORES)
+        store.mkdir(parents=True, exist_ok=True)
+        name = f"{100 - number // STORES}.delta"
+        (store / name).write_bytes(os.urandom(BYTES))
+        (store / f".{name}.crc").write_bytes(b"crc\0" + b"\0" * 132)
+
+
+def _age(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        os.utime(path, (time.time() - 3600, time.time() - 3600))
+
+
+def _journal(root: Path, name: str) -> Journal:
+    return Journal.open(str(root / name), digest="00" * 32, begun_at="2026-01-01T00:00:00Z")
+
+
+def _context(root: Path, journal: Journal, disk: Disk) -> Context:
+    return Context(
+        digest=journal.digest,
+        output=str(root / "out"),
+        write_roots=(str(root),),
+        read_roots=None,
+        journal=journal,
+        disk=disk,
+    )
+
+
+def _apply(root: Path, plan: Plan, disk: Disk) -> None:
+    with _journal(root, "copy.journal") as journal:
+        spark_checkpoint.write(plan, COPY, _context(root, journal, disk))
+
+
+def _median_s(root: Path, run: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(ROUNDS):
+        os.sync()
+        begun = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - begun)
+        shutil.rmtree(root / "out")
+        (root / "copy.journal").unlink(missing_ok=True)
+    return statistics.median(taken)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Taking back what a plan wrote, from its receipt or from its journal alone, the last target first."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+
+from offsetwise.apply.journal import KIND, Journal
+from offsetwise.apply.run import Tools, context_of, read_receipt
+from offsetwise.apply.writers import Writers
+from offsetwise.apply.writing import Context, Seen, Standing
+from offsetwise.config import Migration
+from offsetwise.errors import ApplyError, OffsetwiseError
+from offsetwise.model import Cluster, Receipt, ReceiptStep, StepState, TargetKind
+
+_SUFFIX = ".journal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standings:
+    """What a rollback would take back."""
+
+    steps: tuple[ReceiptStep, ...]
+    seen: tuple[Seen, ...]
+    """What stands at each now."""
+
+
+def preview(path: str, migration: Migration, tools: Tools) -> Standings:
+    """Say what stands at every target that a rollback would take back. Writes nothing.
+
+    Raises:
+        FileError: Neither a receipt nor a journal.
+        ApplyError: Another process holds the journal.
+    """
+    if path.endswith(_SUFFIX):
+        with Journal.open(path, digest=None, begun_at="", disk=tools.disk) as journal:
+            steps, digest = _steps(journal), journal.digest
+    else:
+        receipt = read_receipt(path)
+        steps, digest = receipt.steps, receipt.plan_digest
+    seen = tuple(_looked(step, tools.writers, _context(migration, tools, digest, n)) for n, step in enumerate(steps))
+    return Standings(steps=steps, seen=seen)
+
+
+def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep, ...]:
+    """Take back every step, the last one first, and look that it is so. The same call again goes on.
+
+    Args:
+        path: The receipt; or its journal, where an application ended before its receipt.
+        migration: The migration of the plan.
+        tools: What reads and writes the world.
+
+    Returns:
+        The steps in the order of the plan. One whose state is not `undone` could not be taken back whole; it says why.
+
+    Raises:
+        FileError: Neither a receipt nor a journal.
+        ApplyError: A step could not be taken back. The message says what stands where now, and how to go on.
+    """
+    if path.endswith(_SUFFIX):
+        with Journal.open(path, digest=None, begun_at=tools.time(), disk=tools.disk) as journal:
+            return _rolled_back(_steps(journal), journal, migration, tools)
+    receipt = read_receipt(path)
+    _check_same(receipt, migration, tools)
+    with Journal.open(
+        path + _SUFFIX, digest=receipt.plan_digest, begun_at=receipt.begun_at, disk=tools.disk
+    ) as journal:
+        return _rolled_back(receipt.steps, journal, migration, tools)
+
+
+def _check_same(receipt: Receipt, migration: Migration, tools: Tools) -> None:
+    """Refuse to take back on another cluster than was written to."""
+    wanted = receipt.plan.requirements.new.cluster_id
+    if receipt.plan.migration != migration.name:
+        found = f"migration {migration.name!r}"
+    elif any(step.target.kind is TargetKind.CONSUMER_GROUP for step in receipt.steps):
+        now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
+        if now == wanted:
+            return
+        found = f"a new cluster with the id {now}"
+    else:
+        return
+    raise ApplyError(
+        f"The receipt of plan {receipt.plan_digest[:12]}: expected migration {receipt.plan.migration!r} with the new "
+        f"cluster {wanted}, found {found}. Nothing was changed.",
+        fix="Give the migration file that the plan was applied with.",
+    )
+
+
+def _rolled_back(
+    steps: tuple[ReceiptStep, ...], journal: Journal, migration: Migration, tools: Tools
+) -> tuple[ReceiptStep, ...]:
+    made: list[ReceiptStep] = []
+    for number in reversed(range(len(steps))):
+        step = steps[number]
+        context = _context(migration, tools, journal.digest, number, journal)
+        try:
+            undone = tools.writers[step.target.kind].undo(step, context)
+            if undone.state is StepState.UNDONE:
+                _check_back(step, undone, tools.writers, context)
+        except OffsetwiseError as error:
+            done = "".join(f" Taken back before it: {each.told}" for each in made)
+            left = "".join(f" Still as written: {each.told}" for each in steps[:number])
+            raise type(error)(
+                f"Target {number + 1} of {len(steps)}, {step.target}: {error.problem}{done}{left}", fix=error.fix
+            ) from error
+        made.append(undone)
+    return tuple(reversed(made))
+
+
+def _check_back(step: ReceiptStep, undone: ReceiptStep, writers: Writers, context: Context) -> None:
+    """Look again, rather than believe."""
+    if step.target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE:
+        wrong = next((f for f in step.files if _digest(os.path.join(step.place, f.path)) != f.before_sha256), None)
+        problem = None if wrong is None else f"{step.place}/{wrong.path} is not as it was before."
+    else:
+        seen = writers[step.target.kind].look(undone, context)
+        wanted = Standing.AS_WRITTEN if step.target.kind is TargetKind.CONSUMER_GROUP else Standing.ABSENT
+        # A group without any commit before and after is as it was, too.
+        none_before = all(each.before is None for each in step.offsets) and seen.standing is Standing.ABSENT
+        problem = None if seen.standing is wanted or none_before else seen.told
+    if problem is not None:
+        raise ApplyError(
+            f"It was taken back, and looked at again it is not as before: {problem}",
+            fix="Find out who else writes there, then give the same command again.",
+        )
+
+
+def _digest(path: str) -> str | None:
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.sha256(stream.read()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def _steps(journal: Journal) -> tuple[ReceiptStep, ...]:
+    made = []
+    for number in range(max(journal.steps, default=-1) + 1):
+        record = journal.record(number)
+        step = record.done or record.intended
+        if step is None:
+            raise ApplyError(
+                f"{journal.path}: expected every step up to {max(journal.steps)}, found none numbered {number}. "
+                f"Nothing was changed; this is no {KIND} of ours.",
+                fix="Compare what stands at the targets with the plan by hand.",
+            )
+        made.append(step)
+    return tuple(made)
+
+
+def _looked(step: ReceiptStep, writers: Writers, context: Context) -> Seen:
+    try:
+        return writers[step.target.kind].look(step, context)
+    except OffsetwiseError as error:
+        return Seen(standing=Standing.UNKNOWN, told=error.problem)
+
+
+def _context(migration: Migration, tools: Tools, digest: str, step: int, journal: Journal | None = None) -> Context:
+    return context_of(migration, digest=digest, step=step, disk=tools.disk, journal=journal)

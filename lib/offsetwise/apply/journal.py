@@ -1,0 +1,231 @@
+"""What has been begun and done, one synced line each, so that any prefix of it says how to go on.
+
+A JSON lines file beside the receipt. The first line names the plan by its digest. A line is on the disk before what it
+announces is done, so a step without a line did not begin. The last line may be torn by a crash: it was never synced as
+a whole, so what it announces did not begin either, and it is cut off.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from offsetwise.apply.disk import Disk, told
+from offsetwise.errors import ApplyError, FileError
+from offsetwise.files import check_header, read_object
+from offsetwise.model import ReceiptStep
+
+KIND: Final = "journal"
+_VERSION: Final = "1.0"
+_STEP: Final = TypeAdapter(ReceiptStep)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """What the journal says about one step."""
+
+    intended: ReceiptStep | None = None
+    """What it set out to write; None where it did not begin."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What its writer needs to go on, since it began."""
+    done: ReceiptStep | None = None
+    undoing: bool = False
+    undone: ReceiptStep | None = None
+
+
+class Journal:
+    """The journal of one application of one plan. It holds a lock on its file until it is closed."""
+
+    def __init__(self, path: str, fd: int, disk: Disk, header: Mapping[str, Any], size: int) -> None:
+        self.path = path
+        self.digest = str(header["plan"])
+        self.begun_at = str(header["begun_at"])
+        self._fd = fd
+        self._disk = disk
+        self._size = size
+        self._broken = False
+        self._records: dict[int, StepRecord] = {}
+
+    @classmethod
+    def open(cls, path: str, *, digest: str | None, begun_at: str, disk: Disk | None = None) -> Self:
+        """Open a journal, or begin one.
+
+        Args:
+            path: The file.
+            digest: The plan's digest, hex; None to go by the journal's own, for a rollback from the journal alone.
+            begun_at: When this application began, ISO 8601, UTC; kept when the journal is new.
+            disk: Where it is written.
+
+        Raises:
+            ApplyError: Another process holds it, it belongs to another plan, or there is none and no digest.
+            OutputError: It cannot be written.
+            FileError: It is damaged before its last line, or it is something else.
+        """
+        disk = disk or Disk()
+        if digest is None and not os.path.exists(path):
+            raise ApplyError(
+                f"{path}: expected a journal, found nothing. Nothing was changed.", fix="Give the path of the journal."
+            )
+        with told("Nothing was written."):
+            made = not os.path.exists(path)
+            fd = disk.open_append(path)
+        try:
+            return cls._opened(path, fd, disk, digest, begun_at, made=made)
+        except BaseException:
+            os.close(fd)
+            raise
+
+    @classmethod
+    def _opened(cls, path: str, fd: int, disk: Disk, digest: str | None, begun_at: str, *, made: bool) -> Self:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ApplyError(
+                f"{path}: expected to be the only one who applies with this journal, found it held by another process. "
+                "Nothing was written.",
+                fix="Wait until the other one has ended, then give the same command again.",
+            ) from error
+        data = Path(path).read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        with told("Nothing was written."):
+            if len(whole) < len(data):
+                disk.truncate(fd, len(whole), path)
+            if not whole:
+                if digest is None:
+                    raise FileError(
+                        f"{path}: expected a journal, found an empty file: nothing had begun. Nothing was changed.",
+                        fix="There is nothing to roll back.",
+                    )
+                header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION} | {
+                    "plan": digest,
+                    "begun_at": begun_at,
+                }
+                whole = _line(header)
+                disk.append(fd, whole, path)
+            # A name that was made by a run which ended before this line may not be durable yet.
+            if made or whole.count(b"\n") == 1:
+                disk.sync_folder(os.path.dirname(os.path.abspath(path)))
+        lines = whole.splitlines()
+        header = read_object(lines[0], subject=f"{path}, line 1")
+        check_header(header, KIND, subject=path)
+        if not isinstance(header.get("plan"), str) or not isinstance(header.get("begun_at"), str):
+            raise _damaged(path, 1, "it names no plan")
+        if digest is not None and header["plan"] != digest:
+            raise ApplyError(
+                f"{path}: expected the journal of plan {digest[:12]}, found that of plan {header['plan'][:12]}. "
+                "Nothing was written.",
+                fix="Give another --receipt, or go on with the plan that the journal names.",
+            )
+        made_journal = cls(path, fd, disk, header, len(whole))
+        for number, line in enumerate(lines[1:], start=2):
+            made_journal._replay(read_object(line, subject=f"{path}, line {number}"), number)
+        return made_journal
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        os.close(self._fd)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps that began, ascending."""
+        return tuple(sorted(self._records))
+
+    def record(self, step: int) -> StepRecord:
+        """Give what is known about a step."""
+        return self._records.get(step, StepRecord())
+
+    def begin(self, step: int, intended: ReceiptStep, **notes: str) -> None:
+        """Say that a step begins, and what it will write. Notes of an earlier attempt are forgotten."""
+        self._add({"event": "begun", "step": step, "result": _dumped(intended), "notes": notes})
+
+    def note(self, step: int, **notes: str) -> None:
+        """Keep something that the step's writer needs to go on."""
+        self._add({"event": "noted", "step": step, "notes": notes})
+
+    def done(self, step: int, result: ReceiptStep) -> None:
+        """Say that a step is done."""
+        self._add({"event": "done", "step": step, "result": _dumped(result)})
+
+    def undoing(self, step: int, **notes: str) -> None:
+        """Say that a step is being undone."""
+        self._add({"event": "undoing", "step": step, "notes": notes})
+
+    def undone(self, step: int, result: ReceiptStep) -> None:
+        """Say that a step is undone."""
+        self._add({"event": "undone", "step": step, "result": _dumped(result)})
+
+    def _add(self, event: dict[str, Any]) -> None:
+        if self._broken:
+            raise ApplyError(
+                f"{self.path}: expected to go on writing the journal, found that an earlier line could not be written. "
+                "Nothing more is done.",
+                fix="See to the disk, then give the same command again: it goes on from here.",
+            )
+        line = _line(event)
+        try:
+            with told("What it announces is not recorded."):
+                self._disk.append(self._fd, line, self.path)
+        except ApplyError:
+            # What is left of the line would spoil the next one. A later start cuts it off as well.
+            self._broken = True
+            try:
+                self._disk.truncate(self._fd, self._size, self.path)
+            except OSError:
+                pass
+            else:
+                self._broken = False
+            raise
+        self._size += len(line)
+        self._replay(event, 0)
+
+    def _replay(self, event: dict[str, Any], number: int) -> None:
+        kind, step, notes = event.get("event"), event.get("step"), event.get("notes", {})
+        if type(step) is not int or not isinstance(notes, dict):
+            raise _damaged(self.path, number, "it names no step")
+        known = self.record(step)
+        try:
+            result = _STEP.validate_python(event["result"]) if "result" in event else None
+        except ValidationError as error:
+            raise _damaged(self.path, number, "its result cannot be read") from error
+        if kind == "begun":
+            known = StepRecord(intended=result, notes=notes)
+        elif kind == "noted":
+            known = replace(known, notes={**known.notes, **notes})
+        elif kind == "done":
+            known = replace(known, done=result)
+        elif kind == "undoing":
+            known = replace(known, undoing=True, notes={**known.notes, **notes})
+        elif kind == "undone":
+            known = replace(known, undone=result)
+        else:
+            raise _damaged(self.path, number, f"its event is {kind!r}")
+        self._records[step] = known
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _dumped(step: ReceiptStep) -> Any:
+    return _STEP.dump_python(step, mode="json")
+
+
+def _damaged(path: str, number: int, what: str) -> FileError:
+    return FileError(
+        f"{path}: expected a line of a journal, found line {number} damaged: {what}. Nothing was written.",
+        fix="Compare what stands at the target with the plan by hand: the journal cannot tell any more.",
+    )

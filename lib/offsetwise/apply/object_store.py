@@ -1,0 +1,293 @@
+"""A copy of a Spark checkpoint on an object store: server-side copies, a guard while it grows, and a final marker.
+
+Object stores have no rename. A guard, made with put-if-absent, keeps a second applier out and Spark from starting (it
+is no offset file, and the newest one). When every object is there the guard is removed and a marker is put, the last
+of all; a copy without its marker counts as absent.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from offsetwise.apply.places import place_to_write
+from offsetwise.apply.publish import absent, journal_of, taken
+from offsetwise.apply.rewrite import Rewrite, guard_path, later_batch, requirement, rewrite, sha256
+from offsetwise.apply.writing import Context, Preview, Seen, Standing
+from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, RunningQueryError
+from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
+from offsetwise.sources.storage import Tree, open_tree
+
+_GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bucket:
+    """Objects below one prefix."""
+
+    tree: Tree
+    context: Context
+
+    @property
+    def uri(self) -> str:
+        return self.tree.location.path
+
+    def names(self) -> dict[str, tuple[int, str, str]]:
+        """Give size, version and time of every object, as the store lists them now."""
+        base = self.tree.base.rstrip("/") + "/"
+
+        def listed() -> dict[str, Any]:
+            self.tree.fs.invalidate_cache()
+            try:
+                return dict(self.tree.fs.find(self.tree.base, detail=True))
+            except FileNotFoundError:
+                return {}
+
+        found = self._ask("list", "", listed, writing=False)
+        return {
+            str(name).removeprefix(base): (
+                int(info.get("size") or 0),
+                str(info.get("ETag") or info.get("etag") or ""),
+                str(info.get("LastModified") or info.get("last_modified") or ""),
+            )
+            for name, info in found.items()
+            if str(name).startswith(base)
+        }
+
+    def read(self, path: str) -> bytes | None:
+        """Give an object's bytes; None where there is none."""
+
+        def asked() -> bytes | None:
+            try:
+                return bytes(self.tree.fs.cat_file(self._at(path)))
+            except FileNotFoundError:
+                return None
+
+        return self._ask("get", path, asked, writing=False)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Put an object, whatever stands there."""
+        self._ask("put", path, lambda: self.tree.fs.pipe_file(self._at(path), data))
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Put an object where there is none; False where another one stands. A lost reply is settled by reading."""
+        try:
+            self._ask("put-if-absent", path, lambda: self.tree.fs.pipe_file(self._at(path), data, mode="create"))
+        except OutputError:
+            found = self.read(path)
+            if found is None:
+                raise
+            return found == data
+        return True
+
+    def copy(self, source: _Bucket, paths: list[str]) -> None:
+        """Copy objects inside the store."""
+        here, there = [source._at(path) for path in paths], [self._at(path) for path in paths]
+        if paths:
+            self._ask("copy", paths[0], lambda: self.tree.fs.copy(here, there, on_error="raise"))
+
+    def remove(self, paths: list[str]) -> None:
+        """Remove objects."""
+        if paths:
+            self._ask("delete", paths[0], lambda: self.tree.fs.rm([self._at(path) for path in paths]))
+            self.tree.fs.invalidate_cache()
+
+    def _at(self, path: str) -> str:
+        return f"{self.tree.base.rstrip('/')}/{path}"
+
+    def _ask(self, name: str, path: str, action: Callable[[], _T], *, writing: bool = True) -> _T:
+        try:
+            return self.context.disk.call(name, f"{self.uri}/{path}", action) if writing else action()
+        except OffsetwiseError:
+            raise
+        except Exception as error:
+            said = str(error).strip().splitlines()
+            reason = f"{type(error).__name__}: {said[0][:200]}" if said else type(error).__name__
+            raise OutputError(
+                f"{self.uri}/{path}: expected the store to {name} it, found {reason}. Without {MARKER} what stands "
+                f"at {self.uri} counts as absent.",
+                fix=_remedy(name, error) + " Then give the same command again: it goes on from here.",
+            ) from error
+
+
+def prepare(plan: Plan, target: Target, context: Context) -> Preview:
+    """Say which numbers would change in the copy. Nothing is written.
+
+    Raises:
+        OffsetwiseError: The copy could not be made as things stand; the message says why.
+    """
+    _, output, made = _opened(plan, context)
+    if output.names():
+        raise taken(output.uri)
+    return Preview(
+        target=target,
+        place=output.uri,
+        told=f"A copy of {requirement(plan).uri} would be made at {output.uri}, {made.told}.",
+        files=made.changes(),
+    )
+
+
+def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
+    """Make the copy, under the journal.
+
+    Raises:
+        OffsetwiseError: What stands at the output counts as absent then.
+    """
+    journal = journal_of(context)
+    record = journal.record(context.step)
+    if record.undone is None and record.done is not None:
+        return record.done
+    source, output, made = _opened(plan, context)
+    if record.undone is None and record.intended is not None:
+        intended, token = record.intended, record.notes["token"]
+    else:
+        if output.names():
+            raise taken(output.uri)
+        token = uuid.uuid4().hex
+        intended = ReceiptStep(
+            target=target,
+            place=output.uri,
+            state=StepState.DONE,
+            told=f"A copy of {requirement(plan).uri} stands at {output.uri}, {made.told}.",
+            files=made.written(),
+        )
+        journal.begin(context.step, intended, token=token)
+    if "copied" not in journal.record(context.step).notes:
+        _fill(source, output, made, token, context)
+        journal.note(context.step, copied="yes")
+    if output.read(made.guard) == _guard(token):
+        output.remove([made.guard])
+    marker = {"format": "offsetwise/copy", "format_version": "1.0", "plan": context.digest, "token": token}
+    if not output.put_if_absent(MARKER, json.dumps(marker, sort_keys=True).encode() + b"\n"):
+        raise taken(output.uri)
+    journal.done(context.step, intended)
+    return intended
+
+
+def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+    """Remove the copy, as long as no query has run on it.
+
+    Raises:
+        ApplyError: A query has run on it, so going back is a failback; or the store refuses.
+    """
+    journal = journal_of(context)
+    record = journal.record(context.step)
+    if record.undone is not None:
+        return record.undone
+    output = _output(step.place, context)
+    names = output.names()
+    token = record.notes.get("token", "")
+    guards = [path for path in names if path.startswith("offsets/") and output.read(path) == _guard(token)]
+    ours = MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
+    if names and ours:
+        changed = None if guards or record.undoing else _foreign(output, names, step)
+        if changed is not None:
+            raise ApplyError(
+                f"{output.uri}: {changed} Nothing was removed.",
+                fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
+            )
+        journal.undoing(context.step)
+        output.remove([MARKER] if MARKER in names else [])
+        # Spark would take what is left half way for a query of its own, so the guard goes last.
+        guards = guards or [guard_path(step)]
+        output.put(guards[0], _guard(token))
+        output.remove([path for path in names if path != MARKER and path not in guards])
+        output.remove(guards)
+    undone = replace(step, state=StepState.UNDONE, told=f"{output.uri} is gone; nothing of it is left.")
+    journal.undone(context.step, undone)
+    return undone
+
+
+def look(step: ReceiptStep, context: Context) -> Seen:
+    """Say whether the copy stands there as it was written; without its marker it counts as absent."""
+    output = _output(step.place, context)
+    names = output.names()
+    if MARKER not in names:
+        return absent(step)
+    changed = _foreign(output, names, step)
+    if changed is not None:
+        return Seen(standing=Standing.CHANGED, told=f"{output.uri}: {changed}")
+    return Seen(standing=Standing.AS_WRITTEN, told=f"{output.uri} stands as it was written.")
+
+
+def _opened(plan: Plan, context: Context) -> tuple[_Bucket, _Bucket, Rewrite]:
+    uri = requirement(plan).uri
+    source = open_tree(uri, roots=context.read_roots)
+    place_to_write(context.output, context.write_roots, apart_from=uri)
+    made = rewrite(plan, source, young_s=context.young_s)
+    return _Bucket(tree=source, context=context), _output(context.output, context), made
+
+
+def _output(uri: str | None, context: Context) -> _Bucket:
+    place = place_to_write(uri, context.write_roots)
+    return _Bucket(tree=open_tree(place.path), context=context)
+
+
+def _fill(source: _Bucket, output: _Bucket, made: Rewrite, token: str, context: Context) -> None:
+    before = source.names()
+    if not output.put_if_absent(made.guard, _guard(token)):
+        raise taken(output.uri)
+    record = journal_of(context).record(context.step)
+    if "seized" not in record.notes:
+        # Between the first look and the guard somebody else may have come and gone.
+        if set(output.names()) != {made.guard}:
+            output.remove([made.guard])
+            raise taken(output.uri)
+        journal_of(context).note(context.step, seized="yes")
+    edited = {one.path: one.after for one in made.edits}
+    copied = [path for path in before if path not in edited and path not in made.dropped]
+    output.copy(source, copied)
+    for path, data in edited.items():
+        output.put(path, data)
+    if source.names() != before:
+        raise RunningQueryError(
+            f"{source.uri}: expected nobody to write to it while it was copied, found that it changed. "
+            f"Without {MARKER} what stands at {output.uri} counts as absent.",
+            fix="Stop the query, roll this back, compare again and draft a new plan.",
+        )
+    sizes = {path: found[0] for path, found in output.names().items() if path != made.guard}
+    expected = {path: before[path][0] for path in copied} | {path: len(data) for path, data in edited.items()}
+    if sizes != expected:
+        lost = min({*sizes.items()} ^ {*expected.items()})[0]
+        raise OutputError(
+            f"{output.uri}/{lost}: expected it as in the source, found another size or nothing. Without {MARKER} "
+            f"what stands at {output.uri} counts as absent.",
+            fix="Roll back, then apply again.",
+        )
+
+
+def _foreign(output: _Bucket, names: dict[str, tuple[int, str, str]], step: ReceiptStep) -> str | None:
+    logs = {log: [path.partition("/")[2] for path in names if path.startswith(f"{log}/")] for log in _LOGS}
+    later = later_batch(logs, step)
+    if later is not None:
+        return f"a query has run on it since: {later} is there."
+    for one in step.files:
+        if one.sha256 is None:
+            if one.path in names:
+                return f"{one.path} was left out, and is there."
+        elif (data := output.read(one.path)) is None or sha256(data) != one.sha256:
+            return f"{one.path} is not as it was written."
+    return None
+
+
+_LOGS: Final = ("offsets", "commits")
+
+
+def _guard(token: str) -> bytes:
+    return f"{_GUARD}{token}\n".encode()
+
+
+def _remedy(name: str, error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return f"Give these credentials the right to {name} there; copies need reading the source as well."
+    if name in ("put-if-absent", "copy") and isinstance(error, NotImplementedError | OSError | TypeError):
+        return (
+            "Some buckets refuse conditional writes, and some that enforce them refuse server-side copies: choose a "
+            "bucket that allows both, or copy the checkpoint to a local folder and apply there."
+        )
+    return "See to the store and the network."

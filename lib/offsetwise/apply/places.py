@@ -1,0 +1,51 @@
+"""Where may be written: only inside the configured roots, never into the source nor around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offsetwise.errors import OutputError, OutsideRootsError
+from offsetwise.sources.location import Location, locate
+
+
+def place_to_write(
+    uri: str | None, roots: Sequence[str], *, apart_from: str | None = None, itself: bool = False
+) -> Location:
+    """Give the location of a place that may be written.
+
+    Args:
+        uri: The place as a person gave it; links in it are resolved.
+        roots: The write roots of the migration.
+        apart_from: A checkpoint that must be neither inside the place nor around it.
+        itself: What stands there is edited, so it may be a write root itself.
+
+    Raises:
+        OutsideRootsError: It leaves the roots, or is spelled in a way that could.
+        OutputError: None was given, or it and the source are not apart.
+    """
+    if uri is None:
+        raise OutputError(
+            "The output: expected a place to write to, found none. Nothing was written.", fix="Give it with --output."
+        )
+    place = locate(uri, bound=True)
+    if not any(_allowed(place, locate(root), within=not itself) for root in roots):
+        shown = ", ".join(roots) or "none configured"
+        raise OutsideRootsError(
+            f"{uri[:300]!r}: expected a place inside the write roots ({shown}), found one outside of them. "
+            "Nothing was written.",
+            fix="Choose a place inside them, or add its folder to write_roots in the migration file.",
+        )
+    if apart_from is not None:
+        source = locate(apart_from)
+        if place.inside(source) or source.inside(place):
+            raise OutputError(
+                f"{uri}: expected a place apart from the checkpoint {apart_from}, found one inside or around it. "
+                "Nothing was written.",
+                fix="Choose a folder beside it.",
+            )
+    return place
+
+
+def _allowed(place: Location, root: Location, *, within: bool) -> bool:
+    # What is made is made under another name beside it first, so a root itself has no room for that.
+    return place.inside(root) and (not within or len(place.parts) > len(root.parts))

@@ -1,0 +1,227 @@
+"""A folder that appears whole or not at all: built under another name beside its own, synced, then renamed.
+
+A rename replaces an empty folder and never one with something in it, so of several that publish to one place one wins.
+The journal names the folder under construction before it is made, and its identity (its inode) before it is
+renamed: a later run can then tell its own folder from anybody else's, and remove what it left.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from offsetwise.apply.disk import told
+from offsetwise.apply.journal import Journal, StepRecord
+from offsetwise.apply.writing import Context, Seen, Standing
+from offsetwise.errors import ApplyError, OutputError, RunningQueryError
+from offsetwise.model import ReceiptStep, StepState
+
+Tree = dict[str, os.stat_result]
+"""Every file and folder below a folder by its relative path; folders end in a slash."""
+
+
+def journal_of(context: Context) -> Journal:
+    """Give the journal that writing needs.
+
+    Raises:
+        ApplyError: The context is one of a dry run.
+    """
+    if context.journal is None:
+        raise ApplyError("Writing needs a journal, found none. Nothing was written.", fix="Give --receipt.")
+    return context.journal
+
+
+def scan_stopped(folder: str, *, young_s: float) -> Tree:
+    """List a checkpoint and everything below it, links not followed.
+
+    Raises:
+        RunningQueryError: A temporary file in it is younger than `young_s` seconds.
+        OutputError: Something in it is neither a file nor a folder.
+        OSError: It cannot be listed.
+    """
+    found = dict(_scan(folder, ""))
+    now = time.time()
+    for path, facts in found.items():
+        age_s = now - facts.st_mtime
+        if path.endswith(".tmp") and age_s < young_s:
+            raise RunningQueryError(
+                f"{folder}: expected the query to be stopped, found {path}, written {max(age_s, 0):.0f} seconds ago. "
+                "Nothing was written.",
+                fix=f"Stop the query, wait until {young_s:.0f} seconds have passed, then apply again.",
+            )
+    return found
+
+
+def _scan(folder: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(os.path.join(folder, below)) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        path = below + entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield f"{path}/", entry.stat(follow_symlinks=False)
+            yield from _scan(folder, f"{path}/")
+        elif entry.is_file(follow_symlinks=False):
+            yield path, entry.stat(follow_symlinks=False)
+        else:
+            raise OutputError(
+                f"{entry.path}: expected files and folders only, found something else, such as a link. "
+                "Nothing was written.",
+                fix="Replace it by what it names.",
+            )
+
+
+def require_free(place: str) -> None:
+    """Refuse a place where something stands.
+
+    Raises:
+        OutputError: It is a folder with something in it, or a file.
+    """
+    if not os.path.lexists(place):
+        return
+    if not os.path.isdir(place) or os.listdir(place):
+        raise taken(place)
+
+
+def taken(place: str) -> OutputError:
+    """Say that a place is not free."""
+    return OutputError(
+        f"{place}: expected an empty folder or none, found something there. Nothing was written to it.",
+        fix="Choose another output, or remove what stands there if nobody needs it.",
+    )
+
+
+def publish(place: str, intended: ReceiptStep, context: Context, build: Callable[[str], None]) -> ReceiptStep:
+    """Make a folder appear whole, under the journal.
+
+    Args:
+        place: The folder.
+        intended: The step as it will be when it is done.
+        context: Journal, step and disk.
+        build: Makes everything in the folder that it is handed, which is there and empty. May refuse.
+
+    Raises:
+        OutputError: The place is taken, or the disk refuses. The place is then as it was.
+        ApplyError: What `build` raises.
+    """
+    journal, disk = journal_of(context), context.disk
+    record = journal.record(context.step)
+    if record.done is not None and record.undone is None:
+        return record.done
+    with told(lambda: _effect(place, journal.record(context.step))):
+        if record.undone is None and _is_own(place, record):
+            disk.sync_folder(os.path.dirname(place))
+        else:
+            if record.undone is None and "tmp" in record.notes:
+                _remove_left(record.notes["tmp"], context)
+            require_free(place)
+            disk.make_parents(os.path.dirname(place))
+            tmp = f"{place}.tmp-{uuid.uuid4().hex}"
+            journal.begin(context.step, intended, tmp=tmp)
+            try:
+                _build(tmp, place, context, build)
+            except BaseException:
+                _sweep(tmp, context)
+                raise
+        journal.done(context.step, intended)
+    return intended
+
+
+def _effect(place: str, record: StepRecord) -> str:
+    if _is_own(place, record):
+        return f"{place} stands there whole, but whether it would outlast a loss of power is not known."
+    tmp = record.notes.get("tmp", "")
+    left = f" {tmp} is left and is removed by the next run." if tmp and os.path.lexists(tmp) else ""
+    return f"{place} is as it was.{left}"
+
+
+def _build(tmp: str, place: str, context: Context, build: Callable[[str], None]) -> None:
+    journal, disk = journal_of(context), context.disk
+    disk.make_folder(tmp)
+    build(tmp)
+    disk.sync_folder(tmp)
+    journal.note(context.step, inode=_inode(tmp))
+    try:
+        disk.rename(tmp, place)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise taken(place) from error
+        raise
+    disk.sync_folder(os.path.dirname(place))
+
+
+def _sweep(tmp: str, context: Context) -> None:
+    """Remove what a failed attempt left, as far as the disk lets; a later run removes the rest."""
+    try:
+        _remove_left(tmp, context)
+    except (OSError, ApplyError):
+        return
+
+
+def _remove_left(tmp: str, context: Context) -> None:
+    """Remove a folder under construction. Its inode may be given to somebody else's then, so it is forgotten before."""
+    journal = journal_of(context)
+    if not os.path.lexists(tmp):
+        return
+    if journal.record(context.step).notes.get("inode"):
+        journal.note(context.step, inode="")
+    context.disk.remove_tree(tmp)
+
+
+def _inode(folder: str) -> str:
+    found = os.stat(folder, follow_symlinks=False)
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+def _is_own(place: str, record: StepRecord) -> bool:
+    """Whether a folder is the one that this journal's step renamed."""
+    known = record.notes.get("inode")
+    if not known or os.path.lexists(record.notes["tmp"]) or not os.path.isdir(place):
+        return False
+    return _inode(place) == known
+
+
+def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str | None]) -> ReceiptStep:
+    """Make a published folder disappear, whole, under the journal.
+
+    Args:
+        step: What was written, or intended.
+        context: Journal, step and disk.
+        refuse: Gives the reason why the folder must stay, if there is one.
+
+    Raises:
+        ApplyError: It must stay, or the disk refuses.
+    """
+    journal, disk, place = journal_of(context), context.disk, step.place
+    record = journal.record(context.step)
+    if record.undone is not None:
+        return record.undone
+    gone = replace(step, state=StepState.UNDONE, told=f"{place} is gone; nothing of it is left.")
+    with told(f"{place} is not removed yet."):
+        tmp = record.notes.get("tmp")
+        published = record.done is not None or record.intended is None or _is_own(place, record)
+        trash = record.notes.get("trash") or f"{place}.tmp-{uuid.uuid4().hex}"
+        if not (record.undoing and os.path.lexists(trash)) and published and os.path.lexists(place):
+            reason = refuse()
+            if reason is not None:
+                raise ApplyError(
+                    f"{place}: {reason} Nothing was removed.",
+                    fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
+                )
+            journal.undoing(context.step, trash=trash)
+            disk.rename(place, trash)
+            disk.sync_folder(os.path.dirname(place))
+        for left in (trash, tmp):
+            if left is not None and os.path.lexists(left):
+                _remove_left(left, context)
+                disk.sync_folder(os.path.dirname(left))
+        journal.undone(context.step, gone)
+    return gone
+
+
+def absent(step: ReceiptStep) -> Seen:
+    """Say that nothing stands at a step's place."""
+    return Seen(standing=Standing.ABSENT, told=f"Nothing stands at {step.place}.")

@@ -1,0 +1,315 @@
+"""Applying a plan: approved, rechecked, journalled, written target by target, and told in a receipt.
+
+The same call again goes on from wherever an earlier one ended: the journal beside the receipt says what has begun and
+what is done, and each writer reads what stands there before it does anything. Of several that apply one plan with one
+receipt, the one that holds the journal goes on; the others are refused, or find the receipt.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from offsetwise import files
+from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.journal import Journal
+from offsetwise.apply.recheck import Held, World, recheck, require
+from offsetwise.apply.writers import Writers, output_of
+from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.approval import ApprovalFile, Policy, approved
+from offsetwise.config import Migration
+from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutputError, PlanError
+from offsetwise.model import Outcome, Plan, Receipt, ReceiptStep
+from offsetwise.plan.digest import digest as digest_of
+from offsetwise.sources.location import locate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is asked for."""
+
+    plan_bytes: bytes
+    """The plan's file, every byte."""
+    plan: Plan
+    """What was read from them."""
+    migration: Migration
+    output: str | None = None
+    approvals: tuple[ApprovalFile, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+
+    @property
+    def digest(self) -> str:
+        """The plan's digest, hex."""
+        return digest_of(self.plan_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What reads and writes the world."""
+
+    world: World
+    writers: Writers
+    disk: Disk = field(default_factory=Disk)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def time(self) -> str:
+        """Give the time, ISO 8601, UTC."""
+        return self.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What applying would do, and whether it could be done now."""
+
+    plan_digest: str
+    held: tuple[Held, ...]
+    previews: tuple[Preview, ...]
+    """One per target; empty where the plan is stale."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything would change."""
+        return any(each.files or any(one.before != one.offset for one in each.offsets) for each in self.previews)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What came of it."""
+
+    receipt: Receipt
+    already: tuple[Seen, ...] = ()
+    """What stands at each target now, where an earlier call had done everything."""
+
+
+def dry_run(order: Order, tools: Tools) -> DryRun:
+    """Say what applying would do. Writes nothing, and asks for no approval.
+
+    Raises:
+        PlanError: The plan is one of another migration.
+        OffsetwiseError: A target could not be written as things stand; the message says why.
+    """
+    _check_migration(order)
+    held = recheck(order.plan, tools.world)
+    if any(each.outcome is not Outcome.PASSED for each in held):
+        return DryRun(plan_digest=order.digest, held=held, previews=())
+    previews = tuple(
+        tools.writers[target.kind].prepare(order.plan, target, _context(order, tools, step))
+        for step, target in enumerate(order.plan.targets)
+    )
+    return DryRun(plan_digest=order.digest, held=held, previews=previews)
+
+
+def apply(order: Order, receipt: str, tools: Tools) -> Applied:
+    """Write every target of an approved plan, or go on with it.
+
+    Args:
+        order: The plan, its approvals, and whom to trust.
+        receipt: The file to write when all is done. It is never overwritten; the journal stands beside it.
+        tools: What reads and writes the world.
+
+    Raises:
+        NotApprovedError: Nobody trusted has approved exactly this plan. Asked before anything else is.
+        StalePlanError: Something is not as it was reviewed. Nothing was written.
+        ApplyError: A target could not be written. The message says what stands where now, and how to go on.
+    """
+    approvers = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
+    _check_migration(order)
+    _check_receipt(order, receipt)
+    path = f"{receipt}.journal"
+    if os.path.lexists(receipt) and not os.path.lexists(path):
+        return _already(order, receipt, tools, None)
+    fresh = not os.path.lexists(path)
+    if fresh:
+        # Before the journal is made, so that a stale plan leaves nothing behind at all.
+        held = recheck(order.plan, tools.world)
+        fresh = not os.path.lexists(path)
+        if fresh:
+            require(order.digest, held)
+        # Else another process has begun meanwhile, and what differs is its work: the journal tells.
+    with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
+        if os.path.lexists(receipt):
+            return _already(order, receipt, tools, journal)
+        begun = [target for step, target in enumerate(order.plan.targets) if _begun(journal, step)]
+        if journal.steps or not fresh:
+            left = [step for step in range(len(order.plan.targets)) if not _done(journal, step)]
+            if left:
+                require(order.digest, recheck(order.plan, tools.world, begun=begun))
+        made = Receipt(
+            plan_digest=order.digest,
+            plan=order.plan,
+            approvers=approvers,
+            begun_at=journal.begun_at,
+            steps=_written(order, tools, journal),
+            ended_at=tools.time(),
+        )
+        _publish(receipt, made, tools)
+        return Applied(receipt=made)
+
+
+def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep, ...]:
+    steps: list[ReceiptStep] = []
+    targets = order.plan.targets
+    for number, target in enumerate(targets):
+        context = _context(order, tools, number, journal)
+        try:
+            steps.append(tools.writers[target.kind].write(order.plan, target, context))
+        except OffsetwiseError as error:
+            before = "".join(f" Written before it: {step.told}" for step in steps)
+            after = ", ".join(str(each) for each in targets[number + 1 :])
+            rest = f" Not begun: {after}." if after else ""
+            raise type(error)(
+                f"Target {number + 1} of {len(targets)}, {target}: {error.problem}{before}{rest}",
+                fix=f"{error.fix} To take back what this plan wrote: offsetwise rollback {journal.path} --migration … "
+                "--execute",
+            ) from error
+    return tuple(steps)
+
+
+def _publish(
+    receipt: str,
+    made: Receipt,
+    tools: Tools,
+) -> None:
+    """Make the receipt appear whole, or not at all, and never over another file."""
+    tmp = f"{receipt}.tmp"
+    data = files.dump(made).encode()
+    with told("Every target is written as planned; only the receipt is missing."):
+        tools.disk.remove(tmp)  # of a run that ended here; the journal's lock keeps others out
+        tools.disk.write_new(tmp, data)
+        try:
+            if not tools.disk.link(tmp, receipt):
+                # Without links, a look before the rename is all there is; the lock keeps our own kind out.
+                _refuse_taken(receipt)
+                tools.disk.rename(tmp, receipt)
+        except FileExistsError as error:
+            raise _taken(receipt) from error
+        tools.disk.sync_folder(os.path.dirname(os.path.abspath(receipt)))
+        tools.disk.remove(tmp)
+
+
+def read_receipt(path: str) -> Receipt:
+    """Read a receipt.
+
+    Raises:
+        FileError: It cannot be read, or is something else.
+    """
+    made: Receipt = files.load(_bytes(path), "receipt", subject=path)
+    return made
+
+
+def _already(order: Order, receipt: str, tools: Tools, journal: Journal | None) -> Applied:
+    found = read_receipt(receipt)
+    if found.plan_digest != order.digest:
+        raise OutputError(
+            f"{receipt}: expected no receipt, or that of plan {order.digest[:12]}, found that of plan "
+            f"{found.plan_digest[:12]}. Nothing was written.",
+            fix="Give another --receipt.",
+        )
+    undone = [] if journal is None else [step for step in journal.steps if journal.record(step).undone is not None]
+    undoing = [] if journal is None else [step for step in journal.steps if journal.record(step).undoing]
+    if undone or undoing:
+        raise ApplyError(
+            f"{receipt}: plan {order.digest[:12]} was applied with this receipt and then rolled back"
+            f"{'' if len(undone) == len(found.steps) else ' in part'}. Nothing was written now.",
+            fix="To apply it again, finish the rollback and give another --receipt.",
+        )
+    seen = tuple(
+        tools.writers[step.target.kind].look(step, _context(order, tools, number))
+        for number, step in enumerate(found.steps)
+    )
+    return Applied(receipt=found, already=seen)
+
+
+def _context(order: Order, tools: Tools, step: int, journal: Journal | None = None) -> Context:
+    return context_of(
+        order.migration,
+        digest=order.digest,
+        output=output_of(order.plan.targets, step, order.output),
+        step=step,
+        journal=journal,
+        disk=tools.disk,
+    )
+
+
+def context_of(
+    migration: Migration,
+    *,
+    digest: str,
+    step: int,
+    disk: Disk,
+    output: str | None = None,
+    journal: Journal | None = None,
+) -> Context:
+    """Give what a writer is handed for one step."""
+    return Context(
+        digest=digest,
+        output=output,
+        write_roots=migration.write_roots,
+        read_roots=migration.checkpoint_roots,
+        step=step,
+        journal=journal,
+        disk=disk,
+    )
+
+
+def _begun(journal: Journal, step: int) -> bool:
+    record = journal.record(step)
+    return record.intended is not None and record.undone is None
+
+
+def _done(journal: Journal, step: int) -> bool:
+    record = journal.record(step)
+    return record.done is not None and record.undone is None
+
+
+def _check_migration(order: Order) -> None:
+    if order.plan.migration != order.migration.name:
+        raise PlanError(
+            f"Plan {order.digest[:12]}: expected a plan of migration {order.migration.name!r}, found one of "
+            f"{order.plan.migration!r}. Nothing was written.",
+            fix="Give the migration file that the plan was drafted with.",
+        )
+
+
+def _check_receipt(order: Order, receipt: str) -> None:
+    """The receipt must stand outside of everything that is written or read: a copy holds what Spark put there only."""
+    checkpoint = order.plan.requirements.checkpoint
+    around: Sequence[str | None] = (None if checkpoint is None else checkpoint.uri, order.output)
+    place = locate(os.path.abspath(receipt))
+    for uri in around:
+        if uri is not None and place.inside(locate(uri)):
+            raise OutputError(
+                f"{receipt}: expected a receipt outside the checkpoint and the output, found it inside {uri}. "
+                "Nothing was written.",
+                fix="Give another --receipt.",
+            )
+    if not os.path.isdir(os.path.dirname(os.path.abspath(receipt))):
+        raise OutputError(
+            f"{receipt}: expected a receipt in a folder that exists, found none. Nothing was written.",
+            fix="Make the folder, or give another --receipt.",
+        )
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected a receipt, but {error.strerror or error}. Nothing was changed.", fix="Check the path."
+        ) from error
+
+
+def _refuse_taken(path: str) -> None:
+    if os.path.lexists(path):
+        raise _taken(path)
+
+
+def _taken(path: str) -> OutputError:
+    return OutputError(
+        f"{path}: expected to write a new receipt, found something there. Every target is written as planned; only the "
+        "receipt is missing.",
+        fix="Move away what stands there, then give the same command again.",
+    )

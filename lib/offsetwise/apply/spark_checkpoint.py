@@ -1,0 +1,183 @@
+"""A copy of a Spark checkpoint with other positions: state, commits and query id kept, the original untouched.
+
+Way A of `spec/spark-checkpoints.md`. State files are hard links where the file system can: Spark never edits them in
+place, so a link costs nothing and can lose nothing. Everything else is copied, and edited files are always new ones.
+Copies on object stores are made by `object_store`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from offsetwise.apply import object_store
+from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.places import place_to_write
+from offsetwise.apply.publish import Tree, absent, journal_of, publish, require_free, scan_stopped, unpublish
+from offsetwise.apply.rewrite import Rewrite, later_batch, requirement, rewrite, sha256
+from offsetwise.apply.writing import Context, Preview, Seen, Standing
+from offsetwise.errors import OutputError, RunningQueryError
+from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.sources.location import Location
+from offsetwise.sources.storage import open_tree
+
+_STATE = "state/"
+
+
+def prepare(plan: Plan, target: Target, context: Context) -> Preview:
+    """Say which numbers would change in the copy. Nothing is written.
+
+    Raises:
+        OffsetwiseError: The copy could not be made as things stand; the message says why.
+    """
+    place = _place(plan, context)
+    if place.scheme != "file":
+        return object_store.prepare(plan, target, context)
+    require_free(place.path)
+    made = _decided(plan, context)
+    with told("Nothing was written."):
+        scan_stopped(_source(plan, context), young_s=context.young_s)
+    return Preview(
+        target=target,
+        place=place.path,
+        told=f"A copy of {requirement(plan).uri} would be made at {place.path}, {made.told}.",
+        files=made.changes(),
+    )
+
+
+def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
+    """Make the copy, under the journal.
+
+    Raises:
+        OffsetwiseError: Nothing stands at the output then, or what stood there before.
+    """
+    place = _place(plan, context)
+    if place.scheme != "file":
+        return object_store.write(plan, target, context)
+    record = journal_of(context).record(context.step)
+    if record.done is not None and record.undone is None:
+        return record.done
+    made = _decided(plan, context)
+    source = _source(plan, context)
+    intended = ReceiptStep(
+        target=target,
+        place=place.path,
+        state=StepState.DONE,
+        told=f"A copy of {requirement(plan).uri} stands at {place.path}, {made.told}.",
+        files=made.written(),
+    )
+
+    def build(folder: str) -> None:
+        before = scan_stopped(source, young_s=context.young_s)
+        _copy(source, before, folder, made, context.disk)
+        if _facts(scan_stopped(source, young_s=context.young_s)) != _facts(before):
+            raise RunningQueryError(
+                f"{source}: expected nobody to write to it while it was copied, found that it changed. "
+                f"Nothing stands at {place.path}.",
+                fix="Stop the query, compare again and draft a new plan.",
+            )
+
+    return publish(place.path, intended, context, build)
+
+
+def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+    """Remove the copy, as long as no query has run on it.
+
+    Raises:
+        ApplyError: A query has run on it, so going back is a failback; or the disk refuses.
+    """
+    place = place_to_write(step.place, context.write_roots)
+    if place.scheme != "file":
+        return object_store.undo(step, context)
+    return unpublish(step, context, refuse=lambda: _foreign(step))
+
+
+def look(step: ReceiptStep, context: Context) -> Seen:
+    """Say whether the copy stands there as it was written."""
+    place = place_to_write(step.place, context.write_roots)
+    if place.scheme != "file":
+        return object_store.look(step, context)
+    if not os.path.isdir(step.place) or not os.listdir(step.place):
+        return absent(step)
+    changed = _foreign(step)
+    if changed is not None:
+        return Seen(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
+    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} stands as it was written.")
+
+
+def _place(plan: Plan, context: Context) -> Location:
+    source = requirement(plan).uri
+    place = place_to_write(context.output, context.write_roots, apart_from=source)
+    scheme = open_tree(source, roots=context.read_roots).location.scheme
+    if place.scheme != scheme:
+        raise OutputError(
+            f"{context.output}: expected a place on the file system of the checkpoint ({scheme}), found "
+            f"{place.scheme}. Nothing was written.",
+            fix="Choose an output on the same file system; copy it elsewhere afterwards.",
+        )
+    return place
+
+
+def _source(plan: Plan, context: Context) -> str:
+    return open_tree(requirement(plan).uri, roots=context.read_roots).location.path
+
+
+def _decided(plan: Plan, context: Context) -> Rewrite:
+    folder = open_tree(requirement(plan).uri, roots=context.read_roots)
+    return rewrite(plan, folder, young_s=context.young_s)
+
+
+def _facts(tree: Tree) -> dict[str, tuple[int, int, int]]:
+    # A link made meanwhile changes how many names a file has, and thereby its ctime, so that is not compared.
+    return {
+        path: (stat.st_ino, 0 if path.endswith("/") else stat.st_size, stat.st_mtime_ns) for path, stat in tree.items()
+    }
+
+
+def _copy(source: str, tree: Tree, folder: str, made: Rewrite, disk: Disk) -> None:
+    edited = {one.path: one.after for one in made.edits}
+    dropped = frozenset(made.dropped)
+    linking = True
+    folders = [path for path in tree if path.endswith("/")]
+    for path in folders:
+        disk.make_folder(os.path.join(folder, path.rstrip("/")))
+    made_here = []
+    for path in tree:
+        if path.endswith("/") or path in dropped:
+            continue
+        original, new = os.path.join(source, path), os.path.join(folder, path)
+        if path in edited:
+            disk.write_new(new, edited[path], like=original, sync=False)
+        else:
+            linking = linking and (not path.startswith(_STATE) or disk.link(original, new))
+            if linking and path.startswith(_STATE):
+                continue
+            disk.copy(original, new)
+        made_here.append(new)
+    disk.sync_all(made_here)
+    disk.sync_all(os.path.join(folder, path) for path in folders)
+
+
+def _foreign(step: ReceiptStep) -> str | None:
+    """Say what is no longer as the step wrote it."""
+    names = {
+        log: sorted(os.listdir(os.path.join(step.place, log)))
+        for log in ("offsets", "commits")
+        if os.path.isdir(os.path.join(step.place, log))
+    }
+    later = later_batch(names, step)
+    if later is not None:
+        return f"a query has run on it since: {later} is there."
+    for one in step.files:
+        path = os.path.join(step.place, one.path)
+        if one.sha256 is None:
+            if os.path.lexists(path):
+                return f"{one.path} was left out, and is there."
+            continue
+        try:
+            with open(path, "rb") as stream:
+                found = sha256(stream.read())
+        except FileNotFoundError:
+            return f"{one.path} is gone."
+        if found != one.sha256:
+            return f"{one.path} is not as it was written."
+    return None

@@ -1,0 +1,191 @@
+"""The file for the option `startingOffsets` of a job with a fresh checkpoint: exactly all partitions.
+
+Spark fails on a partition that is left out or does not exist, so the file lists what the new topics have, no more and
+no less. Its text is what `offsetwise export --as starting-offsets` gives.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import replace
+
+from offsetwise.apply.disk import told
+from offsetwise.apply.places import place_to_write
+from offsetwise.apply.publish import absent, journal_of
+from offsetwise.apply.rewrite import sha256
+from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing
+from offsetwise.errors import ApplyError, OutputError
+from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
+from offsetwise.plan.exports import starting_offsets
+
+
+def prepare(plan: Plan, target: Target, context: Context) -> Preview:
+    """Say what the file would hold. Nothing is written.
+
+    Raises:
+        OffsetwiseError: It could not be written as things stand; the message says why.
+    """
+    place = _place(context.output, context)
+    _require_absent(place)
+    _, numbers = starting_positions(plan)
+    return Preview(
+        target=target,
+        place=place,
+        told=f"A startingOffsets file with {len(numbers)} partition(s) would be written to {place}.",
+        files=(FileChange(path=os.path.basename(place), what="made", numbers=numbers),),
+    )
+
+
+def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
+    """Write the file, under the journal: whole or not at all, and never over another one.
+
+    Raises:
+        OffsetwiseError: Nothing stands at the output then, or what stood there before.
+    """
+    place = _place(context.output, context)
+    journal, disk = journal_of(context), context.disk
+    record = journal.record(context.step)
+    if record.undone is None and record.done is not None:
+        with told(f"{place} holds the whole file."):
+            disk.remove(record.notes["tmp"])
+        return record.done
+    text, numbers = starting_positions(plan)
+    data = text.encode()
+    intended = ReceiptStep(
+        target=target,
+        place=place,
+        state=StepState.DONE,
+        told=f"{place} gives startingOffsets for {len(numbers)} partition(s).",
+        files=(WrittenFile(path=os.path.basename(place), sha256=sha256(data)),),
+    )
+    with told(f"{place} is as it was, or holds the whole file."):
+        tmp = record.notes.get("tmp") if record.undone is None else None
+        # The file was linked from the temporary one, so while both stand there they tell whose it is.
+        if tmp is None or not (os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)):
+            disk.remove(tmp or f"{place}.tmp")
+            _require_absent(place)
+            disk.make_parents(os.path.dirname(place))
+            tmp = f"{place}.tmp-{uuid.uuid4().hex}"
+            journal.begin(context.step, intended, tmp=tmp)
+            try:
+                disk.write_new(tmp, data)
+                _publish(tmp, place, context)
+            except BaseException:
+                _sweep(tmp, place, context)
+                raise
+        disk.sync_folder(os.path.dirname(place))
+        journal.done(context.step, intended)
+        disk.remove(tmp)
+    return intended
+
+
+def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+    """Remove the file, if it still holds what was written.
+
+    Raises:
+        ApplyError: It holds something else now; or the disk refuses.
+    """
+    place = _place(step.place, context)
+    journal, disk = journal_of(context), context.disk
+    record = journal.record(context.step)
+    if record.undone is not None:
+        return record.undone
+    tmp = record.notes.get("tmp")
+    with told(f"{place} is not removed yet."):
+        linked = tmp is not None and os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)
+        if record.done is not None or record.intended is None or linked or record.undoing:
+            if look(step, context).standing is Standing.CHANGED:
+                raise ApplyError(
+                    f"{place}: expected the file that was written, found it changed. Nothing was removed.",
+                    fix="Remove it by hand if nobody needs it.",
+                )
+            journal.undoing(context.step)
+            disk.remove(place)
+        if tmp is not None:
+            disk.remove(tmp)
+        if os.path.isdir(os.path.dirname(place)):
+            disk.sync_folder(os.path.dirname(place))
+        gone = replace(step, state=StepState.UNDONE, told=f"{place} is gone.")
+        journal.undone(context.step, gone)
+    return gone
+
+
+def look(step: ReceiptStep, context: Context) -> Seen:
+    """Say whether the file stands there as it was written."""
+    place = _place(step.place, context)
+    try:
+        with open(place, "rb") as stream:
+            found = sha256(stream.read())
+    except FileNotFoundError:
+        return absent(step)
+    if found != step.files[0].sha256:
+        return Seen(standing=Standing.CHANGED, told=f"{place} is not as it was written.")
+    return Seen(standing=Standing.AS_WRITTEN, told=f"{place} stands as it was written.")
+
+
+def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
+    """Give the text of `startingOffsets` for a plan's one source, and its numbers.
+
+    Raises:
+        PlanError: The plan has several sources, or not exactly the partitions that the new topics have.
+        ApplyError: A partition stands there twice, or with a number that is no position.
+    """
+    numbers = tuple(
+        NumberChange(
+            source=one.source,
+            topic=one.topic,
+            partition=one.partition,
+            before=None,
+            new_topic=one.new_topic,
+            after=one.new_offset,
+        )
+        for one in sorted(plan.positions, key=lambda one: (one.new_topic, one.partition))
+    )
+    for one in numbers:
+        if one.after < 0:
+            raise _unfit(f"a position for {one.new_topic}-{one.partition}, found {one.after}")
+    if len({(one.new_topic, one.partition) for one in numbers}) != len(numbers):
+        raise _unfit("every partition once, found one twice")
+    return starting_offsets(plan), numbers
+
+
+def _place(uri: str | None, context: Context) -> str:
+    place = place_to_write(uri, context.write_roots)
+    if place.scheme != "file":
+        raise OutputError(
+            f"{uri}: expected a local file for startingOffsets, found one on {place.scheme}. Nothing was written.",
+            fix="Write it locally, or print it: offsetwise export --as starting-offsets.",
+        )
+    return place.path
+
+
+def _require_absent(place: str) -> None:
+    if os.path.lexists(place):
+        raise OutputError(
+            f"{place}: expected no file, found something there. Nothing was written to it.",
+            fix="Choose another output, or remove it if nobody needs it.",
+        )
+
+
+def _publish(tmp: str, place: str, context: Context) -> None:
+    try:
+        linked = context.disk.link(tmp, place)
+    except FileExistsError:
+        linked = False
+    if not linked:
+        # Without links nothing can give a name only where none is; the look before it is then all there is.
+        _require_absent(place)
+        context.disk.rename(tmp, place)
+
+
+def _sweep(tmp: str, place: str, context: Context) -> None:
+    try:
+        if not (os.path.lexists(place) and os.path.lexists(tmp) and os.path.samefile(tmp, place)):
+            context.disk.remove(tmp)
+    except OSError:
+        return
+
+
+def _unfit(expected: str) -> ApplyError:
+    return ApplyError(f"startingOffsets: expected {expected}. Nothing was written.", fix="Draft the plan again.")

@@ -1,0 +1,35 @@
+"""Who may approve a plan, how they sign it, and whether exactly this plan is approved."""
+
+from offsetwise.approval.envelope import PAYLOAD_TYPE, ApprovalFile, Statement, Verdict
+from offsetwise.approval.judging import approved
+from offsetwise.approval.key_files import (
+    policy_for,
+    read_approval,
+    read_private_key,
+    read_public_key,
+    write_approval,
+    write_keys,
+)
+from offsetwise.approval.keys import PrivateKey, PublicKey, keygen
+from offsetwise.approval.policy import Policy, combined
+from offsetwise.approval.signing import sign
+
+__all__ = [
+    "PAYLOAD_TYPE",
+    "ApprovalFile",
+    "Policy",
+    "PrivateKey",
+    "PublicKey",
+    "Statement",
+    "Verdict",
+    "approved",
+    "combined",
+    "keygen",
+    "policy_for",
+    "read_approval",
+    "read_private_key",
+    "read_public_key",
+    "sign",
+    "write_approval",
+    "write_keys",
+]

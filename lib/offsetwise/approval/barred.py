@@ -1,0 +1,34 @@
+"""Who may not approve a plan: its author and everybody who edited it."""
+
+from __future__ import annotations
+
+from offsetwise.approval.people import plain, same_person
+from offsetwise.errors import NotApprovedError
+from offsetwise.model import Plan
+
+
+def why_barred(plan: Plan, subject: str) -> str | None:
+    """Say why this person may not approve; None if nothing recorded bars them.
+
+    The names in a plan are recorded, not believed: somebody who gave a wrong name is not found here. What holds
+    without them is the number of trusted people that the applier's policy asks for.
+    """
+    for role, names in (("author", (plan.author,)), ("editor", plan.editors)):
+        for name in names:
+            if same_person(name, subject):
+                return f"{subject} is, or may be, its {role} {name!r}"
+    return None
+
+
+def check_recorded(plan: Plan, digest: str) -> None:
+    """Refuse a plan that does not say who wrote it.
+
+    Raises:
+        NotApprovedError: Nobody could be barred by such a plan.
+    """
+    if not all(plain(name) for name in (plan.author, *plan.editors)):
+        raise NotApprovedError(
+            f"Plan {digest[:12]}…: expected the names of its author and of everybody who edited it, found an empty "
+            "one, so nobody could be barred from approving their own work. Nothing was written.",
+            fix="Draft the plan again with `--author NAME`.",
+        )

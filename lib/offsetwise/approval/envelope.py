@@ -1,0 +1,211 @@
+"""An approval's file: in-toto's DSSE envelope over a statement of our own.
+
+The envelope is `{"payload", "payloadType", "signatures": [{"keyid", "sig"}]}`
+(https://github.com/secure-systems-lab/dsse/blob/master/envelope.md), with one signature. The signature covers the type
+and the bytes of the payload, so nothing of the payload is parsed before the signature is found to be right.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+from securesystemslib.dsse import Envelope
+from securesystemslib.signer import Signature
+
+from offsetwise.approval import strict
+from offsetwise.approval.keys import PrivateKey, PublicKey
+from offsetwise.errors import NotApprovedError
+
+PAYLOAD_TYPE: Final = "application/vnd.offsetwise.approval+json"
+SIGN_AGAIN: Final = (
+    "Ask the approver to sign this plan again with `offsetwise sign`, and hand over the file as it was written."
+)
+_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+_TIME_SHAPE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_SIGNATURE_BYTES: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalFile:
+    """An approval as it was handed over, not yet believed."""
+
+    name: str
+    """What to call it in messages, usually its path."""
+    content: bytes
+
+
+class Verdict(StrEnum):
+    """What a reviewer says of a plan."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What is signed."""
+
+    plan_digest: str
+    issuer: str
+    subject: str
+    """Who the signer says they are."""
+    approved_at: datetime
+    expires_at: datetime
+    nonce: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """An envelope in its form, its signature not yet checked."""
+
+    name: str
+    key: str
+    """The id of the key that the envelope names."""
+    signature: bytes
+    payload: bytes
+
+
+class _SignatureShape(strict.Shape):
+    keyid: Annotated[str, Field(min_length=1, max_length=200)]
+    sig: str
+
+
+class _EnvelopeShape(strict.Shape):
+    payload: str
+    payloadType: str  # noqa: N815 - DSSE's own name
+    signatures: list[_SignatureShape]
+
+
+class _ApproverShape(strict.Shape):
+    issuer: strict.Name
+    subject: strict.Name
+
+
+class _StatementShape(strict.Shape):
+    format: Literal["offsetwise/approval"]
+    format_version: Literal["1.0"]
+    plan_digest: strict.Hex32
+    approver: _ApproverShape
+    approved_at: str
+    expires_at: str
+    nonce: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    verdict: Verdict
+
+
+def text_of(at: datetime) -> str:
+    """Give a time as files carry it: ISO 8601, UTC, whole seconds."""
+    return at.astimezone(UTC).strftime(_TIME)
+
+
+def seal(statement: Statement, key: PrivateKey) -> bytes:
+    """Sign a statement; give the envelope's file."""
+    body = {
+        "format": "offsetwise/approval",
+        "format_version": "1.0",
+        "plan_digest": statement.plan_digest,
+        "approver": {"issuer": statement.issuer, "subject": statement.subject},
+        "approved_at": text_of(statement.approved_at),
+        "expires_at": text_of(statement.expires_at),
+        "nonce": statement.nonce,
+        "verdict": str(statement.verdict),
+    }
+    payload = json.dumps(body, ensure_ascii=False, sort_keys=True).encode()
+    envelope = Envelope(payload, PAYLOAD_TYPE, {})
+    signature = key.sign(envelope.pae())
+    envelope.signatures[key.public.id] = Signature(key.public.id, signature.hex())
+    # Not `to_dict`, which writes base64 of the URL kind in some releases: here it is the standard one, always.
+    made = {
+        "payload": base64.b64encode(payload).decode("ascii"),
+        "payloadType": PAYLOAD_TYPE,
+        "signatures": [{"keyid": key.public.id, "sig": base64.b64encode(signature).decode("ascii")}],
+    }
+    return (json.dumps(made, sort_keys=True, indent=1) + "\n").encode("ascii")
+
+
+def opened(file: ApprovalFile) -> Signed:
+    """Read the form of an envelope. Nothing is said yet about who made it.
+
+    Raises:
+        NotApprovedError: It is no envelope, of another type of payload, or does not have exactly one signature.
+    """
+    what = f"Approval {file.name}"
+    read = strict.read(file.content, _EnvelopeShape, what=what, fix=SIGN_AGAIN)
+    if read.payloadType != PAYLOAD_TYPE:
+        raise NotApprovedError(
+            f"{what}: expected the payload type {PAYLOAD_TYPE!r}, found {read.payloadType[:100]!r}: it was signed as "
+            "something else. It counts for nothing.",
+            fix=SIGN_AGAIN,
+        )
+    if len(read.signatures) != 1:
+        raise NotApprovedError(
+            f"{what}: expected exactly one signature, found {len(read.signatures)}. It counts for nothing.",
+            fix="Let each approver sign into a file of their own, and give every file.",
+        )
+    (signature,) = read.signatures
+    made = _decoded(signature.sig, f"{what}: its signature")
+    if len(made) != _SIGNATURE_BYTES:
+        raise NotApprovedError(
+            f"{what}: expected an Ed25519 signature of {_SIGNATURE_BYTES} bytes, found {len(made)}: it is cut off, or "
+            "of another algorithm. It counts for nothing.",
+            fix=SIGN_AGAIN,
+        )
+    payload = _decoded(read.payload, f"{what}: its payload")
+    return Signed(name=file.name, key=signature.keyid, signature=made, payload=payload)
+
+
+def statement(signed: Signed, key: PublicKey) -> Statement:
+    """Check the signature, and then read what was signed.
+
+    Raises:
+        NotApprovedError: The key's holder did not sign this, or what they signed is no approval.
+    """
+    what = f"Approval {signed.name}"
+    if not key.verifies(signed.signature, Envelope(signed.payload, PAYLOAD_TYPE, {}).pae()):
+        raise NotApprovedError(
+            f"{what}: expected the signature of {key.subject} (key {key.id[:12]}…) over what it holds, found another "
+            "one: it was changed after it was signed, or somebody else signed it. It counts for nothing.",
+            fix=SIGN_AGAIN,
+        )
+    read = strict.read(signed.payload, _StatementShape, what=what, fix=SIGN_AGAIN)
+    return Statement(
+        plan_digest=read.plan_digest,
+        issuer=read.approver.issuer,
+        subject=read.approver.subject,
+        approved_at=_time(read.approved_at, f"{what}: approved_at"),
+        expires_at=_time(read.expires_at, f"{what}: expires_at"),
+        nonce=read.nonce,
+        verdict=read.verdict,
+    )
+
+
+def _decoded(text: str, what: str) -> bytes:
+    try:
+        made = base64.b64decode(text, validate=True)
+        # base64 leaves bits over that readers ignore: two texts for one value would be two files for one approval.
+        same = base64.b64encode(made) == text.encode("ascii")
+    except (binascii.Error, ValueError):
+        same = False
+    if not same:
+        raise NotApprovedError(f"{what} is not base64 as it was written. It counts for nothing.", fix=SIGN_AGAIN)
+    return made
+
+
+def _time(text: str, what: str) -> datetime:
+    try:
+        if _TIME_SHAPE.fullmatch(text):
+            return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        pass
+    raise NotApprovedError(
+        f"{what}: expected a time such as 2026-01-31T12:00:00Z, found {text[:40]!r}. It counts for nothing.",
+        fix=SIGN_AGAIN,
+    )

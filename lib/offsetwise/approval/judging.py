@@ -1,0 +1,262 @@
+"""Whether exactly this plan is approved: the one place that decides.
+
+Trust comes from the policy alone. What a plan, an envelope or a statement says about whom to trust is compared with the
+policy and never taken from there. Each approval is judged by itself; one that is refused counts for nothing, and is
+told about where too few are left. A trusted person's no is heard even then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from offsetwise import files
+from offsetwise.approval import demo
+from offsetwise.approval.barred import check_recorded, why_barred
+from offsetwise.approval.envelope import SIGN_AGAIN, ApprovalFile, Statement, Verdict, opened, statement, text_of
+from offsetwise.approval.keys import PublicKey
+from offsetwise.approval.people import distinct_people
+from offsetwise.approval.policy import CLOCK_SKEW_S, MAX_LIFETIME_S, Policy
+from offsetwise.errors import FileError, NotApprovedError
+from offsetwise.model import Approver, Plan
+from offsetwise.plan.digest import digest as digest_of
+
+MAX_FILES: Final = 100
+_TOLD: Final = 8
+"""How many refused approvals one message tells about."""
+_SOMEBODY_ELSE: Final = "Let a trusted person who neither wrote nor edited the plan sign it with `offsetwise sign`."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One plan, and what holds for every approval of it."""
+
+    digest: str
+    plan: Plan
+    keys: tuple[PublicKey, ...]
+    people: tuple[int, ...]
+    """Of each key, the number of the person who holds it."""
+    barred: tuple[tuple[int, str], ...]
+    """(person, why they may not approve)."""
+    max_lifetime: timedelta
+    clock_skew: timedelta
+    now: datetime
+
+
+def approved(
+    plan_bytes: bytes, plan: Plan, envelopes: Sequence[ApprovalFile], policy: Policy, now: datetime
+) -> tuple[Approver, ...]:
+    """Give those who approved exactly this plan, as many as the policy asks for or more.
+
+    Args:
+        plan_bytes: The plan's file, every byte.
+        plan: What was read from it, and what is going to be written.
+        envelopes: The approvals that were handed over.
+        policy: Whom the applier trusts.
+        now: With its time zone.
+
+    Raises:
+        NotApprovedError: Too few trusted people approved it, one of them rejected it, or the policy can never be met.
+            Each refused approval is told with its reason.
+    """
+    case = _case(plan_bytes, plan, policy, now)
+    _check_can_be_met(case, policy.required)
+    if len(envelopes) > MAX_FILES:
+        raise NotApprovedError(
+            f"{_name(case)}: expected at most {MAX_FILES} approvals, found {len(envelopes)}. Nothing was written.",
+            fix="Give the approvals of this plan only.",
+        )
+    counted: dict[int, Approver] = {}
+    nonces: set[str] = set()
+    refused = []
+    for file in envelopes:
+        try:
+            key, said = _believed(file, case)
+            _check_new(file, case, key, said, people=counted, nonces=nonces)
+        except NotApprovedError as error:
+            refused.append(error)
+            continue
+        if said.verdict is Verdict.REJECTED:
+            raise NotApprovedError(
+                f"{_name(case)}: {key.subject} ({key.issuer}) rejected it at {text_of(said.approved_at)}. "
+                "Nothing was written.",
+                fix=f"Ask {key.subject} why, and draft a plan that answers it.",
+            )
+        nonces.add(said.nonce)
+        counted[_person(case, key)] = Approver(
+            key=key.id,
+            issuer=key.issuer,
+            subject=key.subject,
+            approved_at=text_of(said.approved_at),
+            expires_at=text_of(said.expires_at),
+        )
+    if len(counted) < policy.required:
+        raise _too_few(case, policy.required, tuple(counted.values()), refused)
+    return tuple(counted.values())
+
+
+def _case(plan_bytes: bytes, plan: Plan, policy: Policy, now: datetime) -> _Case:
+    if now.utcoffset() is None:
+        raise ValueError("now: expected a time with its zone")
+    digest = digest_of(plan_bytes)
+    try:
+        same = files.load(plan_bytes, "plan", subject="plan") == plan
+    except FileError as error:
+        raise NotApprovedError(
+            f"Plan {digest[:12]}…: expected a plan's file, found another one: {error.problem} Nothing was written.",
+            fix=error.fix,
+        ) from error
+    if not same:
+        raise NotApprovedError(
+            f"Plan {digest[:12]}…: expected what is going to be written to be what its file says, found another plan. "
+            "Nothing was written.",
+            fix="Read the plan again from the file that was approved.",
+        )
+    check_recorded(plan, digest)
+    keys = policy.trusted or ()
+    people = distinct_people([key.subject for key in keys])
+    why = [(person, why_barred(plan, key.subject)) for person, key in zip(people, keys, strict=True)]
+    return _Case(
+        digest=digest,
+        plan=plan,
+        keys=keys,
+        people=people,
+        barred=tuple((person, told) for person, told in why if told is not None),
+        max_lifetime=timedelta(seconds=MAX_LIFETIME_S if policy.max_lifetime_s is None else policy.max_lifetime_s),
+        clock_skew=timedelta(seconds=CLOCK_SKEW_S if policy.clock_skew_s is None else policy.clock_skew_s),
+        now=now,
+    )
+
+
+def _check_can_be_met(case: _Case, required: int) -> None:
+    if not case.keys:
+        raise NotApprovedError(
+            f"{_name(case)}: expected a key that the applier trusts, found none, so nobody can approve it. "
+            "Nothing was written.",
+            fix="Name a reviewer's .pub file with `--trust`, or under `approval.trusted_keys` of the migration file; "
+            "with both, a key must be in both.",
+        )
+    possible = set(case.people) - {person for person, _ in case.barred}
+    if len(possible) < required:
+        barred = "".join(f"; {why}" for why in dict.fromkeys(why for _, why in case.barred))
+        raise NotApprovedError(
+            f"{_name(case)}: expected trusted keys of {_people(required)} other than its author and editors, "
+            f"found keys of {_people(len(possible))}{barred}. Two names that may be one person count as one. "
+            "Nothing was written.",
+            fix="Trust the keys of more people who neither wrote nor edited it, wherever trusted keys are named.",
+        )
+
+
+def _believed(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
+    """Give what a trusted person said of this plan, and the key they said it with.
+
+    Raises:
+        NotApprovedError: It counts for nothing.
+    """
+    what = f"Approval {file.name}"
+    signed = opened(file)
+    key = next((key for key in case.keys if key.id == signed.key), None)
+    if key is None:
+        known = ", ".join(f"{key.subject} ({key.id[:12]}…)" for key in case.keys[:_TOLD])
+        raise NotApprovedError(
+            f"{what}: expected one of the keys that the applier trusts ({known}), found {signed.key[:12]!r}. "
+            "It counts for nothing.",
+            fix="Let a trusted person sign, or trust the key after checking its id with its holder.",
+        )
+    said = statement(signed, key)
+    if said.plan_digest != case.digest:
+        raise NotApprovedError(
+            f"{what}: it is of plan {said.plan_digest[:12]}…, expected {case.digest[:12]}…: the plan was edited since, "
+            "or this is the approval of another plan. It counts for nothing.",
+            fix="Give the plan's file exactly as it was signed, or let the approver sign this one.",
+        )
+    if (said.issuer, said.subject) != (key.issuer, key.subject):
+        raise NotApprovedError(
+            f"{what}: it names {said.subject} ({said.issuer}), expected {key.subject} ({key.issuer}), whose key signed "
+            "it. Nobody signs for somebody else. It counts for nothing.",
+            fix="Let the approver sign under the name and issuer that the applier's configuration gives their key.",
+        )
+    if key.id == demo.DEMO_KEY_ID and not demo.is_of_sample(case.plan):
+        raise NotApprovedError(
+            f"{what}: it is signed with the demo key, which anybody can have and which is good for the bundled sample "
+            "only; this plan is of other clusters. It counts for nothing.",
+            fix="Make a key with `offsetwise keygen`, and trust that.",
+        )
+    if said.verdict is Verdict.APPROVED:
+        _check_not_barred(what, key, case)
+        _check_times(what, said, case)
+    return key, said
+
+
+def _check_not_barred(what: str, key: PublicKey, case: _Case) -> None:
+    why = next((why for person, why in case.barred if person == _person(case, key)), None)
+    if why is not None:
+        raise NotApprovedError(
+            f"{what}: expected somebody other than the plan's author and editors, but {why}. It counts for nothing.",
+            fix=_SOMEBODY_ELSE,
+        )
+
+
+def _check_times(what: str, said: Statement, case: _Case) -> None:
+    begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(case.now)
+    if said.expires_at <= said.approved_at:
+        told, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN
+    elif said.expires_at - said.approved_at > case.max_lifetime:
+        told = f"it is good from {begins} to {ends}, expected at most {case.max_lifetime}"
+        fix = "Let the approver sign again with a shorter `--expires-in-hours`."
+    elif said.approved_at > case.now + case.clock_skew:
+        told = f"it was made at {begins}, but it is {now} here, and clocks may differ by {case.clock_skew}"
+        fix = "Set the clocks of both machines, and let the approver sign again."
+    elif case.now >= said.expires_at:
+        told = f"it expired at {ends}, and it is {now}"
+        fix = "Let the approver look at the plan and sign it again."
+    else:
+        return
+    raise NotApprovedError(f"{what}: {told}. It counts for nothing.", fix=fix)
+
+
+def _check_new(
+    file: ApprovalFile,
+    case: _Case,
+    key: PublicKey,
+    said: Statement,
+    *,
+    people: dict[int, Approver],
+    nonces: set[str],
+) -> None:
+    if said.verdict is Verdict.REJECTED:
+        return
+    if said.nonce in nonces:
+        told = f"its nonce {said.nonce} was used by another approval: a copy counts once"
+    elif _person(case, key) in people:
+        told = f"{key.subject} is, or may be, {people[_person(case, key)].subject}, whose approval is counted already"
+    else:
+        return
+    raise NotApprovedError(f"Approval {file.name}: {told}. It counts for nothing.", fix=_SOMEBODY_ELSE)
+
+
+def _too_few(
+    case: _Case, required: int, counted: tuple[Approver, ...], refused: list[NotApprovedError]
+) -> NotApprovedError:
+    found = f"{len(counted)} ({', '.join(each.subject for each in counted)})" if counted else "none"
+    told = "".join(f" {error.problem}" for error in refused[:_TOLD])
+    more = f" {len(refused) - _TOLD} more count for nothing." if len(refused) > _TOLD else ""
+    return NotApprovedError(
+        f"{_name(case)}: expected the approval of {_people(required)} whom the applier trusts, found {found}."
+        f"{told}{more} Nothing was written.",
+        fix=refused[0].fix if refused else _SOMEBODY_ELSE,
+    )
+
+
+def _person(case: _Case, key: PublicKey) -> int:
+    return next(person for person, each in zip(case.people, case.keys, strict=True) if each == key)
+
+
+def _people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"
+
+
+def _name(case: _Case) -> str:
+    return f"Plan {case.digest[:12]}…"

@@ -1,0 +1,167 @@
+"""Key files, approvals and trusted keys on disk. A private file is its owner's alone, and is never written over."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from offsetwise.approval import strict
+from offsetwise.approval.envelope import ApprovalFile
+from offsetwise.approval.keys import PrivateKey, PublicKey, read_private, read_public
+from offsetwise.approval.policy import Policy, combined
+from offsetwise.config import ApprovalSettings
+from offsetwise.errors import FileError, NotApprovedError
+
+_PRIVATE: Final = 0o600
+_PUBLIC: Final = 0o644
+_NEW_NAME: Final = "Name a file that does not exist yet, in a folder that does."
+
+
+def write_keys(path: Path, key: PrivateKey) -> Path:
+    """Write a private file, readable by its owner only, and the `.pub` file beside it; give the latter's path.
+
+    Raises:
+        FileError: One of the two exists, or cannot be written. Then neither is there that was not before.
+    """
+    public = path.with_name(f"{path.name}.pub")
+    with _new(path, _PRIVATE) as secret, _new(public, _PUBLIC) as written:
+        _write(secret, key.secret_file().encode())
+        _write(written, key.public.dump().encode())
+    return public
+
+
+def write_approval(path: Path, content: bytes) -> None:
+    """Write an approval into a new file.
+
+    Raises:
+        FileError: It exists, or cannot be written.
+    """
+    with _new(path, _PUBLIC) as written:
+        _write(written, content)
+
+
+def read_private_key(path: Path) -> PrivateKey:
+    """Read a private file.
+
+    Raises:
+        FileError: It cannot be read, others may read it too, or it is no private key. Its content is never shown.
+    """
+    try:
+        content, mode = _read(path)
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected a private key, but {error.strerror or error}. Nothing was signed.",
+            fix="Give the private file that `offsetwise keygen` wrote.",
+        ) from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise FileError(
+            f"{path}: expected a private key that its owner alone may read (mode 0600), found mode "
+            f"{stat.S_IMODE(mode):04o}. Nothing was signed.",
+            fix=f"Run `chmod 600 {path}`; if others may have read it, make a new key and have it trusted instead.",
+        )
+    return read_private(content, name=str(path))
+
+
+def read_public_key(path: Path) -> PublicKey:
+    """Read a `.pub` file.
+
+    Raises:
+        NotApprovedError: It cannot be read, or is no key of ours.
+    """
+    return read_public(_content(path, "Public key"), name=str(path))
+
+
+def read_approval(path: Path) -> ApprovalFile:
+    """Read an approval's file, without believing it.
+
+    Raises:
+        NotApprovedError: It cannot be read.
+    """
+    return ApprovalFile(name=str(path), content=_content(path, "Approval"))
+
+
+def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Policy:
+    """Give the applier's policy: the migration file's, joined with the keys named on the command line.
+
+    Raises:
+        NotApprovedError: A key cannot be read, or is not whose the migration file says.
+    """
+    listed = None
+    if settings.trusted_keys is not None:
+        listed = tuple(_listed(Path(each.file), each.issuer, each.subject) for each in settings.trusted_keys)
+    return combined(
+        Policy(
+            required=settings.required,
+            trusted=listed,
+            max_lifetime_s=None if settings.max_lifetime_hours is None else settings.max_lifetime_hours * 3_600,
+            clock_skew_s=settings.clock_skew_s,
+        ),
+        Policy(trusted=tuple(read_public_key(path) for path in trust) if trust else None),
+    )
+
+
+def _listed(path: Path, issuer: str, subject: str) -> PublicKey:
+    key = read_public_key(path)
+    if (key.issuer, key.subject) != (issuer, subject):
+        raise NotApprovedError(
+            f"{path}: the migration file trusts it as the key of {subject} ({issuer}), but it says {key.subject} "
+            f"({key.issuer}), so it is not known whose it is. Nothing was written.",
+            fix="Check the key's id with its holder, and write the issuer and subject of the .pub file under "
+            "`approval.trusted_keys`.",
+        )
+    return key
+
+
+def _content(path: Path, what: str) -> bytes:
+    try:
+        return _read(path)[0]
+    except OSError as error:
+        raise NotApprovedError(
+            f"{what} {path}: expected a file that can be read, but {error.strerror or error}. Nothing was written.",
+            fix="Correct the path, or make the file readable for the user who runs Offsetwise.",
+        ) from error
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    """Give the first bytes of a file, one more than may be, and its mode. Never waits: a pipe is refused."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(0, "it is no file")
+        return file.read(strict.MAX_BYTES + 1), mode
+
+
+@contextmanager
+def _new(path: Path, mode: int) -> Iterator[int]:
+    """Give a new, empty file. If anything fails inside, it is taken away again."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except OSError as error:
+        why = "something of that name exists" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        raise _not_new(path, why) from error
+    try:
+        yield fd
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise _not_new(path, error.strerror or str(error)) from error
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _write(fd: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(fd, left) :]
+    os.fsync(fd)
+
+
+def _not_new(path: Path, why: str) -> FileError:
+    return FileError(f"{path}: expected to write a new file, but {why}. Nothing was written.", fix=_NEW_NAME)

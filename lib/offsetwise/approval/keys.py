@@ -1,0 +1,228 @@
+"""Ed25519 keys: the public one names its holder, the private one never prints.
+
+A key's id is that of in-toto and TUF: the SHA-256 of the canonical JSON of its type, scheme and public part. The issuer
+of a personal key is `key:<id>` unless another is named: nobody but the key vouches for its holder.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import Field
+from securesystemslib.exceptions import KeyMismatchError, UnverifiedSignatureError
+from securesystemslib.signer import CryptoSigner, Signature, SSlibKey
+
+from offsetwise.approval import strict
+from offsetwise.errors import FileError, NotApprovedError, UsageError
+
+SCHEME: Final = "ed25519"
+OWN_ISSUER: Final = "key:"
+RESERVED: Final = "offsetwise:"
+"""Issuers that begin so are Offsetwise's own."""
+_ASK_AGAIN: Final = "Ask the holder for the .pub file that `offsetwise keygen` wrote, and check its key id with them."
+_PEM: Final = re.compile(r"-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/=]{64})\n-----END PRIVATE KEY-----\n")
+_PUBLIC: Final = re.compile(r"[0-9a-f]{64}")
+_PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
+"""What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410)."""
+MAX_TOLD: Final = 40
+_NOBODY: Final = "It counts for nothing, so nobody is trusted by it. Nothing was written."
+_NEW_PAIR: Final = "Give the private file that `offsetwise keygen` wrote, or make a new pair of keys."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicKey:
+    """A key to verify with, and whose it is."""
+
+    id: str
+    public: str
+    """32 bytes, hex."""
+    issuer: str
+    subject: str
+
+    def __post_init__(self) -> None:
+        whole = _PUBLIC.fullmatch(self.public) is not None
+        found = _library_key(self.public).keyid if whole else "none: it is cut off"
+        if found != self.id:
+            raise NotApprovedError(
+                f"Public key of {self.subject[:MAX_TOLD]!r}: expected the key with the id {self.id[:12]}…, but the "
+                f"id of what it holds is {found[:20]}…: it was changed. {_NOBODY}",
+                fix=_ASK_AGAIN,
+            )
+        if self.issuer.startswith(OWN_ISSUER) and self.issuer != OWN_ISSUER + self.id:
+            raise NotApprovedError(
+                f"Public key of {self.subject[:MAX_TOLD]!r}: expected its issuer to be itself or somebody who vouches "
+                f"for people, found another key than itself: {self.issuer[:16]}…. {_NOBODY}",
+                fix=_ASK_AGAIN,
+            )
+
+    def verifies(self, signature: bytes, signed: bytes) -> bool:
+        """Whether this key's holder made `signature` over `signed`."""
+        key = _library_key(self.public)
+        try:
+            key.verify_signature(Signature(key.keyid, signature.hex()), signed)
+        except UnverifiedSignatureError:  # what cannot be verified for any other reason is one of these too
+            return False
+        return True
+
+    def dump(self) -> str:
+        """Give the text of the `.pub` file."""
+        return _dump("public-key", self)
+
+
+class PrivateKey:
+    """A key to sign with. It cannot be printed, compared or pickled; `secret_file` is the only way out."""
+
+    __slots__ = ("_signer", "public")
+
+    def __init__(self, signer: CryptoSigner, public: PublicKey) -> None:
+        self._signer = signer
+        self.public = public
+
+    def __repr__(self) -> str:
+        return f"PrivateKey({self.public.id[:12]}…)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a private key is not pickled")
+
+    def sign(self, signed: bytes) -> bytes:
+        """Give the signature over bytes."""
+        return bytes.fromhex(self._signer.sign(signed).signature)
+
+    def secret_file(self) -> str:
+        """Give the text of the private file. It goes nowhere else."""
+        return _dump("private-key", self.public, private=self._signer.private_bytes.decode("ascii"))
+
+
+def keygen(*, subject: str, issuer: str | None = None) -> PrivateKey:
+    """Make a new key.
+
+    Args:
+        subject: Whose it is.
+        issuer: Who vouches for the subject; the key itself where nobody is named.
+
+    Raises:
+        UsageError: A name that cannot be shown, or an issuer that belongs to something else.
+    """
+    for name in (subject, *([] if issuer is None else [issuer])):
+        if not strict.is_name(name):
+            raise UsageError(
+                f"keygen: expected a name of 1 to {strict.MAX_NAME} printable characters without blanks around it, "
+                f"found {name[:MAX_TOLD]!a}. No key was made.",
+                fix="Give the name under which the applier will trust the key.",
+            )
+    if issuer is not None and issuer.startswith((OWN_ISSUER, RESERVED)):
+        raise UsageError(
+            f"keygen: expected an issuer that vouches for people, found {issuer!r}; {OWN_ISSUER!r} and {RESERVED!r} "
+            "are reserved. No key was made.",
+            fix="Name your identity provider's address, or leave the issuer out.",
+        )
+    signer = CryptoSigner.generate_ed25519()
+    return PrivateKey(signer, _public(signer, issuer=issuer, subject=subject))
+
+
+def demo(seed: bytes) -> PrivateKey:
+    """Give the key that a published seed makes. It is no secret."""
+    signer = CryptoSigner(Ed25519PrivateKey.from_private_bytes(seed))
+    return PrivateKey(signer, _public(signer, issuer=f"{RESERVED}demo", subject="demo reviewer"))
+
+
+def _public(signer: CryptoSigner, *, issuer: str | None, subject: str) -> PublicKey:
+    key = signer.public_key
+    return PublicKey(
+        id=key.keyid, public=key.keyval["public"], issuer=issuer or OWN_ISSUER + key.keyid, subject=subject
+    )
+
+
+class _PublicFile(strict.Shape):
+    format: Literal["offsetwise/public-key"]
+    format_version: Literal["1.0"]
+    key: strict.Hex32
+    scheme: Literal["ed25519"]
+    public: strict.Hex32
+    issuer: strict.Name
+    subject: strict.Name
+
+
+class _PrivateFile(strict.Shape):
+    format: Literal["offsetwise/private-key"]
+    format_version: Literal["1.0"]
+    key: strict.Hex32
+    scheme: Literal["ed25519"]
+    public: strict.Hex32
+    issuer: strict.Name
+    subject: strict.Name
+    private: str = Field(repr=False)
+
+
+def read_public(content: bytes, *, name: str) -> PublicKey:
+    """Read a `.pub` file.
+
+    Raises:
+        NotApprovedError: It is no key of ours, is cut off or was changed; nobody can be trusted by it.
+    """
+    read = strict.read(content, _PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN, effect=_NOBODY)
+    try:
+        return _checked(read)
+    except NotApprovedError as error:
+        raise NotApprovedError(f"{name}: {error.problem}", fix=error.fix) from None
+
+
+def read_private(content: bytes, *, name: str) -> PrivateKey:
+    """Read a private file.
+
+    Raises:
+        FileError: It is no key of ours, is cut off or was changed. What it holds is never shown, not even in part.
+    """
+    try:
+        read = strict.read(content, _PrivateFile, what=name, fix=_NEW_PAIR)
+        public = _checked(read)
+        signer = _signer(read.private, public)
+    except (ValueError, TypeError, KeyMismatchError, NotApprovedError):
+        signer = None
+    if signer is None:
+        raise FileError(
+            f"{name}: expected a private key as `offsetwise keygen` writes it, but it is something else, cut off or "
+            "changed. Nothing was signed.",
+            fix=_NEW_PAIR,
+        )
+    return PrivateKey(signer, public)
+
+
+def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
+    """Give the signer of a private part, None for anything that is not written as `keygen` writes it.
+
+    Not the library's reader of PEM: of damaged keys it raises what is no error of input.
+    """
+    found = _PEM.fullmatch(private)
+    der = b"" if found is None else base64.b64decode(found[1], validate=True)
+    if len(der) != len(_PKCS8) + 32 or not der.startswith(_PKCS8):
+        return None
+    key = Ed25519PrivateKey.from_private_bytes(der.removeprefix(_PKCS8))
+    signer = CryptoSigner(key, _library_key(public.public))
+    return signer if signer.private_bytes == private.encode("ascii") else None
+
+
+def _checked(read: _PublicFile | _PrivateFile) -> PublicKey:
+    return PublicKey(id=read.key, public=read.public, issuer=read.issuer, subject=read.subject)
+
+
+def _library_key(public: str) -> SSlibKey:
+    return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)))
+
+
+def _dump(kind: str, key: PublicKey, **more: str) -> str:
+    body = {
+        "format": f"offsetwise/{kind}",
+        "format_version": "1.0",
+        "key": key.id,
+        "scheme": SCHEME,
+        "public": key.public,
+        "issuer": key.issuer,
+        "subject": key.subject,
+    }
+    return json.dumps(body | more, ensure_ascii=False, sort_keys=True, indent=1) + "\n"

@@ -1,0 +1,66 @@
+"""Whom the applier trusts, and how many of them must agree. It comes from the applier's own configuration, only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.approval.keys import PublicKey
+from offsetwise.errors import NotApprovedError
+
+MAX_LIFETIME_S: Final = 30 * 86_400
+"""Where nothing is configured."""
+CLOCK_SKEW_S: Final = 120
+"""Where nothing is configured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What must be there for a plan to count as approved. None: this part of the configuration does not say."""
+
+    required: int = 1
+    """How many people, each with a key of their own."""
+    trusted: tuple[PublicKey, ...] | None = None
+    """Each names a key, and its issuer and subject as the applier knows them."""
+    max_lifetime_s: int | None = None
+    """The longest time from an approval to its expiry."""
+    clock_skew_s: int | None = None
+    """How far an approver's clock may be ahead of the applier's."""
+
+    def __post_init__(self) -> None:
+        if self.required < 1:
+            raise NotApprovedError(
+                f"Approval policy: expected at least one approver, found {self.required}. Nothing was written.",
+                fix="Set `approval.required` to 1 or more.",
+            )
+        holders: dict[str, PublicKey] = {}
+        for key in self.trusted or ():
+            if holders.setdefault(key.id, key) != key:
+                raise NotApprovedError(
+                    f"Approval policy: the key {key.id[:12]}… is listed for {holders[key.id].subject} "
+                    f"({holders[key.id].issuer}) and for {key.subject} ({key.issuer}); whoever holds it could be "
+                    "either. Nothing was written.",
+                    fix="Give each person a key of their own.",
+                )
+
+
+def combined(one: Policy, other: Policy) -> Policy:
+    """Join the policy of the migration file with that of the command line: whatever either forbids is forbidden.
+
+    Keys that both list, with the same issuer and subject, count; the larger number; the shorter times.
+    """
+    if one.trusted is None or other.trusted is None:
+        trusted = one.trusted if other.trusted is None else other.trusted
+    else:
+        trusted = tuple(key for key in one.trusted if key in other.trusted)
+    return Policy(
+        required=max(one.required, other.required),
+        trusted=trusted,
+        max_lifetime_s=_shorter(one.max_lifetime_s, other.max_lifetime_s),
+        clock_skew_s=_shorter(one.clock_skew_s, other.clock_skew_s),
+    )
+
+
+def _shorter(one: int | None, other: int | None) -> int | None:
+    stated = [each for each in (one, other) if each is not None]
+    return min(stated, default=None)

@@ -1,0 +1,97 @@
+"""Signing a plan: an early no where the applier would say no."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from offsetwise import files
+from offsetwise.approval import demo, strict
+from offsetwise.approval.barred import check_recorded, why_barred
+from offsetwise.approval.envelope import Statement, Verdict, seal
+from offsetwise.approval.keys import PrivateKey
+from offsetwise.errors import NotApprovedError, UsageError
+from offsetwise.plan.digest import digest as digest_of
+
+LIFETIME: Final = timedelta(days=7)
+"""Where nothing is asked for."""
+LONGEST: Final = timedelta(days=366)
+
+
+def sign(
+    plan_bytes: bytes,
+    key: PrivateKey,
+    *,
+    subject: str,
+    issuer: str,
+    now: datetime,
+    expires_in: timedelta = LIFETIME,
+    verdict: Verdict = Verdict.APPROVED,
+    name: str = "the plan",
+) -> bytes:
+    """Sign exactly these bytes; give the approval's file.
+
+    What is refused here is refused for the signer's sake. What counts is decided when the plan is applied, by the
+    applier's own configuration.
+
+    Args:
+        plan_bytes: The plan's file, every byte.
+        key: The signer's.
+        subject: Who signs.
+        issuer: Who vouches for that name.
+        now: With its time zone.
+        expires_in: How long the approval is good for.
+        verdict: What the signer says.
+        name: What to call the plan in errors, usually its path.
+
+    Raises:
+        FileError: The bytes are no plan.
+        VersionError: The plan is of a version this release does not know.
+        NotApprovedError: The signer is author or editor of the plan, under any of the names given; or the demo key
+            for anything but the sample.
+        UsageError: A lifetime or a name that cannot be.
+    """
+    if now.utcoffset() is None:
+        raise ValueError("now: expected a time with its zone")
+    plan = files.load(plan_bytes, "plan", subject=name)
+    digest = digest_of(plan_bytes)
+    if not timedelta(seconds=1) <= expires_in <= LONGEST:
+        raise UsageError(
+            f"sign: expected a lifetime of up to {LONGEST.days} days, found {expires_in}. Nothing was signed.",
+            fix="Give a lifetime that ends soon after the planned cutover.",
+        )
+    if not (strict.is_name(subject) and strict.is_name(issuer)):
+        raise UsageError(
+            f"sign: expected names of 1 to {strict.MAX_NAME} printable characters without blanks around them, found "
+            f"{subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
+            fix="Sign under the names in your .pub file.",
+        )
+    if verdict is Verdict.APPROVED:
+        check_recorded(plan, digest)
+        why = why_barred(plan, subject) or why_barred(plan, key.public.subject)
+        if why is not None:
+            raise NotApprovedError(
+                f"Plan {digest[:12]}…: expected a signer other than its author and editors, but {why}. "
+                "Nothing was signed, nothing was written.",
+                fix="Let somebody sign who neither wrote nor edited the plan.",
+            )
+    if key.public.id == demo.DEMO_KEY_ID and not demo.is_of_sample(plan):
+        raise NotApprovedError(
+            f"Plan {digest[:12]}…: the demo key is good for the bundled sample only, and this plan is of other "
+            "clusters. Nothing was signed, nothing was written.",
+            fix="Make a key of your own with `offsetwise keygen`.",
+        )
+    begins = now.replace(microsecond=0)
+    return seal(
+        Statement(
+            plan_digest=digest,
+            issuer=issuer,
+            subject=subject,
+            approved_at=begins,
+            expires_at=begins + expires_in,
+            nonce=secrets.token_hex(16),
+            verdict=verdict,
+        ),
+        key,
+    )

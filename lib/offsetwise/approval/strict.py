@@ -1,0 +1,80 @@
+"""Reads keys, envelopes and statements: small strict JSON, of exactly one version, without any key that is not known.
+
+Plans may come from a later minor version; these may not. A later version could add a condition, and to read over a
+condition would be to approve more than was signed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from offsetwise import files
+from offsetwise.errors import FileError, NotApprovedError
+
+MAX_BYTES: Final = 64 * 1024
+MAX_NAME: Final = 200
+COUNTS_NOTHING: Final = "It counts for nothing."
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be somebody's name in a file and in a message."""
+    return 1 <= len(text) <= MAX_NAME and text.isprintable() and text == text.strip()
+
+
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(f"expected 1 to {MAX_NAME} printable characters, without blanks around them")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""32 bytes, in lower case: a key, its id, a SHA-256."""
+
+
+class Shape(BaseModel):
+    """What a file or a part of one must look like."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+_S = TypeVar("_S", bound=Shape)
+
+
+def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = COUNTS_NOTHING) -> _S:
+    """Read a file, or what was signed.
+
+    Args:
+        content: All of it.
+        shape: What it must look like.
+        what: What it is, with its name: the beginning of the message.
+        fix: The next thing to do if it cannot be read.
+        effect: What follows if it cannot be read.
+
+    Raises:
+        NotApprovedError: It is not what `shape` says.
+    """
+    why = _too_large(content)
+    if why is None:
+        try:
+            return shape.model_validate(files.read_object(content.decode("utf-8"), subject=what))
+        except UnicodeDecodeError as error:
+            why = f"found other bytes than UTF-8 at position {error.start}"
+        except FileError as error:
+            why = _without_subject(error, what)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the top level"
+            why = f"{place} is wrong: {first['msg'][:200]}"
+    raise NotApprovedError(f"{what} cannot be read: {why}. {effect}", fix=fix)
+
+
+def _too_large(content: bytes) -> str | None:
+    return f"it has more than {MAX_BYTES} bytes" if len(content) > MAX_BYTES else None
+
+
+def _without_subject(error: FileError, subject: str) -> str:
+    told = error.problem.removeprefix(f"{subject}: ").removesuffix(" Nothing was used from it.")
+    return told.rstrip(".")

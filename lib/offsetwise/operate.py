@@ -1,0 +1,97 @@
+"""The verbs that write to the world: apply, go on, roll back. The command line imports this, never the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from offsetwise import files
+from offsetwise.apply import back, run
+from offsetwise.apply.kafka_groups import KafkaGroups
+from offsetwise.apply.recheck import require as held
+from offsetwise.apply.world import LiveWorld
+from offsetwise.apply.writers import writers
+from offsetwise.approval import policy_for
+from offsetwise.approval.key_files import read_approval
+from offsetwise.config import Migration
+from offsetwise.errors import FileError
+from offsetwise.model import Plan, Receipt, ReceiptStep, Verification
+from offsetwise.verify import LiveEyes
+from offsetwise.verify import verify as verified
+
+Progress = Callable[[str, int, int], None]
+
+
+def tools_for(migration: Migration, progress: Progress) -> run.Tools:
+    """Give what reads and writes the world of a migration."""
+    world = LiveWorld(migration=migration, progress=progress)
+    return run.Tools(world=world, writers=writers(KafkaGroups(migration.target)))
+
+
+def order(
+    plan: Path,
+    migration: Migration,
+    *,
+    approvals: Sequence[Path] = (),
+    trust: Sequence[Path] = (),
+    output: str | None = None,
+) -> run.Order:
+    """Read a plan and what belongs to it.
+
+    Raises:
+        FileError: The plan cannot be read.
+        NotApprovedError: An approval or a key cannot be read.
+    """
+    content = _content(plan)
+    read: Plan = files.load(content, "plan", subject=str(plan))
+    return run.Order(
+        plan_bytes=content,
+        plan=read,
+        migration=migration,
+        output=output,
+        approvals=tuple(read_approval(path) for path in approvals),
+        policy=policy_for(migration.approval, trust),
+    )
+
+
+def dry_run(wanted: run.Order, *, progress: Progress) -> run.DryRun:
+    """Say what applying would do; see `apply.run.dry_run`."""
+    return run.dry_run(wanted, tools_for(wanted.migration, progress))
+
+
+def require(wanted: run.Order, made: run.DryRun) -> None:
+    """Go on only if a dry run found that everything holds; see `apply.recheck.require`."""
+    held(wanted.digest, made.held)
+
+
+def apply(wanted: run.Order, receipt: Path, *, progress: Progress) -> run.Applied:
+    """Apply a plan, or go on with it; see `apply.run.apply`."""
+    return run.apply(wanted, str(receipt), tools_for(wanted.migration, progress))
+
+
+def look_back(written: Path, migration: Migration, *, progress: Progress) -> back.Standings:
+    """Say what a rollback would take back; see `apply.back.preview`."""
+    return back.preview(str(written), migration, tools_for(migration, progress))
+
+
+def rollback(written: Path, migration: Migration, *, progress: Progress) -> tuple[ReceiptStep, ...]:
+    """Take back what a plan wrote; see `apply.back.rollback`."""
+    return back.rollback(str(written), migration, tools_for(migration, progress))
+
+
+def verify(receipt: Path, migration: Migration, *, checkpoint: str | None = None) -> Verification:
+    """Look at every target of a receipt; see `offsetwise.verify`."""
+    read: Receipt = run.read_receipt(str(receipt))
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return verified(read, LiveEyes(migration=migration), verified_at=now, checkpoint=checkpoint)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
+            fix="Give the file that `offsetwise draft` wrote.",
+        ) from error

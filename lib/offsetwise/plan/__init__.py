@@ -1,0 +1,1 @@
+"""Plans: drafted from a comparison, judged, predicted and exported."""

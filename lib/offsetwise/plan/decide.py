@@ -1,0 +1,358 @@
+"""Where each partition starts: translated, or decided by a person; never anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from offsetwise.config import JobTraits
+from offsetwise.errors import PlanError
+from offsetwise.findings.codes import Code, describe
+from offsetwise.findings.sentence import records
+from offsetwise.model import (
+    Comparison,
+    Exactness,
+    IsolationLevel,
+    Method,
+    Neighbour,
+    Override,
+    PartitionComparison,
+    PartitionState,
+    PlannedPosition,
+    Proof,
+    RestartPoint,
+    Side,
+    Snapshot,
+    Start,
+    TopicPartition,
+)
+from offsetwise.plan.request import DraftRequest, Reason, StartChoice, group_of, partitions_of
+
+DRAINED = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
+DECIDE = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """What every position is decided on."""
+
+    job: JobTraits
+    isolation: IsolationLevel
+    new: Snapshot
+    logs: Mapping[TopicPartition, PartitionState]
+    """The new cluster's partitions."""
+    overrides: Mapping[TopicPartition, Override]
+    starts: Mapping[str, StartChoice]
+    keeps_pending: bool
+    """Whether the pending batch is written too, so that both its ends count."""
+    passed: Mapping[tuple[str, str, int], int]
+    """By source, topic and partition: how many offsets going back to an earlier batch reads again."""
+
+    def ends(self, topic: str, partition: int) -> tuple[int, int] | None:
+        """Give the first and the last place on the new log; None where it was not read."""
+        state = self.logs.get(TopicPartition(topic=topic, partition=partition))
+        if state is None:
+            return None
+        end = state.lso if self.isolation is IsolationLevel.READ_COMMITTED else state.hw
+        return None if state.log_start is None or end is None else (state.log_start, end)
+
+
+def grounds_of(
+    comparison: Comparison,
+    new: Snapshot,
+    isolation: IsolationLevel,
+    job: JobTraits,
+    request: DraftRequest,
+    *,
+    keeps_pending: bool,
+) -> Grounds:
+    """Put together what positions are decided on.
+
+    Raises:
+        PlanError: A decision names a partition or topic that is not compared, one twice, or gives no reason.
+    """
+    rows = {TopicPartition(topic=row.topic, partition=row.partition) for row in comparison.partitions}
+    topics = {row.topic for row in comparison.partitions}
+    overrides: dict[TopicPartition, Override] = {}
+    for key, override in request.overrides:
+        _check_decision(str(key), known=key in rows, twice=key in overrides, reason=override.reason)
+        overrides[key] = override
+    starts: dict[str, StartChoice] = {}
+    for choice in request.starts:
+        _check_decision(choice.topic, known=choice.topic in topics, twice=choice.topic in starts, reason=choice.reason)
+        starts[choice.topic] = choice
+    return Grounds(
+        job=job,
+        isolation=isolation,
+        new=new,
+        logs=partitions_of(new),
+        overrides=overrides,
+        starts=starts,
+        keeps_pending=keeps_pending,
+        passed={} if request.rewind_to is None else dict(_passed(comparison)),
+    )
+
+
+def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | None, tuple[Reason, ...]]:
+    """Say where one partition starts, and what speaks against it. Without a place there is no position."""
+    decided, reason = _decided(row, on)
+    if reason is not None:
+        return None, (reason,)
+    if decided is None:
+        position = _new_partition(row, on) if row.old_offset is None else _translated(row, on)
+        against = tuple(_against(row, on))
+    else:
+        start, override = decided
+        position = _overridden(row, start, override, on)
+        against = tuple(_against_pending(row, on, override.offset))
+    if position is None:
+        return None, against
+    return position, (*against, *_outside(position, on))
+
+
+def _check_decision(subject: str, *, known: bool, twice: bool, reason: str) -> None:
+    if not known or twice:
+        expected, found = ("it once", "it twice") if twice else ("a partition of the comparison", "none of that name")
+        raise PlanError(
+            f"The decision about {subject}: expected {expected}, found {found}. Nothing was written.",
+            fix="Name partitions as topic:partition, with the topic's name on the old cluster, each once.",
+        )
+    if not reason.strip():
+        raise PlanError(
+            f"The decision about {subject}: expected a written reason, found none. Nothing was written.",
+            fix="Say with --reason why this offset is right.",
+        )
+
+
+def _passed(comparison: Comparison) -> Iterator[tuple[tuple[str, str, int], int]]:
+    """Give how far the last committed batch had read beyond where each partition is taken back to."""
+    checkpoint = comparison.checkpoint
+    batches = () if checkpoint is None else checkpoint.batches
+    last = next((b for b in batches if checkpoint is not None and b.id == checkpoint.last_committed_batch), None)
+    reached = {
+        (source.id, of.topic, partition): offset
+        for source in (() if last is None else last.sources)
+        for of in source.offsets
+        for partition, offset in zip(of.partitions, of.offsets, strict=True)
+    }
+    for row in comparison.partitions:
+        key = (row.source, row.topic, row.partition)
+        if row.old_offset is not None and key in reached:
+            yield key, reached[key] - row.old_offset
+
+
+def _decided(row: PartitionComparison, on: Grounds) -> tuple[tuple[Start, Override] | None, Reason | None]:
+    key = TopicPartition(topic=row.topic, partition=row.partition)
+    if key in on.overrides:
+        return (Start.SPECIFIC, on.overrides[key]), None
+    choice = on.starts.get(row.topic)
+    if choice is None:
+        return None, None
+    offset, missing = _chosen(row, choice, on)
+    if offset is None:
+        return None, Reason(code=Code.UNTRANSLATED, told=f"{key}: {missing}", fix=DECIDE)
+    return (choice.start, Override(offset=offset, reason=choice.reason, by=choice.by)), None
+
+
+def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple[int | None, str]:
+    ends = on.ends(row.new_topic, row.partition)
+    match choice.start:
+        case Start.EARLIEST:
+            return (None if ends is None else ends[0]), "the start of its new log is not known."
+        case Start.LATEST:
+            return (None if ends is None else ends[1]), "the end of its new log is not known."
+        case Start.TIMESTAMP:
+            # The end of the log would skip what is written until the job starts: never an answer of its own.
+            return dict(choice.looked_up).get(row.partition), "no record on the new cluster is that young."
+        case Start.GROUP:
+            group = group_of(on.new, choice.group)
+            found = (each for each in (() if group is None else group.offsets) if each.topic == row.new_topic)
+            offset = next((each.offset for each in found if each.partition == row.partition), None)
+            return offset, f"group {choice.group!r} has committed nothing for it on the new cluster."
+        case _:
+            return None, f"{choice.start} is no start to choose for a whole topic."
+
+
+def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:
+    if row.new_offset is None:
+        return None
+    again = on.passed.get((row.source, row.topic, row.partition), 0)
+    return _position(
+        row,
+        on,
+        new_offset=row.new_offset,
+        start=Start.TRANSLATED,
+        replay=None if row.replay is None else row.replay + again,
+    )
+
+
+def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:
+    ends = on.ends(row.new_topic, row.partition)
+    if ends is None:
+        return None
+    # Nothing of it was ever read, so nothing can be read twice; what retention took from it cannot be counted.
+    skip = 0 if ends[0] == 0 else None
+    return _position(
+        row, on, new_offset=ends[0], start=Start.EARLIEST, method=Method.EARLIEST, replay=0, skip=skip, proof=False
+    )
+
+
+def _overridden(row: PartitionComparison, start: Start, override: Override, on: Grounds) -> PlannedPosition:
+    place = row.new_offset if row.exactness.proven else None
+    same = place == override.offset
+    # Distances between offsets: at most so many records, for a log may have holes.
+    replay = None if place is None else (row.replay or 0) + max(0, place - override.offset)
+    skip = None if place is None else (row.skip or 0) + max(0, override.offset - place)
+    return _position(
+        row,
+        on,
+        new_offset=override.offset,
+        start=start,
+        method=row.method if same else Method.NONE,
+        exactness=row.exactness if same else Exactness.UNKNOWN,
+        bounds=row.bounds if same else (override.offset, override.offset),
+        replay=row.replay if same else replay,
+        skip=row.skip if same else skip,
+        override=override,
+        reason=f"Decided by {override.by}: {override.reason}",
+    )
+
+
+def _position(
+    row: PartitionComparison,
+    on: Grounds,
+    *,
+    new_offset: int,
+    start: Start,
+    method: Method | None = None,
+    exactness: Exactness | None = None,
+    bounds: tuple[int | None, int | None] | None = None,
+    replay: int | None,
+    skip: int | None = -1,
+    override: Override | None = None,
+    proof: bool = True,
+    reason: str | None = None,
+) -> PlannedPosition:
+    return PlannedPosition(
+        source=row.source,
+        topic=row.topic,
+        partition=row.partition,
+        old_offset=row.old_offset,
+        new_topic=row.new_topic,
+        new_offset=new_offset,
+        start=start,
+        method=row.method if method is None else method,
+        exactness=row.exactness if exactness is None else exactness,
+        restart=_restart(row, new_offset, on),
+        bounds=row.bounds if bounds is None else bounds,
+        replay=replay,
+        skip=row.skip if skip == -1 else skip,
+        foreign_below=row.foreign_below,
+        counted=row.counted and override is None,
+        old=row.old,
+        new=row.new,
+        raw=row.raw,
+        proof=proof_of(row) if proof else None,
+        override=override,
+        reason=row.evidence.reason if reason is None else reason,
+    )
+
+
+def _restart(row: PartitionComparison, new_offset: int, on: Grounds) -> tuple[RestartPoint, ...]:
+    if not row.restart:
+        return ()
+    first, *rest = row.restart
+    return (RestartPoint(batch=first.batch, old=first.old, new=new_offset), *(rest if on.keeps_pending else ()))
+
+
+def proof_of(row: PartitionComparison) -> Proof | None:
+    """Give the nearest records on both sides of the place that stand on both logs; None where none was read."""
+    evidence, place, old = row.evidence, row.new_offset, row.old_offset
+    if not evidence.salt or place is None or old is None:
+        return None
+    both = [
+        (each, each.old_offset, each.new_offset)
+        for each in evidence.neighbours
+        if each.old_offset is not None and each.new_offset is not None
+    ]
+    below: list[Neighbour] = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
+    above: list[Neighbour] = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
+    if not below and not above:
+        return None
+    return Proof(
+        salt=evidence.salt,
+        identity=evidence.identity,
+        ignored_headers=evidence.ignored_headers,
+        schema_ids=evidence.schema_ids,
+        before=below[-1] if below else None,
+        after=above[0] if above else None,
+    )
+
+
+def _against(row: PartitionComparison, on: Grounds) -> Iterator[Reason]:
+    """Say why the translated place may not be used unless a person decides."""
+    name = f"{row.topic}-{row.partition}"
+    if row.old_offset is None:
+        if on.ends(row.new_topic, row.partition) is None:
+            yield _reason(Code.PARTITION_MISSING, f"{name}: the new cluster did not say where its log starts.")
+        return
+    if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
+        word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
+        why = row.evidence.reason or "no reason was given."
+        yield Reason(code=Code.UNTRANSLATED, told=f"{name}: {row.old_offset:,} {word}. {why}", fix=DECIDE)
+        return
+    tolerated = on.job.tolerates_replay is True
+    if not tolerated and row.exactness is Exactness.BOUNDED:
+        count = "an unknown number of records" if row.replay is None else records(row.replay)
+        yield _reason(
+            Code.REPLAY_NOT_TOLERATED,
+            f"{name}: {row.new_offset:,} is the safe end of its bounds and may read up to {count} twice.",
+        )
+    elif not tolerated and row.replay:
+        yield _reason(
+            Code.REPLAY_NOT_TOLERATED, f"{name}: {row.new_offset:,} would read up to {records(row.replay)} twice."
+        )
+    if row.skip:
+        yield Reason(code="SKIP", told=f"{name}: {row.new_offset:,} would skip up to {records(row.skip)}.", fix=DECIDE)
+    if row.foreign_below:
+        yield _reason(Code.NATIVE_BELOW, f"{name}: {records(row.foreign_below)} of other writers lie below the place.")
+    yield from _against_pending(row, on, row.new_offset)
+
+
+def _against_pending(row: PartitionComparison, on: Grounds, start: int) -> Iterator[Reason]:
+    """The batch that runs again must hold the same records, in full, and between two proven ends."""
+    if not on.keeps_pending or len(row.restart) < 2:
+        return
+    name, end = f"{row.topic}-{row.partition}", row.restart[-1]
+    if end.new is None:
+        told = f"{name}: {end.old:,}, the end of pending batch {end.batch}, has no known place on the new cluster."
+    elif row.new_offset != start:
+        told = f"{name}: batch {end.batch} is pending, and would hold other records if it started at {start:,}."
+    elif row.pending_equal is False:
+        told = f"{name}: pending batch {end.batch} holds other records between its translated ends."
+    elif row.pending_equal is None:
+        told = f"{name}: it is not known whether pending batch {end.batch} holds the same records on both clusters."
+    elif start > end.new:
+        told = f"{name}: pending batch {end.batch} would end at {end.new:,}, before its start {start:,}."
+    else:
+        return
+    yield Reason(code=Code.PENDING_BATCH_DIFFERS, told=told, fix=DRAINED)
+
+
+def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Reason]:
+    """Every place must lie in [new log start, new log end]. None is ever moved there."""
+    name = f"{position.new_topic}-{position.partition}"
+    ends = on.ends(position.new_topic, position.partition)
+    if ends is None:
+        yield _reason(Code.PARTITION_MISSING, f"{name}: the new cluster did not give its log's start and end.")
+        return
+    start, end = ends
+    for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):
+        if place < start:
+            yield _reason(Code.BELOW_LOG_START, f"{name}: {place:,} lies below the new log's start, {start:,}.")
+        elif place > end:
+            yield _reason(Code.NOT_YET_MIRRORED, f"{name}: {place:,} lies past the new log's end, {end:,}.")
+
+
+def _reason(code: Code, told: str) -> Reason:
+    return Reason(code=code.value, told=told, fix=describe(code).remedy)

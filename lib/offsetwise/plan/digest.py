@@ -1,0 +1,14 @@
+"""A plan's digest: what an approval names."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def digest(data: bytes) -> str:
+    """Give the SHA-256 of the exact bytes of a plan's file, hex.
+
+    >>> digest(b"")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(data).hexdigest()

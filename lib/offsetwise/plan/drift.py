@@ -1,0 +1,201 @@
+"""What has changed since a plan was reviewed. Growth of log ends is no drift.
+
+What only the records can tell, whether both neighbours of a place are still the same ones, `apply` reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointRequirement,
+    Cluster,
+    ClusterRequirement,
+    GroupBefore,
+    IsolationLevel,
+    PartitionState,
+    Plan,
+    Snapshot,
+    TopicPartition,
+)
+from offsetwise.plan.request import group_of, partitions_of
+
+
+class DriftKind(StrEnum):
+    """What kind of thing is not as it was reviewed."""
+
+    CLUSTER_REPLACED = "CLUSTER_REPLACED"
+    TOPIC_MISSING = "TOPIC_MISSING"
+    TOPIC_RECREATED = "TOPIC_RECREATED"
+    PARTITIONS_CHANGED = "PARTITIONS_CHANGED"
+    PARTITION_MISSING = "PARTITION_MISSING"
+    LOG_START_PASSED = "LOG_START_PASSED"
+    """Retention took the record at the planned place, or ones behind it."""
+    LOG_END_BELOW = "LOG_END_BELOW"
+    """The log is shorter than it was: cut, or made again."""
+    CHECKPOINT_REPLACED = "CHECKPOINT_REPLACED"
+    CHECKPOINT_MOVED = "CHECKPOINT_MOVED"
+    CHECKPOINT_EDITED = "CHECKPOINT_EDITED"
+    GROUP_ACTIVE = "GROUP_ACTIVE"
+    GROUP_MOVED = "GROUP_MOVED"
+    UNREADABLE = "UNREADABLE"
+    """It cannot be told: what cannot be read may have changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """One thing, as it was reviewed and as it is now."""
+
+    kind: DriftKind
+    subject: str
+    reviewed: str
+    now: str
+    topic: str | None = None
+    """On the cluster that `subject` names."""
+    partition: int | None = None
+
+    @property
+    def told(self) -> str:
+        """Give it as one sentence."""
+        return f"{self.subject}: reviewed {self.reviewed}, now {self.now}."
+
+
+def drift(
+    plan: Plan,
+    old: Snapshot,
+    new: Snapshot,
+    checkpoint: Checkpoint | None,
+    *,
+    files: Mapping[str, str] | None = None,
+) -> tuple[Drift, ...]:
+    """Hold what a plan requires against what is there now.
+
+    Args:
+        plan: The plan.
+        old: The old cluster now, with the plan's topics and the group that the positions were read from.
+        new: The new cluster now, with the plan's topics and groups.
+        checkpoint: The checkpoint now; None where it cannot be read, or the plan was made from a group.
+        files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.offset_files` where not given.
+    """
+    wanted = plan.requirements
+    made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
+    if wanted.checkpoint is not None:
+        made += _checkpoint(wanted.checkpoint, checkpoint, files)
+    planned = {(one.new_topic, one.partition) for one in plan.positions}
+    for group in wanted.groups:
+        made += _group(group, new, planned)
+    if wanted.old_group is not None:
+        made += _group(wanted.old_group, old, {(one.topic, one.partition) for one in plan.positions})
+    return tuple(made)
+
+
+def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterator[Drift]:
+    subject = f"The {side} cluster {wanted.name!r}"
+    if wanted.cluster_id is None or now.cluster_id is None:
+        yield _drift(DriftKind.UNREADABLE, f"{subject}, cluster id", wanted.cluster_id, now.cluster_id)
+    elif wanted.cluster_id != now.cluster_id:
+        yield _drift(DriftKind.CLUSTER_REPLACED, f"{subject}, cluster id", wanted.cluster_id, now.cluster_id)
+        return
+    topics = {topic.name: topic for topic in now.topics}
+    for topic in wanted.topics:
+        found, name = topics.get(topic.name), f"Topic {topic.name!r} of {wanted.name!r}"
+        if found is None:
+            yield _drift(DriftKind.TOPIC_MISSING, name, "there", "not there", topic=topic.name)
+        elif found.error is not None:
+            yield _drift(DriftKind.UNREADABLE, name, "read", found.error, topic=topic.name)
+        elif found.id != topic.id:
+            yield _drift(DriftKind.TOPIC_RECREATED, f"{name}, topic id", topic.id, found.id, topic=topic.name)
+        elif len(found.partitions) != topic.partitions:
+            yield _drift(
+                DriftKind.PARTITIONS_CHANGED,
+                f"{name}, partitions",
+                topic.partitions,
+                len(found.partitions),
+                topic=topic.name,
+            )
+
+
+def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
+    logs = partitions_of(new)
+    gone = {topic.name for topic in plan.requirements.new.topics} - {topic.name for topic in new.topics}
+    for one in plan.positions:
+        if one.new_topic in gone:
+            continue  # told once, for the topic
+        key = TopicPartition(topic=one.new_topic, partition=one.partition)
+        state = logs.get(key)
+        if state is None:
+            yield _drift(DriftKind.PARTITION_MISSING, str(key), "there", "not there", topic=key)
+            continue
+        end = state.lso if plan.isolation_level is IsolationLevel.READ_COMMITTED else state.hw
+        if state.log_start is None or end is None:
+            yield _drift(DriftKind.UNREADABLE, str(key), "read", state.error or "the broker did not say", topic=key)
+            continue
+        places = {one.new_offset, *(point.new for point in one.restart if point.new is not None)}
+        yield from _within(key, places, one.new.hw, state, end)
+
+
+def _within(
+    key: TopicPartition, places: set[int], reviewed_hw: int | None, now: PartitionState, end: int
+) -> Iterator[Drift]:
+    start = now.log_start
+    if start is not None and min(places) < start:
+        yield _drift(
+            DriftKind.LOG_START_PASSED, f"{key}, log start", f"at most {min(places)}, the place", start, topic=key
+        )
+    shrunk = reviewed_hw is not None and now.hw is not None and now.hw < reviewed_hw
+    if shrunk or max(places) > end:
+        reviewed = reviewed_hw if shrunk else f"at least {max(places)}, the place"
+        yield _drift(DriftKind.LOG_END_BELOW, f"{key}, log end", reviewed, now.hw if shrunk else end, topic=key)
+
+
+def _checkpoint(
+    wanted: CheckpointRequirement, now: Checkpoint | None, files: Mapping[str, str] | None
+) -> Iterator[Drift]:
+    if now is None:
+        yield _drift(DriftKind.UNREADABLE, wanted.uri, "read", "cannot be read")
+        return
+    if (wanted.engine, wanted.job_id) != (now.engine, now.job_id):
+        yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{wanted.uri}, query id", wanted.job_id, now.job_id)
+    for what, reviewed, found in (
+        ("last planned batch", wanted.last_planned_batch, now.last_planned_batch),
+        ("last committed batch", wanted.last_committed_batch, now.last_committed_batch),
+    ):
+        if reviewed != found:
+            yield _drift(DriftKind.CHECKPOINT_MOVED, f"{wanted.uri}, {what}", reviewed, found)
+    there = dict(now.offset_files) if files is None else files
+    for path, digest in wanted.files:
+        if there.get(path) != digest:
+            yield _drift(DriftKind.CHECKPOINT_EDITED, f"{wanted.uri}/{path}, SHA-256", digest, there.get(path))
+
+
+def _group(wanted: GroupBefore, now: Snapshot, planned: set[tuple[str, int]]) -> Iterator[Drift]:
+    subject = f"Group {wanted.group!r} on {now.name!r}"
+    found = group_of(now, wanted.group)
+    if found is None or found.error is not None or found.state is None:
+        yield _drift(DriftKind.UNREADABLE, subject, "read", "not read" if found is None else found.error)
+        return
+    if found.state.casefold() not in {"empty", "dead"}:
+        yield _drift(DriftKind.GROUP_ACTIVE, subject, wanted.state, found.state)
+    before = {(topic, partition): offset for topic, partition, offset in wanted.offsets}
+    stands = {(each.topic, each.partition): each.offset for each in found.offsets}
+    for key in sorted({*before, *planned}):
+        if before.get(key) != stands.get(key):
+            at = TopicPartition(topic=key[0], partition=key[1])
+            yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(key), stands.get(key), topic=at)
+
+
+def _drift(
+    kind: DriftKind, subject: str, reviewed: object, now: object, *, topic: TopicPartition | str | None = None
+) -> Drift:
+    at = topic if isinstance(topic, TopicPartition) else None
+    return Drift(
+        kind=kind,
+        subject=subject,
+        reviewed="none" if reviewed is None else str(reviewed),
+        now="none" if now is None else str(now),
+        topic=at.topic if at is not None else topic if isinstance(topic, str) else None,
+        partition=None if at is None else at.partition,
+    )

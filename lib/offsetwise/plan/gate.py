@@ -1,0 +1,243 @@
+"""The start gate: what must be true on both clusters before the job starts on the new one.
+
+A plan may be drafted while a check fails, because a mirror goes on; the job may not be started until all pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from offsetwise.config import JobTraits, Migration
+from offsetwise.findings.codes import Code
+from offsetwise.findings.sentence import duration, overall, records, utc
+from offsetwise.model import (
+    Comparison,
+    Exactness,
+    Finding,
+    GateCheck,
+    Outcome,
+    PartitionComparison,
+    Side,
+    Snapshot,
+    TopicPartition,
+)
+from offsetwise.plan.request import partitions_of
+
+MIRRORED: Final = "everything mirrored"
+TRANSACTIONS: Final = "no open transaction"
+SKEW: Final = "skew within the watermark"
+RETENTION: Final = "retention after the cutover"
+HORIZON_MS: Final = 24 * 3_600_000
+"""How far ahead retention is looked at where no cutover was named."""
+
+
+def start_gate(
+    comparison: Comparison,
+    old: Snapshot,
+    new: Snapshot,
+    migration: Migration,
+    now_ms: int,
+    *,
+    job: JobTraits | None = None,
+    newest: Iterable[tuple[TopicPartition, int | None]] = (),
+    cutover_ms: int | None = None,
+) -> tuple[GateCheck, ...]:
+    """Judge the four conditions of the start.
+
+    Args:
+        comparison: The comparison.
+        old: The old cluster.
+        new: The new cluster.
+        migration: The migration.
+        now_ms: When the clusters were read, epoch ms.
+        job: What is stated about the job.
+        newest: Per partition of the new cluster the time of its newest record, where it was read.
+        cutover_ms: When the job is to start.
+    """
+    return (
+        _mirrored(comparison, migration),
+        _transactions(comparison, old, new),
+        _skew(comparison, migration, job or JobTraits(), dict(newest)),
+        _retention(comparison, new, now_ms, cutover_ms),
+    )
+
+
+def skew_findings(gate: Iterable[GateCheck]) -> tuple[Finding, ...]:
+    """Give MIRROR_SKEW_EXCEEDS_WATERMARK where the gate has measured it."""
+    return tuple(
+        overall(Code.MIRROR_SKEW_EXCEEDS_WATERMARK, check.told)
+        for check in gate
+        if check.name == SKEW and check.outcome is Outcome.FAILED
+    )
+
+
+def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
+    judged = [(row, _copied(row, migration)) for row in comparison.partitions]
+    failed = [row for row, outcome in judged if outcome is Outcome.FAILED]
+    unknown = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
+    if failed:
+        told = (
+            f"{_count(len(failed))} of the old cluster hold records that are not on the new one yet, for example "
+            f"{_name(failed[0])}: {_behind(failed[0])}."
+        )
+        return GateCheck(name=MIRRORED, outcome=Outcome.FAILED, told=told)
+    if unknown:
+        told = (
+            f"Of {_count(len(unknown))} it is not known whether the last record is on the new cluster, for example "
+            f"{_name(unknown[0])}: {_behind(unknown[0])}."
+        )
+        return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=told)
+    told = f"The last record of all {_count(len(judged))} is on the new cluster."
+    return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=told)
+
+
+def _copied(row: PartitionComparison, migration: Migration) -> Outcome:
+    """Say whether every record of the old log has been copied, as far as the records or the log ends prove it."""
+    old, new = row.old, row.new
+    if old.hw is not None and old.hw == old.log_start:
+        return Outcome.PASSED
+    if old.hw is None:
+        # A partition that only the new topic has needs no copy.
+        return Outcome.PASSED if row.old_offset is None and new.hw is not None else Outcome.UNKNOWN
+    if row.ahead.examined and row.ahead.missing is not None:
+        return Outcome.FAILED if row.ahead.missing else Outcome.PASSED
+    if row.exactness.proven and row.lag_old == 0:
+        return Outcome.PASSED
+    if row.exactness is Exactness.PRESERVED and new.hw is not None:
+        return Outcome.PASSED if new.hw >= old.hw else Outcome.FAILED
+    if new.hw is None or (new.hw == new.log_start and migration.link != "preserving"):
+        return Outcome.FAILED if new.hw is not None else Outcome.UNKNOWN
+    return Outcome.UNKNOWN
+
+
+def _behind(row: PartitionComparison) -> str:
+    if row.ahead.missing:
+        return f"{records(row.ahead.missing)} ahead of its position have no copy"
+    return f"the old log ends at {_number(row.old.hw)}, the new one at {_number(row.new.hw)}"
+
+
+def _transactions(comparison: Comparison, old: Snapshot, new: Snapshot) -> GateCheck:
+    logs = {"old": partitions_of(old), "new": partitions_of(new)}
+    opened: list[str] = []
+    unread: list[str] = []
+    for row in comparison.partitions:
+        for side, topic in (("old", row.topic), ("new", row.new_topic)):
+            state = logs[side].get(TopicPartition(topic=topic, partition=row.partition))
+            if state is None and side == "old" and row.old_offset is None:
+                continue
+            if state is None or state.lso is None or state.hw is None:
+                unread.append(f"{topic}-{row.partition} on the {side} cluster")
+            elif state.lso < state.hw:
+                opened.append(
+                    f"{topic}-{row.partition} on the {side} cluster: last stable offset {state.lso:,}, end {state.hw:,}"
+                )
+    if opened:
+        more = "" if len(opened) == 1 else f", and {len(opened) - 1:,} more"
+        return GateCheck(name=TRANSACTIONS, outcome=Outcome.FAILED, told=f"A transaction is open: {opened[0]}{more}.")
+    if unread:
+        told = f"The last stable offset of {len(unread):,} logs is not known, for example of {unread[0]}."
+        return GateCheck(name=TRANSACTIONS, outcome=Outcome.UNKNOWN, told=told)
+    told = "On both clusters every log is stable to its end."
+    return GateCheck(name=TRANSACTIONS, outcome=Outcome.PASSED, told=told)
+
+
+def _skew(
+    comparison: Comparison, migration: Migration, job: JobTraits, newest: Mapping[TopicPartition, int | None]
+) -> GateCheck:
+    """Hold the time between the furthest partition and the one furthest behind against the watermark.
+
+    The job's watermark follows the newest record it has read of any partition. A record that the mirror brings later
+    is at least as old as the newest one copied of its partition, give or take what producers themselves mix up; it is
+    dropped if that lies more than the watermark's delay behind.
+    """
+    behind = [row for row in comparison.partitions if _copied(row, migration) is not Outcome.PASSED]
+    if not behind:
+        return GateCheck(name=SKEW, outcome=Outcome.PASSED, told="Every partition is mirrored to its end.")
+    if job.watermark_ms is None:
+        if job.stateful is False:
+            told = "The job is stated to keep no state, so no record can be late."
+            return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
+        told = f"{_count(len(behind))} may be mirrored behind the others, and the job's watermark is not stated."
+        return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
+    times = {
+        (row.new_topic, row.partition): newest.get(TopicPartition(topic=row.new_topic, partition=row.partition))
+        for row in comparison.partitions
+    }
+    known = [time for time in times.values() if time is not None]
+    late = [(times[row.new_topic, row.partition], row) for row in behind]
+    measured = [(time, row) for time, row in late if time is not None]
+    if measured:
+        earliest, row = min(measured, key=lambda each: each[0])
+        skew = max(known) - earliest
+        if skew > job.watermark_ms:
+            told = (
+                f"{row.new_topic}-{row.partition} is mirrored up to {utc(earliest)}, {duration(skew)} behind the "
+                f"furthest partition: more than the job's watermark of {duration(job.watermark_ms)}."
+            )
+            return GateCheck(name=SKEW, outcome=Outcome.FAILED, told=told)
+        if len(measured) == len(behind) and len(known) == len(times):
+            told = f"{duration(skew)} between the partitions, within the watermark of {duration(job.watermark_ms)}."
+            return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
+    told = f"{_count(len(behind))} may be mirrored behind the others, and the times of their records were not read."
+    return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
+
+
+def _retention(comparison: Comparison, new: Snapshot, now_ms: int, cutover_ms: int | None) -> GateCheck:
+    configs = {topic.name: dict(topic.config) for topic in new.topics}
+    deadline: tuple[int, PartitionComparison] | None = None
+    unknown: list[PartitionComparison] = []
+    for row in comparison.partitions:
+        config = configs.get(row.new_topic)
+        if not config:
+            unknown.append(row)
+            continue
+        retention = config.get("retention.ms", "")
+        if "delete" not in config.get("cleanup.policy", "delete") or retention == "-1" or _empty_ahead(row):
+            continue
+        following = next(
+            (n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None), None
+        )
+        appended = config.get("message.timestamp.type") == "LogAppendTime"
+        if not retention.isdigit() or following is None or following.timestamp_ms is None or appended:
+            unknown.append(row)
+            continue
+        expires = following.timestamp_ms + int(retention)
+        if deadline is None or expires < deadline[0]:
+            deadline = (expires, row)
+    until = now_ms + HORIZON_MS if cutover_ms is None else cutover_ms
+    named = (
+        f"within {duration(HORIZON_MS)} of the reading" if cutover_ms is None else f"before the cutover, {utc(until)}"
+    )
+    if deadline is not None and deadline[0] <= until:
+        row = deadline[1]
+        told = f"The next record of {row.new_topic}-{row.partition} may be deleted from {utc(deadline[0])} on: {named}."
+        return GateCheck(name=RETENTION, outcome=Outcome.FAILED, told=told)
+    if unknown:
+        told = (
+            f"Of {_count(len(unknown))} it is not known when retention takes the next record, for example of "
+            f"{_name(unknown[0])}."
+        )
+        return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=told)
+    told = (
+        "Retention takes no record that the job has not read."
+        if deadline is None
+        else f"Retention takes the first unread record at {utc(deadline[0])}, not {named}."
+    )
+    return GateCheck(name=RETENTION, outcome=Outcome.PASSED, told=told)
+
+
+def _empty_ahead(row: PartitionComparison) -> bool:
+    return row.new_offset is not None and row.new_offset == row.new.hw
+
+
+def _name(row: PartitionComparison) -> str:
+    return f"{row.topic}-{row.partition}"
+
+
+def _number(value: int | None) -> str:
+    return "an unknown place" if value is None else f"{value:,}"
+
+
+def _count(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count:,} partitions"

@@ -1,0 +1,66 @@
+"""A plan's file, read strictly: it must be a plan, and it must not contradict itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from offsetwise import files
+from offsetwise.errors import PlanError
+from offsetwise.model import Plan, PlannedPosition
+from offsetwise.plan.draft import totals_of
+
+
+def read_plan(data: bytes, *, subject: str) -> Plan:
+    """Read a plan.
+
+    Args:
+        data: The whole file. Its digest is over exactly these bytes.
+        subject: What to call it in errors, usually its path.
+
+    Raises:
+        FileError: Not a plan's file; see `files.load`.
+        PlanError: A plan whose parts contradict each other: it was not written by `offsetwise draft`.
+    """
+    plan: Plan = files.load(data, "plan", subject=subject)
+    wrong = next(contradictions(plan), None)
+    if wrong is not None:
+        raise PlanError(
+            f"{subject}: expected a plan as it was drafted, but {wrong}. Nothing was used from it.",
+            fix="Use the file that `offsetwise draft` wrote, or draft it again.",
+        )
+    return plan
+
+
+def contradictions(plan: Plan) -> Iterator[str]:
+    """Say where a plan contradicts itself."""
+    if not plan.targets:
+        yield "it names no target"
+    if not plan.positions:
+        yield "it has no positions"
+    seen: set[tuple[str, str, int]] = set()
+    for one in plan.positions:
+        key = one.source, one.topic, one.partition
+        if key in seen:
+            yield f"{one.topic}-{one.partition} stands in it twice"
+        seen.add(key)
+        yield from _position(one)
+    if plan.totals != totals_of(plan.positions):
+        yield "its totals are not the sums of its positions"
+
+
+def _position(one: PlannedPosition) -> Iterator[str]:
+    name = f"{one.topic}-{one.partition}"
+    if one.partition < 0 or one.new_offset < 0 or (one.old_offset is not None and one.old_offset < 0):
+        yield f"{name} has a negative number, and no place is one"
+    if (one.old_offset is None) != (not one.restart):
+        yield f"{name} has an old offset without a restart, or the other way round"
+    if one.restart and (one.restart[0].old, one.restart[0].new) != (one.old_offset, one.new_offset):
+        yield f"the restart of {name} begins elsewhere than at its offsets"
+    if any(point.new is None or point.new < 0 for point in one.restart):
+        yield f"an end of the batch of {name} has no place"
+    if one.override is not None and one.override.offset != one.new_offset:
+        yield f"{name} stands at {one.new_offset}, but {one.override.offset} was decided"
+    if one.override is not None and not one.override.reason.strip():
+        yield f"{name} was decided without a reason"
+    if min(one.replay or 0, one.skip or 0, one.foreign_below or 0) < 0:
+        yield f"{name} has a negative count"

@@ -1,0 +1,63 @@
+"""A checkpoint as it stood after an earlier retained batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from offsetwise.errors import PlanError
+from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, SourcePosition
+
+
+def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:
+    """Take a checkpoint's positions back to the end of an earlier batch.
+
+    What it says about its last batches stays: it is still the checkpoint that must not move on.
+
+    Args:
+        checkpoint: As it stands.
+        batch: The batch to go back to.
+        files: (relative path, SHA-256 in hex) of the files that the batch's positions were read from.
+
+    Raises:
+        PlanError: The batch is not retained, not committed, or not earlier than the last committed one.
+    """
+    found = next((each for each in checkpoint.batches if each.id == batch), None)
+    last = checkpoint.last_committed_batch
+    if found is None or not found.committed or last is None or batch >= last:
+        why = (
+            "it is not retained"
+            if found is None
+            else "it is not committed"
+            if not found.committed
+            else "it is the last"
+        )
+        known = [each.id for each in checkpoint.batches if each.committed and last is not None and each.id < last]
+        there = f"{known[0]} to {known[-1]}" if known else "none"
+        raise PlanError(
+            f"{checkpoint.uri}: expected batch {batch} to be an earlier, committed one, but {why} (earlier ones: "
+            f"{there}). Nothing was drafted.",
+            fix="Name an earlier committed batch, or draft without --rewind-to.",
+        )
+    return replace(
+        checkpoint,
+        sources=tuple(_source(source, found) for source in checkpoint.sources),
+        reruns_batch=None,
+        offset_files=tuple(dict((*checkpoint.offset_files, *files)).items()),
+    )
+
+
+def _source(source: CheckpointSource, batch: Batch) -> CheckpointSource:
+    then: BatchSource | None = next((each for each in batch.sources if each.id == source.id), None)
+    if source.kind != "kafka":
+        return source
+    if then is None:
+        raise PlanError(
+            f"Batch {batch.id}: expected a position of source {source.id}, found none. Nothing was drafted.",
+            fix="Name a batch in which every source had a position.",
+        )
+    positions = tuple(
+        SourcePosition(topic=of.topic, partition=partition, offset=offset)
+        for of in then.offsets
+        for partition, offset in zip(of.partitions, of.offsets, strict=True)
+    )
+    return replace(source, positions=positions)

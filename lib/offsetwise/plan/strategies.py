@@ -1,0 +1,337 @@
+"""The ways a job can move, what each costs, and whether it fits here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from shlex import quote
+from typing import Final
+
+from offsetwise.config import JobTraits, Migration
+from offsetwise.findings.codes import Code
+from offsetwise.findings.migration import BATCH_ID_SINKS
+from offsetwise.model import Cluster, Comparison, Exactness, PartitionComparison, TargetKind
+from offsetwise.plan.request import CHECKPOINT_KINDS, FRESH_KINDS, Reason, traits_of
+
+_STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
+_REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit a copy of the checkpoint."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """One way to move a job."""
+
+    name: str
+    target_kind: TargetKind | None
+    """What `--target` names; None where it takes more than that."""
+    title: str
+    """In the field's words."""
+    keeps: tuple[str, ...]
+    gives_up: tuple[str, ...]
+    needs: tuple[str, ...]
+    applies: bool
+    why_not: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A strategy before anybody asked whether it fits."""
+
+    name: str
+    target_kind: TargetKind | None
+    title: str
+    keeps: tuple[str, ...]
+    gives_up: tuple[str, ...]
+    needs: tuple[str, ...]
+    options: str = ""
+    """What `offsetwise draft` takes beside the target."""
+    translates: bool = True
+
+
+COPY: Final = Kind(
+    name="checkpoint-copy",
+    target_kind=TargetKind.SPARK_CHECKPOINT,
+    title="state-preserving edit, in a copy",
+    keeps=("the state", "the query id and batch ids, so the sink stays exactly-once", "the old folder, to go back to"),
+    gives_up=("room for a second copy of the state, where it cannot be linked",),
+    needs=(
+        "the query is stopped",
+        "an empty folder under a write root",
+        "proven positions, of a pending batch both ends",
+    ),
+)
+IN_PLACE: Final = Kind(
+    name="checkpoint-in-place",
+    target_kind=TargetKind.SPARK_CHECKPOINT_IN_PLACE,
+    title="state-preserving edit, in place",
+    keeps=("the state", "the query id and batch ids, so the sink stays exactly-once", "the originals of edited files"),
+    gives_up=("the untouched old folder: going back means putting the kept originals back",),
+    needs=("the query is stopped", "the folder under a write root", "proven positions, of a pending batch both ends"),
+)
+STARTING: Final = Kind(
+    name="fresh-starting-offsets",
+    target_kind=TargetKind.STARTING_OFFSETS,
+    title="ignore the old state, startingOffsets",
+    keeps=("the positions",),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=("an empty checkpoint folder", "the job's option startingOffsets set to the file", "one Kafka source"),
+)
+SEEDED: Final = Kind(
+    name="fresh-seeded",
+    target_kind=TargetKind.SEEDED_CHECKPOINT,
+    title="ignore the old state, seeded checkpoint",
+    keeps=("the positions", "the job as it is: no option changes"),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=("an empty folder under a write root", "one Kafka source and no other"),
+)
+REWIND: Final = Kind(
+    name="rewind",
+    target_kind=TargetKind.SPARK_CHECKPOINT,
+    title="rewind to an earlier batch, in a copy",
+    keeps=("the state as it was after that batch", "the query id"),
+    gives_up=("later batches: their records are read again, under batch ids that the sink has seen",),
+    needs=("that batch and its state are retained", "a sink taken back to it, or one that drops repeated records"),
+    options=" --rewind-to BATCH",
+)
+GROUP: Final = Kind(
+    name="consumer-group",
+    target_kind=TargetKind.CONSUMER_GROUP,
+    title="group offsets",
+    keeps=("the positions", "what the group had committed before, to put back"),
+    gives_up=("metadata of commits and leader epochs, which mean nothing on another cluster",),
+    needs=("the group has no members", "the mirror's group sync leaves the group out", "a start before offsets expire"),
+)
+RENAME: Final = Kind(
+    name="topic-rename",
+    target_kind=TargetKind.SPARK_CHECKPOINT,
+    title="topic rename",
+    keeps=("the state", "the query id and batch ids"),
+    gives_up=("nothing; the names of topics in the checkpoint change",),
+    needs=("the job subscribes to the new names", "`topics` in the migration file says what they are called"),
+)
+PRODUCERS_FIRST: Final = Kind(
+    name="producers-first",
+    target_kind=None,
+    title="producers-first cutover, earliest",
+    keeps=("every record, if the old topics were read to their end and the new ones hold nothing older",),
+    gives_up=("records: any the job did not read on the old cluster before it moved",),
+    needs=("producers write to the new cluster only", "the job has read every old topic to its end", "no mirror"),
+    options=" --start TOPIC=earliest --reason TEXT",
+    translates=False,
+)
+FAILBACK: Final = Kind(
+    name="failback",
+    target_kind=TargetKind.SPARK_CHECKPOINT,
+    title="failback",
+    keeps=("the state", "the query id; batch ids go on above what the sink has"),
+    gives_up=("records written to the new cluster only, unless they are mirrored back",),
+    needs=("a migration file with source and target swapped", "the new job's checkpoint, stopped after a commit"),
+)
+BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP)}
+
+
+def judge_strategies(
+    comparison: Comparison,
+    migration: Migration,
+    *,
+    checkpoint: str | None = None,
+    sink_rewound: bool = False,
+    migration_file: str = "migration.yaml",
+) -> tuple[Strategy, ...]:
+    """Judge every way for what was compared.
+
+    Args:
+        comparison: The comparison, as nobody has decided anything yet.
+        migration: The migration.
+        checkpoint: The checkpoint's name in it.
+        sink_rewound: Whether a person states that the sink is taken back with the job.
+        migration_file: What the commands name.
+    """
+    job = traits_of(migration, comparison, checkpoint)
+    subject = _subject(comparison, migration, checkpoint)
+    made = []
+    for kind in (COPY, IN_PLACE, STARTING, SEEDED, REWIND, GROUP, RENAME, PRODUCERS_FIRST, FAILBACK):
+        reasons = [reason.told for reason in _reasons(kind, comparison, job, sink_rewound=sink_rewound)]
+        made.append(
+            Strategy(
+                name=kind.name,
+                target_kind=kind.target_kind,
+                title=kind.title,
+                keeps=kind.keeps,
+                gives_up=kind.gives_up,
+                needs=kind.needs,
+                applies=not reasons,
+                why_not=tuple(dict.fromkeys(reasons)),
+                commands=_commands(kind, comparison, subject, migration_file),
+            )
+        )
+    return tuple(made)
+
+
+def against_target(
+    kind: TargetKind, comparison: Comparison, job: JobTraits, *, rewound: bool, sink_rewound: bool
+) -> tuple[Reason, ...]:
+    """Say what speaks against writing to one kind of target, the single partitions aside."""
+    made = [*_structure(kind, comparison)]
+    if kind in FRESH_KINDS:
+        made += _batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
+    if rewound and not sink_rewound:
+        made += _batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
+        if job.tolerates_replay is not True:
+            made.append(
+                Reason(
+                    code=Code.REPLAY_NOT_TOLERATED,
+                    told="Going back reads records again, and the job is not stated to tolerate it.",
+                    fix="Take the sink back too (--sink-rewound), or state `tolerates_replay: true` for the job.",
+                )
+            )
+    return tuple(made)
+
+
+def _reasons(kind: Kind, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Reason]:
+    if kind.target_kind is not None:
+        yield from against_target(kind.target_kind, comparison, job, rewound=kind is REWIND, sink_rewound=sink_rewound)
+    if kind.translates:
+        yield from _unproven(comparison, job)
+    if kind.target_kind in CHECKPOINT_KINDS and kind is not REWIND:
+        yield from _pending(comparison)
+    own: dict[str, Callable[[], Iterator[Reason]]] = {
+        REWIND.name: lambda: _no_earlier(comparison),
+        RENAME.name: lambda: _not_renamed(comparison),
+        PRODUCERS_FIRST.name: lambda: _not_drained(comparison),
+        FAILBACK.name: lambda: _not_moved(comparison),
+    }
+    if kind.name in own:
+        yield from own[kind.name]()
+
+
+def _structure(kind: TargetKind, comparison: Comparison) -> Iterator[Reason]:
+    checkpoint = comparison.checkpoint
+    sources = {row.source for row in comparison.partitions}
+    if kind is TargetKind.CONSUMER_GROUP:
+        places: dict[tuple[str, int], int | None] = {}
+        for row in comparison.partitions:
+            key = row.new_topic, row.partition
+            if places.setdefault(key, row.new_offset) != row.new_offset:
+                told = f"Two sources read {row.topic}-{row.partition} at different places, and a group holds one."
+                yield Reason(code="SOURCES", told=told, fix="Edit a copy of the checkpoint.")
+        return
+    if checkpoint is None:
+        fix = "Write to a consumer group."
+        yield Reason(code="NO_CHECKPOINT", told="The positions are a group's: there is no checkpoint.", fix=fix)
+        return
+    if checkpoint.engine != "spark":
+        told = f"The checkpoint is one of {checkpoint.engine}, not of Spark."
+        yield Reason(code="NO_CHECKPOINT", told=told, fix="Write to a consumer group.")
+    if kind not in FRESH_KINDS:
+        return
+    if len(sources) != 1:
+        told = f"The job has {len(sources)} Kafka sources, and a fresh checkpoint can be given the positions of one."
+        yield Reason(code="SOURCES", told=told, fix="Edit a copy of the checkpoint.")
+    others = sum(source.kind != "kafka" for source in checkpoint.sources)
+    if others and kind is TargetKind.SEEDED_CHECKPOINT:
+        told = f"The job has {others} other source{'' if others == 1 else 's'}, whose positions would be lost."
+        yield Reason(code="SOURCES", told=told, fix="Edit a copy of the checkpoint.")
+
+
+def _batch_ids(job: JobTraits, *, sink_rewound: bool, what: str) -> Iterator[Reason]:
+    if sink_rewound:
+        return
+    if job.sink is None:
+        told = f"{what}, and it is not stated which sink the job has: one that remembers batch ids would ignore them."
+        yield Reason(code=Code.SINK_BATCH_IDS, told=told, fix=_STATE_SINK)
+    elif job.sink.casefold() in BATCH_ID_SINKS:
+        told = f"{what}, and the {job.sink} sink ignores batch ids it has recorded: records would be missing there."
+        yield Reason(code=Code.SINK_BATCH_IDS, told=told, fix=_REWOUND)
+
+
+def _unproven(comparison: Comparison, job: JobTraits) -> Iterator[Reason]:
+    rows = [row for row in comparison.partitions if row.old_offset is not None]
+    lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
+    if lost:
+        told = f"{_count(lost)} no proven place: nobody may guess, a person may decide with a reason."
+        yield Reason(code=Code.UNTRANSLATED, told=told, fix="")
+    again = [row for row in rows if row not in lost and (row.exactness is Exactness.BOUNDED or row.replay)]
+    if again and job.tolerates_replay is not True:
+        told = f"{_count(again)} a place that repeats records, and the job is not stated to tolerate that."
+        yield Reason(code=Code.REPLAY_NOT_TOLERATED, told=told, fix="")
+
+
+def _pending(comparison: Comparison) -> Iterator[Reason]:
+    if dropped_batch(comparison) is not None:
+        return
+    pending = [row for row in comparison.partitions if len(row.restart) > 1]
+    unequal = [row for row in pending if row.restart[-1].new is None or row.pending_equal is not True]
+    if unequal:
+        told = f"{_count(unequal)} a pending batch that is not known to hold the same records on both clusters."
+        yield Reason(code=Code.PENDING_BATCH_DIFFERS, told=told, fix="")
+
+
+def _no_earlier(comparison: Comparison) -> Iterator[Reason]:
+    checkpoint = comparison.checkpoint
+    if checkpoint is None:
+        return
+    last = checkpoint.last_committed_batch
+    if not any(batch.committed and last is not None and batch.id < last for batch in checkpoint.batches):
+        yield Reason(code="NO_BATCH", told="No earlier committed batch is retained.", fix="")
+
+
+def _not_renamed(comparison: Comparison) -> Iterator[Reason]:
+    if all(row.topic == row.new_topic for row in comparison.partitions):
+        yield Reason(code="NO_RENAME", told="No topic has another name on the new cluster.", fix="")
+
+
+def _not_drained(comparison: Comparison) -> Iterator[Reason]:
+    left = [row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)]
+    if left:
+        told = f"{_count(left)} records on the old cluster that the job has not read, or may have."
+        yield Reason(code="NOT_DRAINED", told=told, fix="")
+    copied = [row for row in comparison.partitions if row.exactness.proven and row.new_offset != row.new.log_start]
+    if copied:
+        told = f"{_count(copied)} copies of records that the job has read: earliest would read them again."
+        yield Reason(code=Code.REPLAY, told=told, fix="")
+
+
+def _not_moved(comparison: Comparison) -> Iterator[Reason]:
+    if comparison.belongs_to.cluster is not Cluster.NEW:
+        told = "The checkpoint is the old cluster's: there is nothing to go back from."
+        yield Reason(code="NOT_MOVED", told=told, fix="")
+
+
+def dropped_batch(comparison: Comparison) -> int | None:
+    """Give the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
+    if comparison.checkpoint is None or comparison.checkpoint.reruns_batch is None:
+        return None
+    polluted = any(finding.code == Code.CHECKPOINT_POLLUTED for finding in comparison.findings)
+    return comparison.checkpoint.reruns_batch if polluted else None
+
+
+def _subject(comparison: Comparison, migration: Migration, name: str | None) -> str:
+    if comparison.checkpoint is None:
+        return f"--group {quote(comparison.group or 'GROUP')}"
+    uri = comparison.checkpoint.uri
+    found = name or next((each.name for each in migration.checkpoints if each.uri == uri), "CHECKPOINT")
+    return f"--checkpoint {quote(found)}"
+
+
+def _commands(kind: Kind, comparison: Comparison, subject: str, path: str) -> tuple[str, ...]:
+    file = quote("swapped.yaml" if kind is FAILBACK else path)
+    target = "spark-checkpoint" if kind.target_kind is None else str(kind.target_kind)
+    if kind.target_kind is TargetKind.CONSUMER_GROUP or (kind.target_kind is None and comparison.checkpoint is None):
+        target = f"{TargetKind.CONSUMER_GROUP}:{comparison.group or 'GROUP'}"
+    output = (
+        "" if kind.target_kind in (TargetKind.CONSUMER_GROUP, TargetKind.SPARK_CHECKPOINT_IN_PLACE) else " --output DIR"
+    )
+    return (
+        f"offsetwise draft --migration {file} {subject} --target {quote(target)}{kind.options} --author NAME "
+        "--out plan.json",
+        "offsetwise sign plan.json --key reviewer --as REVIEWER --out plan.approval.json",
+        f"offsetwise apply plan.json --migration {file} --approval plan.approval.json --trust reviewer.pub{output} "
+        "--receipt receipt.json --execute",
+        f"offsetwise verify receipt.json --migration {file}",
+    )
+
+
+def _count(rows: list[PartitionComparison]) -> str:
+    return "1 partition has" if len(rows) == 1 else f"{len(rows):,} partitions have"

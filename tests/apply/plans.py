@@ -1,0 +1,231 @@
+"""Plans over recorded checkpoints, drafted by hand: every position moves by the same number."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from offsetwise.apply.disk import Disk
+from offsetwise.apply.journal import Journal
+from offsetwise.apply.writing import Context
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointRequirement,
+    ClusterRequirement,
+    Exactness,
+    IsolationLevel,
+    LogRange,
+    Method,
+    Plan,
+    PlannedPosition,
+    PlanTotals,
+    Prediction,
+    RawReuse,
+    RawVerdict,
+    Requirements,
+    RestartPoint,
+    Start,
+    StatedJob,
+    Target,
+    TargetKind,
+    TopicRequirement,
+)
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+from tests.sources.folders import SAMPLES
+
+DIGEST = "ab" * 32
+COPY = Target(kind=TargetKind.SPARK_CHECKPOINT)
+IN_PLACE = Target(kind=TargetKind.SPARK_CHECKPOINT_IN_PLACE)
+STARTING = Target(kind=TargetKind.STARTING_OFFSETS)
+SEEDED = Target(kind=TargetKind.SEEDED_CHECKPOINT)
+SHIFT = 3
+POLLUTED = "spark-4.2.0-polluted-after-failed-start"
+PENDING = "spark-3.5.1-planned"
+STATE = "spark-4.0.0-agg-rocksdb"
+
+
+def recorded(name: str, folder: Path) -> Path:
+    """Copy a recorded checkpoint, with its files as old as a stopped query's."""
+    made = folder / "source"
+    shutil.copytree(SAMPLES / name, made)
+    return aged(made)
+
+
+def aged(folder: Path) -> Path:
+    """Make every file in a folder an hour old."""
+    for path in sorted(folder.rglob("*")):
+        os.utime(path, (path.stat().st_mtime - 3600, path.stat().st_mtime - 3600))
+    return folder
+
+
+def drafted(
+    uri: str,
+    *,
+    rename: Callable[[str], str] = lambda topic: topic,
+    move: Callable[[int], int] = lambda offset: offset + SHIFT,
+    rewind_to: int | None = None,
+    added: Sequence[tuple[str, str, int, int]] = (),
+) -> Plan:
+    """Draft a plan that moves every position of a checkpoint.
+
+    Args:
+        uri: The checkpoint.
+        rename: Gives the new name of a topic.
+        move: Gives the new offset.
+        rewind_to: The batch to go back to.
+        added: (source, topic, partition, offset) of partitions that the checkpoint lacks.
+    """
+    read = read_checkpoint(uri)
+    polluted = any(problem.code == "CHECKPOINT_POLLUTED" for problem in read.problems)
+    positions = [
+        _position(source, topic, partition, points, rename, move)
+        for source, topic, partition, points in (
+            _at_batch(read, rewind_to) if rewind_to is not None else _at_restart(read, polluted)
+        )
+    ]
+    positions += [
+        replace(
+            _position(source, topic, partition, (RestartPoint(batch=None, old=0, new=offset),), rename, move),
+            old_offset=None,
+            new_offset=offset,
+            restart=(),
+            start=Start.EARLIEST,
+        )
+        for source, topic, partition, offset in added
+    ]
+    return _plan(read, tuple(positions), rewind_to, polluted)
+
+
+def _at_restart(read: Checkpoint, polluted: bool) -> list[tuple[str, str, int, tuple[RestartPoint, ...]]]:
+    made = []
+    for source in read.sources:
+        for one in source.positions:
+            points = [RestartPoint(batch=read.last_committed_batch, old=one.offset, new=None)]
+            if one.planned_offset is not None and not polluted:
+                points.append(RestartPoint(batch=read.reruns_batch, old=one.planned_offset, new=None))
+            made.append((source.id, one.topic, one.partition, tuple(points)))
+    return made
+
+
+def _at_batch(read: Checkpoint, batch: int) -> list[tuple[str, str, int, tuple[RestartPoint, ...]]]:
+    found = next(one for one in read.batches if one.id == batch)
+    return [
+        (source.id, of.topic, partition, (RestartPoint(batch=batch, old=offset, new=None),))
+        for source in found.sources
+        for of in source.offsets
+        for partition, offset in zip(of.partitions, of.offsets, strict=True)
+    ]
+
+
+def _position(
+    source: str,
+    topic: str,
+    partition: int,
+    points: tuple[RestartPoint, ...],
+    rename: Callable[[str], str],
+    move: Callable[[int], int],
+) -> PlannedPosition:
+    restart = tuple(replace(point, new=move(point.old)) for point in points)
+    new = restart[0].new
+    assert new is not None
+    return PlannedPosition(
+        source=source,
+        topic=topic,
+        partition=partition,
+        old_offset=restart[0].old,
+        new_topic=rename(topic),
+        new_offset=new,
+        start=Start.TRANSLATED,
+        method=Method.CONTENT,
+        exactness=Exactness.EXACT,
+        restart=restart,
+        bounds=(new, new),
+        replay=0,
+        skip=0,
+        foreign_below=0,
+        counted=True,
+        old=LogRange(log_start=0, lso=10_000, hw=10_000),
+        new=LogRange(log_start=0, lso=10_000, hw=10_000),
+        raw=RawReuse(verdict=RawVerdict.CONFUSION),
+    )
+
+
+def _plan(read: Checkpoint, positions: tuple[PlannedPosition, ...], rewind_to: int | None, polluted: bool) -> Plan:
+    topics: dict[str, int] = {}
+    for one in positions:
+        topics[one.new_topic] = max(topics.get(one.new_topic, 0), one.partition + 1)
+    return Plan(
+        migration="test",
+        drafted_at="2026-11-21T00:00:00Z",
+        author="a",
+        editors=(),
+        strategy="state-preserving edit",
+        targets=(COPY,),
+        rewind_to=rewind_to,
+        compared_at="2026-11-21T00:00:00Z",
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        job=StatedJob(),
+        positions=positions,
+        requirements=Requirements(
+            old=ClusterRequirement(name="old", cluster_id="o", topics=()),
+            new=ClusterRequirement(
+                name="new",
+                cluster_id="n",
+                topics=tuple(TopicRequirement(name=name, id=None, partitions=count) for name, count in topics.items()),
+            ),
+            checkpoint=CheckpointRequirement(
+                uri=read.uri,
+                engine=read.engine,
+                job_id=read.job_id,
+                last_planned_batch=read.last_planned_batch,
+                last_committed_batch=read.last_committed_batch,
+                files=read.offset_files,
+            ),
+        ),
+        gate=(),
+        findings=(),
+        dropped_batch=read.reruns_batch if polluted and rewind_to is None else None,
+        prediction=Prediction(effect="unknown", told=""),
+        keeps=(),
+        gives_up=(),
+        totals=PlanTotals(partitions=len(positions), overridden=0, replay=0, skip=0, uncounted=0),
+    )
+
+
+def context(
+    folder: Path, *, output: str | None = None, journal: Journal | None = None, disk: Disk | None = None
+) -> Context:
+    """Give a context that may write below a folder and read anywhere."""
+    return Context(
+        digest=DIGEST,
+        output=output if output is not None else str(folder / "out" / "copy"),
+        write_roots=(str(folder),),
+        read_roots=None,
+        journal=journal,
+        disk=disk or Disk(),
+    )
+
+
+def journal(folder: Path, *, name: str = "receipt.json.journal", disk: Disk | None = None) -> Journal:
+    """Open the journal of a test."""
+    return Journal.open(str(folder / name), digest=DIGEST, begun_at="2026-11-21T00:00:00Z", disk=disk)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Give every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def tree_hash(folder: Path) -> str:
+    """Give one digest of every name, file, size, permission and time of change below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        facts = path.stat()
+        digest.update(f"{path.relative_to(folder)} {facts.st_mode:o}".encode())
+        if path.is_file():
+            digest.update(f" {facts.st_mtime_ns}\n".encode() + path.read_bytes())
+    return digest.hexdigest()

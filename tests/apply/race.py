@@ -1,0 +1,75 @@
+"""Lets 20 processes apply one plan at once.
+
+    python -m tests.apply.race SCENARIO FOLDER ROUNDS shared|own
+
+`shared`: all with one journal, and whoever comes while another one is at work is turned away. `own`: a journal each.
+Prints one JSON object: the number of winners per round, and what did not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from offsetwise.apply.journal import Journal
+from offsetwise.errors import OffsetwiseError
+from tests.apply.faults import UnsyncedDisk
+from tests.apply.plans import DIGEST
+from tests.apply.scenarios import SCENARIOS, Stage
+
+APPLIERS = 20
+WON, LOST, FAILED = 0, 3, 1
+
+
+def _applied(stage: Stage, number: int, at: float, *, shared: bool) -> int:
+    name = "receipt.json.journal" if shared else f"{number}.journal"
+    while time.monotonic() < at:
+        continue
+    try:
+        # With one journal whoever comes later finds the step done, which is right and no win.
+        if shared and _done(stage.folder / name):
+            return LOST
+        stage.apply(UnsyncedDisk(), name=name)
+    except OffsetwiseError:
+        return LOST
+    except BaseException as error:  # noqa: BLE001 - it is told by its exit code
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return FAILED
+    return WON
+
+
+def _done(path: Path) -> bool:
+    with Journal.open(str(path), digest=DIGEST, begun_at="x") as journal:
+        return journal.record(0).done is not None
+
+
+def main() -> None:
+    """Run the rounds."""
+    name, folder, rounds, kind = sys.argv[1:]
+    stage = SCENARIOS[name].stage(Path(folder))
+    winners, failures = [], []
+    for number in range(int(rounds)):
+        stage.reset()
+        at = time.monotonic() + 0.1
+        children = []
+        for applier in range(APPLIERS):
+            child = os.fork()
+            if child == 0:
+                os._exit(_applied(stage, applier, at, shared=kind == "shared"))
+            children.append(child)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        winners.append(codes.count(WON))
+        if set(codes) - {WON, LOST}:
+            failures.append(f"round {number}: exit codes {codes}")
+        try:
+            stage.must_be_applied()
+        except AssertionError as error:
+            failures.append(f"round {number}: {error}")
+    print(json.dumps({"winners": winners, "failures": failures}))
+
+
+if __name__ == "__main__":
+    main()

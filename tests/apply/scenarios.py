@@ -1,0 +1,166 @@
+"""What the gates put every writer through: apply, go on, roll back, and what must hold after any interruption."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from offsetwise.apply import in_place, seeded, spark_checkpoint, starting_offsets
+from offsetwise.apply.disk import Disk
+from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from tests.apply.faults import UnsyncedDisk
+from tests.apply.plans import (
+    COPY,
+    IN_PLACE,
+    PENDING,
+    POLLUTED,
+    SEEDED,
+    STARTING,
+    STATE,
+    aged,
+    context,
+    drafted,
+    files_of,
+    journal,
+    tree_hash,
+)
+from tests.sources.folders import SAMPLES
+
+REWIND = Path(spark_checkpoint.__file__).parent.parent / "sample" / "checkpoints" / "orders"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One writer and one checkpoint."""
+
+    writer: ModuleType
+    target: Target
+    original: Path
+    rewind_to: int | None = None
+
+    def stage(self, folder: Path) -> Stage:
+        """Lay the checkpoint out in a folder, and apply once undisturbed to know what comes of it."""
+        source = folder / "source"
+        shutil.copytree(self.original, source)
+        aged(source)
+        shutil.copytree(source, folder / "pristine")
+        stage = Stage(scenario=self, folder=folder, plan=drafted(str(source), rewind_to=self.rewind_to))
+        stage.before = tree_hash(source)
+        stage.old = _seen(source)
+        stage.apply(UnsyncedDisk())
+        stage.new = stage.standing()
+        stage.reset()
+        return stage
+
+
+SCENARIOS = {
+    "copy": Scenario(spark_checkpoint, COPY, SAMPLES / PENDING),
+    "copy of a polluted one": Scenario(spark_checkpoint, COPY, SAMPLES / POLLUTED),
+    "copy with state": Scenario(spark_checkpoint, COPY, SAMPLES / STATE),
+    "in place": Scenario(in_place, IN_PLACE, SAMPLES / PENDING),
+    "in place, polluted": Scenario(in_place, IN_PLACE, SAMPLES / POLLUTED),
+    "in place, back to batch 3": Scenario(in_place, IN_PLACE, REWIND, rewind_to=3),
+    "seeded": Scenario(seeded, SEEDED, SAMPLES / POLLUTED),
+    "startingOffsets": Scenario(starting_offsets, STARTING, SAMPLES / PENDING),
+}
+
+
+@dataclass
+class Stage:
+    """A scenario in a folder, to be applied, broken and looked at."""
+
+    scenario: Scenario
+    folder: Path
+    plan: Plan
+    before: str = ""
+    old: dict[str, bytes] | None = None
+    new: dict[str, bytes] | None = None
+
+    @property
+    def source(self) -> Path:
+        """The checkpoint."""
+        return self.folder / "source"
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the checkpoint itself is edited."""
+        return self.scenario.writer is in_place
+
+    @property
+    def makes_a_folder(self) -> bool:
+        """Whether a folder appears."""
+        return self.scenario.writer in (spark_checkpoint, seeded)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        for path in self.folder.glob("*.journal"):
+            path.unlink()
+        shutil.rmtree(self.folder / "out", ignore_errors=True)
+        if self.in_place:
+            shutil.rmtree(self.source)
+            shutil.copytree(self.folder / "pristine", self.source)
+
+    def apply(self, disk: Disk, *, name: str = "receipt.json.journal") -> ReceiptStep:
+        """Apply, or go on."""
+        with journal(self.folder, disk=disk, name=name) as one:
+            made = self.scenario.writer.write(
+                self.plan, self.scenario.target, context(self.folder, journal=one, disk=disk)
+            )
+        assert isinstance(made, ReceiptStep)
+        return made
+
+    def roll_back(self, disk: Disk) -> None:
+        """Roll back from wherever the journal is."""
+        with journal(self.folder, disk=disk) as one:
+            record = one.record(0)
+            step = record.done or record.intended
+            if step is not None:
+                undone = self.scenario.writer.undo(step, context(self.folder, journal=one, disk=disk))
+                assert undone.state is StepState.UNDONE
+
+    def standing(self) -> dict[str, bytes] | None:
+        """Give what Spark, or a person, sees at the target; None where nothing is."""
+        if self.in_place:
+            return _seen(self.source)
+        place = self.folder / "out" / "copy"
+        if place.is_file():
+            return {"": place.read_bytes()}
+        return _seen(place) if place.is_dir() else None
+
+    def must_be_whole_or_absent(self) -> None:
+        """After any interruption."""
+        found = self.standing()
+        if self.in_place:
+            guarded = any(data.startswith(b"offsetwise is editing") for data in (found or {}).values())
+            assert guarded or found in (self.old, self.new), "half edited, and no guard"
+        else:
+            assert found is None or found == self.new, "a partial copy"
+            assert tree_hash(self.source) == self.before, "the source has changed"
+
+    def must_be_applied(self) -> None:
+        """After going on, nothing is left but what was to be made."""
+        assert self.standing() == self.new, "not what an undisturbed run makes"
+        if self.in_place:
+            left = [path.name for path in self.source.glob(".offsetwise-*/*")]
+            assert set(left) <= {"before", "guard"}, left
+        else:
+            assert [path.name for path in (self.folder / "out").iterdir()] == ["copy"], "something is left beside it"
+            assert tree_hash(self.source) == self.before, "the source has changed"
+
+    def must_be_as_before(self) -> None:
+        """After a rollback."""
+        assert tree_hash(self.source) == self.before, "the source is not as it was"
+        out = self.folder / "out"
+        assert not out.exists() or not list(out.iterdir()), "something is left"
+
+
+def _seen(folder: Path) -> dict[str, bytes]:
+    fresh = not (folder / "offsets").exists()
+    return {
+        # Every fresh checkpoint has an id of its own.
+        path: b"an id" if fresh and path == "metadata" else data
+        for path, data in files_of(folder).items()
+        if not path.startswith(".offsetwise-")
+    }

@@ -1,0 +1,224 @@
+"""What `spec/reliability.md` promises about writing: killed, failed, filled up or raced, nothing is ever partial."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from offsetwise.apply.disk import Disk
+from offsetwise.errors import ApplyError
+from tests.apply.faults import Fault, FaultyDisk, FullDisk, UnsyncedDisk
+from tests.apply.plans import files_of
+from tests.apply.scenarios import SCENARIOS, Stage
+from tests.sources.folders import FULL
+
+LIB = Path(__file__).parent.parent.parent / "lib"
+PART = 1 if FULL else 20
+KILLED = {
+    "copy": PART,
+    "copy of a polluted one": PART,
+    "copy with state": 10 * PART,
+    "in place": PART,
+    "in place, polluted": PART,
+    "in place, back to batch 3": PART,
+    "seeded": PART,
+    "startingOffsets": PART,
+}
+SEED = 20261121
+
+
+def test_a_kill_at_any_step_leaves_nothing_partial(tmp_path: Path, figure: Callable[[str], None]) -> None:
+    kills, seconds, failures = 0, 0.0, []
+    for number, (name, part) in enumerate(KILLED.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.apply.kills", name, str(folder), str(part), str(SEED)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=LIB.parent,
+            env={**os.environ, "PYTHONPATH": str(LIB)},
+        )
+        assert ran.returncode == 0, ran.stderr
+        told = json.loads(ran.stdout)
+        kills += told["kills"]
+        seconds += told["seconds"]
+        failures += [f"{name}: {one}" for one in told["failures"]]
+
+    figure(
+        f"SIGKILL at every {PART}. write step of apply, resume and rollback (seed {SEED}): {kills} kills in "
+        f"{seconds:.0f} s, {len(failures)} left something partial"
+    )
+    assert failures == []
+    assert kills >= (2_000 if FULL else 100)
+    if FULL:
+        assert seconds <= 180
+
+
+@pytest.fixture(params=list(SCENARIOS))
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
+    return SCENARIOS[request.param].stage(tmp_path)
+
+
+def _calls(action: Callable[[Disk], object]) -> int:
+    counting = FaultyDisk()
+    action(counting)
+    return counting.calls
+
+
+def _refused(action: Callable[[Disk], object], disk: Disk) -> ApplyError | None:
+    try:
+        action(disk)
+    except ApplyError as error:
+        return error
+    return None
+
+
+def test_a_failing_disk_at_any_call_leaves_nothing_partial(stage: Stage, figure: Callable[[str], None]) -> None:
+    chosen = random.Random(SEED)
+    count, failed = 0, 0
+    calls = _calls(stage.apply)
+    for at in range(1 + (0 if FULL else chosen.randrange(PART)), calls + 1, PART):
+        for fault in Fault:
+            for sticky in (False, True):
+                stage.reset()
+                error = _refused(stage.apply, FaultyDisk(at=at, fault=fault, sticky=sticky))
+                stage.must_be_whole_or_absent()
+                count += 1
+                if error is not None:
+                    failed += 1
+                    _must_help(error, stage, fault)
+                    if stage.makes_a_folder and not sticky:
+                        _must_be_clean(stage)
+                stage.apply(UnsyncedDisk())
+                stage.must_be_applied()
+                stage.roll_back(UnsyncedDisk())
+                stage.must_be_as_before()
+    figure(f"disk faults while applying (every {PART}. call, seed {SEED}): {count} runs, {failed} refused, 0 partial")
+
+
+def test_a_failing_disk_at_any_call_of_a_rollback_leaves_nothing_partial(stage: Stage) -> None:
+    stage.apply(UnsyncedDisk())
+    calls = _calls(stage.roll_back)
+    for at in range(1, calls + 1, 1 if FULL else max(1, calls // 12)):
+        for fault in Fault:
+            for sticky in (False, True):
+                stage.reset()
+                stage.apply(UnsyncedDisk())
+                error = _refused(stage.roll_back, FaultyDisk(at=at, fault=fault, sticky=sticky))
+                stage.must_be_whole_or_absent()
+                if error is not None:
+                    _must_help(error, stage, fault)
+                stage.roll_back(UnsyncedDisk())
+                stage.must_be_as_before()
+
+
+def _must_help(error: ApplyError, stage: Stage, fault: Fault) -> None:
+    assert str(stage.folder) in error.problem, "it names no file"
+    assert fault is Fault.SHORT_WRITE or f"({fault})" in error.problem, error.problem
+    assert re.search(r"Free space|write access|Check the disk|See to the disk", error.fix), error.fix
+
+
+def _must_be_clean(stage: Stage) -> None:
+    out = stage.folder / "out"
+    found = sorted(path.name for path in out.iterdir()) if out.exists() else []
+    assert found in ([], ["copy"]), "what failed once was not cleaned up"
+
+
+def test_a_disk_that_is_full_leaves_nothing_partial(stage: Stage) -> None:
+    written = sum(len(data) for data in (stage.new or {}).values())
+    for level in range(20):
+        stage.reset()
+        error = _refused(stage.apply, FullDisk(written * level // 20))
+        stage.must_be_whole_or_absent()
+        if error is not None:
+            assert "(ENOSPC)" in error.problem
+            assert "Free space" in error.fix or "See to the disk" in error.fix
+        stage.apply(UnsyncedDisk())
+        stage.must_be_applied()
+
+
+@contextmanager
+def _small(folder: Path) -> Iterator[Path]:
+    """Mount 8 MB, as far as this user may."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small file system needs root; the same levels run without one above")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "startingOffsets"])
+def test_a_small_file_system_at_20_levels_of_fill_leaves_nothing_partial(name: str, tmp_path: Path) -> None:
+    with _small(tmp_path / "small") as small:
+        stage = SCENARIOS[name].stage(small)
+        refused = 0
+        for level in range(20):
+            stage.reset()
+            fill = small / "fill"
+            _fill(fill, leave_bytes=level * 8192)
+            refused += _refused(stage.apply, Disk()) is not None
+            stage.must_be_whole_or_absent()
+            fill.unlink()
+            stage.apply(Disk())
+            stage.must_be_applied()
+        assert refused > 0
+
+
+def _fill(path: Path, *, leave_bytes: int) -> None:
+    with path.open("wb", buffering=0) as stream:
+        with suppress(OSError):
+            while True:
+                stream.write(b"x" * 65536)
+        stream.truncate(max(0, stream.tell() - leave_bytes))
+
+
+@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "startingOffsets"])
+@pytest.mark.parametrize("shared", [True, False], ids=["one journal", "a journal each"])
+def test_of_20_appliers_at_once_exactly_one_wins(
+    name: str, shared: bool, tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    rounds = 50 if FULL else 3
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.apply.race", name, str(tmp_path), str(rounds), "shared" if shared else "own"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=LIB.parent,
+        env={**os.environ, "PYTHONPATH": str(LIB)},
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    figure(f"20 appliers at once, {name}, {'one journal' if shared else 'a journal each'}: winners {told['winners']}")
+    assert told["failures"] == []
+    assert told["winners"] == [1] * rounds
+
+
+def test_two_kills_in_a_row_leave_files_of_one_attempt_only(tmp_path: Path) -> None:
+    """What the first attempt left is removed by the second, which names its own before it makes it."""
+    stage = SCENARIOS["copy"].stage(tmp_path)
+    sticky = FaultyDisk(at=30, fault=Fault.EIO, sticky=True)
+    assert _refused(stage.apply, sticky) is not None
+    assert len(list((tmp_path / "out").iterdir())) == 1
+
+    assert _refused(stage.apply, FaultyDisk(at=60, fault=Fault.EIO, sticky=True)) is not None
+
+    assert len(list((tmp_path / "out").iterdir())) <= 1
+    stage.apply(UnsyncedDisk())
+    stage.must_be_applied()
+    assert files_of(tmp_path / "out" / "copy") == stage.new

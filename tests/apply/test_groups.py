@@ -1,0 +1,317 @@
+"""Consumer groups: one request, every partition's own error, read back, put back, and never a guess."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from offsetwise.apply.groups import GroupWriter
+from offsetwise.apply.journal import Journal
+from offsetwise.apply.run import context_of
+from offsetwise.apply.writing import Context, Standing
+from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, OffsetwiseError, StalePlanError
+from offsetwise.model import GroupOffset, ReceiptStep, StepState, Target, TargetKind, TopicPartition
+from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Groups, Stage, stage
+
+
+class Run:
+    """One step that writes a group, with its journal."""
+
+    def __init__(self, staged: Stage, target: Target = TO_GROUP) -> None:
+        self.staged = staged
+        self.target = target
+        self.writer = GroupWriter(staged.groups)
+        self.path = str(staged.folder / "receipt.json.journal")
+
+    def _context(self, journal: Journal | None) -> Context:
+        tools = self.staged.tools()
+        return context_of(self.staged.migration, digest="ab" * 32, step=0, disk=tools.disk, journal=journal)
+
+    def write(self) -> ReceiptStep:
+        with Journal.open(self.path, digest="ab" * 32, begun_at="then") as journal:
+            return self.writer.write(self.staged.plan, self.target, self._context(journal))
+
+    def undo(self, step: ReceiptStep) -> ReceiptStep:
+        with Journal.open(self.path, digest="ab" * 32, begun_at="then") as journal:
+            return self.writer.undo(step, self._context(journal))
+
+    def look(self, step: ReceiptStep) -> Standing:
+        return self.writer.look(step, self._context(None)).standing
+
+    @property
+    def planned(self) -> dict[TopicPartition, tuple[int, str]]:
+        positions = self.staged.plan.positions
+        return {TopicPartition(topic=p.new_topic, partition=p.partition): (p.new_offset, "") for p in positions}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(stage(tmp_path, TO_GROUP))
+
+
+def keys(run: Run) -> list[TopicPartition]:
+    return sorted(run.planned)
+
+
+class TestWriting:
+    def test_commits_everything_in_one_request_and_keeps_what_was_there(self, run: Run) -> None:
+        step = run.write()
+
+        assert run.staged.groups.at() == run.planned
+        assert len(run.staged.groups.commits) == 1
+        assert {(one.before, one.before_metadata, one.before_leader_epoch) for one in step.offsets} == {
+            (BEFORE, "mine", 4)
+        }
+        assert run.look(step) is Standing.AS_WRITTEN
+
+    def test_carries_neither_leader_epoch_nor_metadata(self, run: Run) -> None:
+        run.write()
+
+        assert {(one.leader_epoch, one.metadata) for one in run.staged.groups.commits[0]} == {(None, "")}
+
+    def test_twice_is_once(self, run: Run) -> None:
+        assert run.write() == run.write()
+        assert len(run.staged.groups.commits) == 1
+
+    def test_a_dry_run_says_each_number_and_commits_nothing(self, run: Run) -> None:
+        preview = run.writer.prepare(run.staged.plan, TO_GROUP, run._context(None))
+
+        assert {(one.before, one.offset) for one in preview.offsets} == {
+            (BEFORE, offset) for offset, _ in run.planned.values()
+        }
+        assert run.staged.groups.commits == []
+
+    @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance", "Assigning", None])
+    def test_refuses_a_group_that_has_members_or_may_have(self, run: Run, state: str) -> None:
+        run.staged.groups.state = state
+
+        with pytest.raises(GroupActiveError, match="Nothing was written"):
+            run.write()
+        assert run.staged.groups.commits == []
+
+    @pytest.mark.parametrize("kind", ["Share", "Streams"])
+    def test_refuses_other_kinds_of_group(self, run: Run, kind: str) -> None:
+        run.staged.groups.type = kind
+
+        with pytest.raises(ApplyError, match=f"type {kind}"):
+            run.write()
+
+    def test_refuses_groups_of_kafka_connect(self, tmp_path: Path) -> None:
+        target = Target(kind=TargetKind.CONSUMER_GROUP, group="connect-sink")
+
+        with pytest.raises(ApplyError, match="Kafka Connect"):
+            Run(stage(tmp_path, target), target).write()
+
+    def test_refuses_when_somebody_committed_since_the_review(self, run: Run) -> None:
+        key = keys(run)[0]
+        run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=BEFORE + 1)
+
+        with pytest.raises(StalePlanError, match=f"{key}: {BEFORE + 1} in the place of {BEFORE}"):
+            run.write()
+        assert run.staged.groups.commits == []
+
+    def test_refuses_when_a_commit_appeared_where_there_was_none(self, tmp_path: Path) -> None:
+        run = Run(stage(tmp_path, TO_GROUP, absent=(0,)))
+        one = run.staged.plan.positions[0]
+        key = TopicPartition(topic=one.new_topic, partition=one.partition)
+        run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=0)
+
+        with pytest.raises(StalePlanError, match=f"{key}: 0 in the place of no commit"):
+            run.write()
+
+    def test_refuses_two_offsets_of_one_partition(self, run: Run) -> None:
+        first = run.staged.plan.positions[0]
+        again = replace(first, source="1", new_offset=first.new_offset + 1)
+        run.staged.plan = replace(run.staged.plan, positions=(*run.staged.plan.positions, again))
+
+        with pytest.raises(ApplyError, match="two sources"):
+            run.write()
+
+
+class TestAnErrorOfOnePartition:
+    def test_is_told_and_the_others_are_put_back(self, run: Run) -> None:
+        before = run.staged.groups.at()
+        bad = keys(run)[0]
+        run.staged.groups.refuse = {bad: "the user is not authorised"}
+
+        with pytest.raises(ApplyError, match=f"{bad}: the user is not authorised.*put back") as caught:
+            run.write()
+        assert run.staged.groups.at() == before
+        assert not isinstance(caught.value, LostReplyError)
+
+    def test_leaves_what_had_no_commit_and_says_so(self, tmp_path: Path) -> None:
+        run = Run(stage(tmp_path, TO_GROUP, absent=(1,)))
+        positions = [TopicPartition(topic=p.new_topic, partition=p.partition) for p in run.staged.plan.positions]
+        run.staged.groups.refuse = {positions[0]: "its leader is changing"}
+
+        with pytest.raises(ApplyError, match=f"{positions[1]} had no commit before and keep"):
+            run.write()
+
+    def test_is_gone_on_from(self, run: Run) -> None:
+        run.staged.groups.refuse = {keys(run)[0]: "its leader is changing"}
+        with pytest.raises(ApplyError):
+            run.write()
+
+        assert run.write().state is StepState.DONE
+        assert run.staged.groups.at() == run.planned
+
+    def test_is_of_an_active_group_when_a_member_joined_in_between(self, run: Run) -> None:
+        def joins(groups: Groups) -> None:
+            groups.state = "Stable"
+
+        run.staged.groups.on_commit = joins
+        run.staged.groups.refuse = dict.fromkeys(keys(run), "unknown member")
+
+        with pytest.raises(GroupActiveError):
+            run.write()
+
+    def test_is_not_hidden_by_a_reply_without_errors(self, run: Run) -> None:
+        """Somebody else's commit lands between ours and the read back."""
+        original = run.staged.groups.read
+        key = keys(run)[0]
+
+        def read(group: str) -> object:
+            if run.staged.groups.commits:
+                run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=1)
+            return original(group)
+
+        run.staged.groups.read = read  # type: ignore[method-assign,assignment]
+
+        with pytest.raises(ApplyError, match="another offset was read back"):
+            run.write()
+
+
+class TestALostReply:
+    @pytest.mark.parametrize("arrived", range(4))
+    def test_after_the_kth_commit_is_told_by_what_was_read_again(self, run: Run, arrived: int) -> None:
+        count = len(run.planned)
+        run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), min(arrived, count)
+
+        if arrived >= count:
+            assert run.write().state is StepState.DONE
+        else:
+            with pytest.raises(LostReplyError, match=f"only {arrived} of {count} partitions.*not known"):
+                run.write()
+            assert run.write().state is StepState.DONE, "the same call again goes on"
+        assert run.staged.groups.at() == run.planned
+
+    def test_that_arrived_whole_is_not_asked_for_again(self, run: Run) -> None:
+        run.staged.groups.lose = lambda: None
+
+        run.write()
+        assert len(run.staged.groups.commits) == 1
+
+    def test_and_a_silent_cluster_is_neither_success_nor_failure(self, run: Run) -> None:
+        run.staged.groups.lose, run.staged.groups.unreadable_after = (lambda: None), True
+
+        with pytest.raises(LostReplyError, match="Whether they are committed is not known"):
+            run.write()
+        run.staged.groups.silent = run.staged.groups.unreadable_after = False
+
+        assert run.write().state is StepState.DONE
+        assert len(run.staged.groups.commits) == 1, "it was read first"
+
+    def test_and_then_another_hand_is_refused(self, run: Run) -> None:
+        run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), 0
+        with pytest.raises(LostReplyError):
+            run.write()
+        key = keys(run)[0]
+        run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=99)
+
+        with pytest.raises(ApplyError, match=f"{key}: 99, neither"):
+            run.write()
+        assert len(run.staged.groups.commits) == 1
+
+    def test_while_taking_back_is_told_and_gone_on_from(self, run: Run) -> None:
+        before = run.staged.groups.at()
+        step = run.write()
+        run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), 1
+
+        with pytest.raises(LostReplyError):
+            run.undo(step)
+        assert run.undo(step).state is StepState.UNDONE
+        assert run.staged.groups.at() == before
+
+
+class TestTakingBack:
+    def test_restores_offsets_metadata_and_epoch_and_twice_is_once(self, run: Run) -> None:
+        before = dict(run.staged.groups.offsets[GROUP])
+        step = run.write()
+
+        undone = run.undo(step)
+        assert undone.state is StepState.UNDONE
+        assert run.staged.groups.offsets[GROUP] == before
+        assert run.undo(step) == undone
+        assert run.look(undone) is Standing.AS_WRITTEN
+
+    def test_of_a_partition_without_commit_before_is_told_with_the_command(self, tmp_path: Path) -> None:
+        run = Run(stage(tmp_path, TO_GROUP, absent=(0,)))
+        step = run.write()
+
+        undone = run.undo(step)
+
+        assert undone.state is StepState.FAILED
+        assert "kafka-consumer-groups.sh --delete-offsets --group etl" in undone.told
+        first = run.staged.plan.positions[0]
+        del run.staged.groups.offsets[GROUP][TopicPartition(topic=first.new_topic, partition=first.partition)]
+        assert run.undo(step).state is StepState.UNDONE, "after the command it is whole"
+
+    def test_quotes_a_hostile_group_in_the_command(self, tmp_path: Path) -> None:
+        target = Target(kind=TargetKind.CONSUMER_GROUP, group="a; rm -rf /")
+        run = Run(stage(tmp_path, target, absent=(0,)), target)
+
+        assert "--group 'a; rm -rf /' " in run.undo(run.write()).told
+
+    def test_refuses_when_the_group_has_gone_on(self, run: Run) -> None:
+        step = run.write()
+        key = keys(run)[0]
+        run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=10_000)
+
+        with pytest.raises(ApplyError, match=r"somebody has committed since.*Nothing was changed"):
+            run.undo(step)
+        assert run.look(step) is Standing.CHANGED
+
+    def test_refuses_an_active_group(self, run: Run) -> None:
+        step = run.write()
+        run.staged.groups.state = "Stable"
+
+        with pytest.raises(GroupActiveError):
+            run.undo(step)
+
+    def test_of_what_never_arrived_is_done_at_once(self, run: Run) -> None:
+        run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), 0
+        with pytest.raises(LostReplyError):
+            run.write()
+        with Journal.open(run.path, digest=None, begun_at="") as journal:
+            intended = journal.record(0).intended
+        assert intended is not None
+
+        assert run.undo(intended).state is StepState.UNDONE
+        assert len(run.staged.groups.commits) == 1
+
+
+class TestLooking:
+    def test_an_unreadable_group_is_unknown(self, run: Run) -> None:
+        step = run.write()
+        run.staged.groups.silent = True
+        assert run.look(step) is Standing.UNKNOWN
+        run.staged.groups.silent, run.staged.groups.error = False, "the user is not authorised"
+        assert run.look(step) is Standing.UNKNOWN
+
+    def test_a_group_whose_commits_are_gone_is_absent(self, run: Run) -> None:
+        step = run.write()
+        run.staged.groups.offsets.clear()
+        assert run.look(step) is Standing.ABSENT
+
+
+@pytest.mark.parametrize("name", ["=cmd()", "<img src=x>", "\x1b[31m", "or\u202eders", "a\nb"])
+def test_a_hostile_name_is_told_in_quotes(tmp_path: Path, name: str) -> None:
+    target = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
+    run = Run(stage(tmp_path, target), target)
+    run.staged.groups.state = "Stable"
+
+    with pytest.raises(OffsetwiseError) as caught:
+        run.write()
+    assert repr(name) in caught.value.problem

@@ -1,0 +1,272 @@
+"""Copies on S3 (moto's server): server-side, guarded while they grow, absent until their marker is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from offsetwise.apply import object_store, spark_checkpoint
+from offsetwise.apply.disk import Disk
+from offsetwise.apply.writing import Context, Standing
+from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, RunningQueryError
+from offsetwise.model import Plan, ReceiptStep, StepState
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
+from tests.apply.plans import COPY, DIGEST, POLLUTED, STATE, drafted, journal
+from tests.apply.test_spark_checkpoint import _expected, _positions
+from tests.sources.folders import FULL, checkpoint, orders, sample_files, without_checksums
+from tests.sources.test_storage_remote import BUCKET, _put, s3, server  # noqa: F401 - fixtures
+
+_T = TypeVar("_T")
+ROOT = f"s3://{BUCKET}/out"
+PLACE = f"{ROOT}/copy"
+
+
+class Failing(Disk):
+    """Fails at one call, before it or after it was done (a lost reply)."""
+
+    def __init__(self, at: int, *, lost_reply: bool = False) -> None:
+        self.calls: list[str] = []
+        self._at = at
+        self._lost_reply = lost_reply
+
+    def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
+        if not path.startswith("s3://"):
+            return super().call(name, path, action)
+        self.calls.append(name)
+        if len(self.calls) != self._at:
+            return super().call(name, path, action)
+        if self._lost_reply:
+            action()
+        raise OSError("connection reset")
+
+
+def _context(one: Any = None, disk: Disk | None = None, output: str = PLACE) -> Context:
+    return Context(
+        digest=DIGEST,
+        output=output,
+        write_roots=(ROOT,),
+        read_roots=None,
+        journal=one,
+        disk=disk or Disk(),
+        young_s=0,
+    )
+
+
+def _plan(client: Any, name: str | None = None) -> tuple[Plan, dict[str, bytes]]:
+    small = checkpoint({0: orders(10), 1: orders(20)}, (0, 1)) | {"state/0/0/2.delta": b"x" * 100}
+    files = small if name is None else without_checksums(sample_files(name))
+    return drafted(_put(client, "source", files)), files
+
+
+def _write(plan: Plan, folder: Path, disk: Disk | None = None, *, name: str = "journal") -> ReceiptStep:
+    with journal(folder, name=name) as one:
+        return spark_checkpoint.write(plan, COPY, _context(one, disk))
+
+
+def _objects(client: Any, prefix: str) -> dict[str, bytes]:
+    found = client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/").get("Contents", [])
+    return {
+        one["Key"].removeprefix(f"{prefix}/"): client.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read()
+        for one in found
+    }
+
+
+@pytest.mark.parametrize("name", [STATE, POLLUTED])
+def test_the_copy_restarts_at_the_planned_positions_and_keeps_the_rest(name: str, s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, files = _plan(s3, name)
+    step = _write(plan, tmp_path)
+
+    made = _objects(s3, "out/copy")
+    touched = {one.path for one in step.files}
+    assert _positions(PLACE) == _expected(plan)
+    assert {path: data for path, data in made.items() if path not in touched | {MARKER}} == {
+        path: data for path, data in files.items() if path not in touched
+    }
+    assert DIGEST.encode() in made[MARKER]
+    assert _objects(s3, "source") == files
+    assert step.place == PLACE
+    assert object_store.look(step, _context()).standing is Standing.AS_WRITTEN
+    assert _write(plan, tmp_path) == step
+    assert _objects(s3, "out/copy") == made
+
+
+def test_nothing_is_downloaded_but_what_is_edited(s3: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+    caplog.set_level("INFO", "werkzeug")
+    caplog.clear()
+    _write(plan, tmp_path)
+
+    got = [record.getMessage() for record in caplog.records if '"GET /' in record.getMessage()]
+    assert not [line for line in got if "/source/state/" in line and "list-type" not in line]
+
+
+@pytest.mark.parametrize("lost_reply", [False, True], ids=["before it is done", "after, the reply is lost"])
+def test_a_failure_at_any_request_leaves_no_marker_and_the_same_call_goes_on(
+    lost_reply: bool,
+    s3: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    plan, files = _plan(s3)
+    counting = Failing(0)
+    whole = _objects_after(plan, tmp_path, counting, s3)
+    for at in range(1, len(counting.calls) + 1, 1 if FULL else 3):
+        name = f"{at}.journal"
+        try:
+            step = _write(plan, tmp_path, Failing(at, lost_reply=lost_reply), name=name)
+        except OutputError as error:
+            assert PLACE in error.problem  # noqa: PT017 - a lost reply that is settled by reading is no error
+            assert MARKER not in _objects(s3, "out/copy")
+            assert _problem_or_absent()
+        step = _write(plan, tmp_path, name=name)
+        assert {path: data for path, data in _objects(s3, "out/copy").items() if path != MARKER} == whole
+        with journal(tmp_path, name=name) as one:
+            spark_checkpoint.undo(step, _context(one))
+        assert _objects(s3, "out/copy") == {}
+        assert _objects(s3, "source") == files
+
+
+def _objects_after(plan: Plan, folder: Path, disk: Disk, client: Any) -> dict[str, bytes]:
+    step = _write(plan, folder, disk, name="first.journal")
+    made = {path: data for path, data in _objects(client, "out/copy").items() if path != MARKER}
+    with journal(folder, name="first.journal") as one:
+        spark_checkpoint.undo(step, _context(one))
+    return made
+
+
+def _problem_or_absent() -> bool:
+    """Say whether Spark would refuse to start on what stands there, or finds it whole or nothing at all."""
+    try:
+        read = read_checkpoint(PLACE)
+    except Exception:  # noqa: BLE001 - nothing there
+        return True
+    return read.problems == () or any("garbled" in problem.message for problem in read.problems)
+
+
+def test_a_rollback_that_fails_at_any_request_goes_on(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, files = _plan(s3)
+    for at in range(1, 6, 1 if FULL else 3):
+        name = f"{at}.journal"
+        step = _write(plan, tmp_path, name=name)
+        try:
+            with journal(tmp_path, name=name) as one:
+                spark_checkpoint.undo(step, _context(one, Failing(at)))
+        except OutputError:
+            assert object_store.look(step, _context()).standing in (Standing.ABSENT, Standing.AS_WRITTEN)
+        with journal(tmp_path, name=name) as one:
+            assert spark_checkpoint.undo(step, _context(one)).state is StepState.UNDONE
+        assert _objects(s3, "out/copy") == {}
+    assert _objects(s3, "source") == files
+
+
+def test_a_place_that_is_taken_is_refused_and_left_alone(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+    _put(s3, "out/copy", {"x": b"mine"})
+
+    with pytest.raises(OutputError, match="found something there"):
+        spark_checkpoint.prepare(plan, COPY, _context())
+    with pytest.raises(OutputError, match="found something there"):
+        _write(plan, tmp_path)
+    assert _objects(s3, "out/copy") == {"x": b"mine"}
+
+
+def test_while_another_one_copies_to_the_same_place_nobody_else_does(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+    turned_away = []
+
+    class Second(Disk):
+        def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
+            if name == "copy":
+                with pytest.raises(OutputError) as caught:
+                    _write(plan, tmp_path, name="another.journal")
+                turned_away.append(caught.value.problem)
+            return super().call(name, path, action)
+
+    _write(plan, tmp_path, Second())
+
+    assert len(turned_away) == 1
+    assert _positions(PLACE) == _expected(plan)
+
+
+def test_one_that_looked_before_the_other_came_and_went_is_turned_away(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+
+    class Late(Disk):
+        def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
+            if name == "put-if-absent" and not path.endswith(MARKER):
+                _write(plan, tmp_path, name="another.journal")
+            return super().call(name, path, action)
+
+    with pytest.raises(OutputError, match="found something there"):
+        _write(plan, tmp_path, Late())
+
+    assert _positions(PLACE) == _expected(plan)
+    assert MARKER in _objects(s3, "out/copy")
+
+
+def test_a_source_that_changes_during_the_copy_is_refused(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+
+    class Meanwhile(Disk):
+        def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
+            if name == "copy":
+                _put(s3, "source", {"offsets/2": b"v1\n{}\n-"})
+            return super().call(name, path, action)
+
+    with pytest.raises(RunningQueryError, match="changed"):
+        _write(plan, tmp_path, Meanwhile())
+    assert MARKER not in _objects(s3, "out/copy")
+
+
+def test_a_copy_without_its_marker_counts_as_absent(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+    step = _write(plan, tmp_path)
+    s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
+
+    assert object_store.look(step, _context()).standing is Standing.ABSENT
+
+
+def test_a_copy_on_which_a_query_has_run_is_kept(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+    step = _write(plan, tmp_path)
+    _put(s3, "out/copy", {"offsets/2": b"v1\n{}\n-"})
+    before = _objects(s3, "out/copy")
+
+    assert object_store.look(step, _context()).standing is Standing.CHANGED
+    with pytest.raises(ApplyError, match="offsets/2 is there") as caught, journal(tmp_path) as one:
+        spark_checkpoint.undo(step, _context(one))
+    assert "failback" in caught.value.fix
+    assert _objects(s3, "out/copy") == before
+
+
+def test_a_bucket_that_refuses_conditional_writes_is_said(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+
+    with pytest.raises(OutputError) as caught:
+        _write(plan, tmp_path, Failing(1))
+    assert "put-if-absent" in caught.value.problem
+    assert "refuse conditional writes" in caught.value.fix
+
+
+@pytest.mark.usefixtures("s3")
+@pytest.mark.parametrize(
+    "output", [f"s3://{BUCKET}/elsewhere", f"{ROOT}/../x", "s3://another/out/copy", f"{ROOT}-evil/x"]
+)
+def test_outside_the_write_roots_nothing_is_written(output: str, s3: Any) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+
+    with pytest.raises(OutsideRootsError):
+        spark_checkpoint.prepare(plan, COPY, _context(output=output))
+
+
+def test_a_copy_to_another_file_system_is_refused(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, _ = _plan(s3)
+    away = Context(
+        digest=DIGEST, output=str(tmp_path / "out"), write_roots=(str(tmp_path),), read_roots=None, journal=None
+    )
+
+    with pytest.raises(OutputError, match="expected a place on the file system of the checkpoint"):
+        spark_checkpoint.prepare(plan, COPY, away)

@@ -1,0 +1,329 @@
+"""A world to apply plans in: two clusters as values, a group in memory that can fail, a recorded checkpoint on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from offsetwise import files
+from offsetwise.apply.disk import Disk
+from offsetwise.apply.recheck import RecordPlace
+from offsetwise.apply.run import Order, Tools
+from offsetwise.apply.world import LiveWorld
+from offsetwise.apply.writers import writers
+from offsetwise.approval import ApprovalFile, Policy, keygen, sign
+from offsetwise.config import Migration
+from offsetwise.errors import ClusterUnreachableError, LostReplyError
+from offsetwise.model import (
+    Checkpoint,
+    Cluster,
+    GroupBefore,
+    GroupOffset,
+    GroupState,
+    IsolationLevel,
+    Neighbour,
+    PartitionState,
+    Plan,
+    PlannedPosition,
+    Proof,
+    Side,
+    Snapshot,
+    Target,
+    TargetKind,
+    TopicPartition,
+    TopicRequirement,
+    TopicState,
+)
+from offsetwise.translation.identify import Records, identify_as
+from offsetwise.translation.identity import content_hash
+from tests.apply.plans import COPY, SHIFT, drafted, recorded
+
+GROUP = "etl"
+TO_GROUP = Target(kind=TargetKind.CONSUMER_GROUP, group=GROUP)
+SALT = bytes(range(16))
+BEFORE = 7
+"""What the group had committed before, where it had."""
+SAMPLE = "spark-4.0.0-agg-rocksdb"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+REVIEWER = keygen(subject="reviewer@example.org")
+MADE_OF = "timestamp, key, value and headers"
+
+
+def record(topic: str, partition: int, serial: int) -> Records:
+    """Give one record as Spark hands it over; equal serials make equal records."""
+    value = f"{topic}-{partition}-{serial}".encode()
+    return Records(
+        offsets=(serial,),
+        timestamps=(1_000 + serial,),
+        log_append=(False,),
+        content=(content_hash(SALT, None, value),),
+        masked=(None,),
+        key_schema=(None,),
+        value_schema=(None,),
+        headers=((),),
+    )
+
+
+def identity(topic: str, partition: int, serial: int) -> str:
+    """Give a record's identity, as a plan keeps it."""
+    made = identify_as(record(topic, partition, serial), timed=True, ignored_headers=(), schema_ids={}, is_new=False)
+    return made[0].hex()
+
+
+def proof(position: PlannedPosition) -> Proof:
+    """Prove a position by the records on both sides of it; a record keeps its number, SHIFT further on."""
+    assert position.old_offset is not None
+
+    def neighbour(old: int) -> Neighbour | None:
+        if old < 0:
+            return None
+        return Neighbour(
+            old_offset=old,
+            new_offset=old + SHIFT,
+            timestamp_ms=1_000 + old,
+            identity=identity(position.topic, position.partition, old),
+            side=Side.READ,
+        )
+
+    return Proof(
+        salt=SALT.hex(),
+        identity=MADE_OF,
+        before=neighbour(position.old_offset - 1),
+        after=neighbour(position.old_offset),
+    )
+
+
+@dataclass
+class Groups:
+    """The groups of a cluster, in memory."""
+
+    offsets: dict[str, dict[TopicPartition, GroupOffset]] = field(default_factory=dict)
+    state: str = "Empty"
+    type: str | None = "Classic"
+    error: str | None = None
+    refuse: dict[TopicPartition, str] = field(default_factory=dict)
+    """Partitions whose commit is refused, once."""
+    lose: Callable[[], None] | None = None
+    """Loses the reply to the next commit: what raises loses it before it arrives, else it was done."""
+    arrives: int | None = None
+    """How many partitions of a commit whose reply is lost arrive; None for all."""
+    unreadable_after: bool = False
+    """After the next commit the cluster is silent."""
+    silent: bool = False
+    commits: list[tuple[GroupOffset, ...]] = field(default_factory=list)
+    on_commit: Callable[[Groups], None] | None = None
+
+    def read(self, group: str) -> GroupState:
+        if self.silent:
+            raise ClusterUnreachableError("Cluster 'new': expected a broker, found none.", fix="Wait.")
+        held = self.offsets.get(group, {})
+        return GroupState(name=group, state=self.state, type=self.type, offsets=tuple(held.values()), error=self.error)
+
+    def commit(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
+        self.commits.append(offsets)
+        if self.on_commit is not None:
+            self.on_commit(self)
+        refused, self.refuse = self.refuse, {}
+        held = self.offsets.setdefault(group, {})
+        arriving = len(offsets) if self.arrives is None else self.arrives
+        for one in offsets[:arriving]:
+            key = TopicPartition(topic=one.topic, partition=one.partition)
+            if key not in refused:
+                held[key] = one
+        self.silent = self.silent or self.unreadable_after
+        if self.lose is not None:
+            self.lose, self.arrives = None, None
+            raise LostReplyError("The reply was lost.", fix="Read again.")
+        return refused
+
+    def at(self, group: str = GROUP) -> dict[TopicPartition, tuple[int, str]]:
+        return {key: (one.offset, one.metadata) for key, one in self.offsets.get(group, {}).items()}
+
+
+@dataclass
+class World:
+    """Both clusters as values, and the checkpoint as it stands on disk."""
+
+    live: LiveWorld
+    clusters: dict[Cluster, Snapshot]
+    groups: Groups
+    other_records: set[tuple[Cluster, RecordPlace]] = field(default_factory=set)
+    missing_records: set[tuple[Cluster, RecordPlace]] = field(default_factory=set)
+    asked: list[tuple[Cluster, RecordPlace]] = field(default_factory=list)
+
+    def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
+        held = self.clusters[side]
+        states = tuple(self.groups.read(name) for name in groups) if side is Cluster.NEW else held.groups
+        return replace(held, topics=tuple(t for t in held.topics if t.name in topics), groups=states)
+
+    def checkpoint(self, uri: str) -> Checkpoint:
+        return self.live.checkpoint(uri)
+
+    def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
+        return self.live.digests(uri, paths)
+
+    def records(
+        self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
+    ) -> Mapping[RecordPlace, Records]:
+        assert salt == SALT
+        assert isolation is IsolationLevel.READ_UNCOMMITTED
+        made = {}
+        for place in places:
+            self.asked.append((side, place))
+            if (side, place) in self.missing_records:
+                continue
+            topic, partition, offset = place
+            serial = offset - (SHIFT if side is Cluster.NEW else 0)
+            made[place] = record(topic, partition, -serial - 1 if (side, place) in self.other_records else serial)
+        return made
+
+    def change(self, side: Cluster, **facts: Any) -> None:
+        """Change what a cluster says about itself."""
+        self.clusters[side] = replace(self.clusters[side], **facts)
+
+    def change_topics(self, side: Cluster, change: Callable[[TopicState], TopicState | None]) -> None:
+        """Change every topic of a cluster; None removes it."""
+        changed = (change(topic) for topic in self.clusters[side].topics)
+        self.change(side, topics=tuple(topic for topic in changed if topic is not None))
+
+    def change_logs(self, side: Cluster, **facts: Any) -> None:
+        """Change every partition of a cluster."""
+        self.change_topics(
+            side, lambda topic: replace(topic, partitions=tuple(replace(p, **facts) for p in topic.partitions))
+        )
+
+
+@dataclass
+class Stage:
+    """A plan in a world, ready to be applied."""
+
+    folder: Path
+    source: Path
+    plan: Plan
+    migration: Migration
+    world: World
+    groups: Groups
+    approvals: tuple[ApprovalFile, ...] = ()
+    output: str | None = None
+
+    @property
+    def receipt(self) -> str:
+        return str(self.folder / "receipt.json")
+
+    @property
+    def data(self) -> bytes:
+        return files.dump(self.plan).encode()
+
+    def order(self, *, approved: bool = True) -> Order:
+        return Order(
+            plan_bytes=self.data,
+            plan=self.plan,
+            migration=self.migration,
+            output=self.output,
+            approvals=(approval(self.data),) if approved else (),
+            policy=Policy(trusted=(REVIEWER.public,)),
+        )
+
+    def tools(self, disk: Disk | None = None) -> Tools:
+        return Tools(world=self.world, writers=writers(self.groups), disk=disk or Disk(), now=lambda: NOW)
+
+
+def approval(data: bytes) -> ApprovalFile:
+    """Sign a plan as the reviewer."""
+    subject, issuer = REVIEWER.public.subject, REVIEWER.public.issuer
+    return ApprovalFile(name="approval", content=sign(data, REVIEWER, subject=subject, issuer=issuer, now=NOW))
+
+
+def stage(folder: Path, *targets: Target, sample: str = SAMPLE, absent: Collection[int] = ()) -> Stage:
+    """Lay out a checkpoint, two clusters, a group, and a plan for them.
+
+    Args:
+        folder: Where everything stands.
+        targets: What the plan writes; a copy and a group where nothing is given.
+        sample: The recorded checkpoint.
+        absent: Positions (by number) whose partition the group has no commit in.
+    """
+    source = recorded(sample, folder)
+    migration = Migration.model_validate(
+        {
+            "name": "test",
+            "source": {"properties": {"bootstrap.servers": "old.invalid:9092"}},
+            "target": {"properties": {"bootstrap.servers": "new.invalid:9092"}},
+            "checkpoint_roots": [str(folder)],
+            "write_roots": [str(folder)],
+        }
+    )
+    plan = drafted(str(source))
+    before = {
+        TopicPartition(topic=one.new_topic, partition=one.partition): BEFORE
+        for number, one in enumerate(plan.positions)
+        if number not in absent
+    }
+    named = tuple(each.group or "" for each in targets if each.kind is TargetKind.CONSUMER_GROUP) or (GROUP,)
+    old, new = _cluster(plan, Cluster.OLD), _cluster(plan, Cluster.NEW)
+    requirements = replace(
+        plan.requirements,
+        old=replace(plan.requirements.old, cluster_id=old.cluster_id, topics=_required(old)),
+        new=replace(plan.requirements.new, cluster_id=new.cluster_id, topics=_required(new)),
+        groups=tuple(
+            GroupBefore(
+                group=name,
+                state="Empty",
+                offsets=tuple((key.topic, key.partition, offset) for key, offset in sorted(before.items())),
+            )
+            for name in named
+        ),
+    )
+    plan = replace(
+        plan,
+        targets=targets or (COPY, TO_GROUP),
+        requirements=requirements,
+        positions=tuple(replace(each, proof=proof(each)) for each in plan.positions),
+    )
+    held = {
+        key: GroupOffset(topic=key.topic, partition=key.partition, offset=offset, leader_epoch=4, metadata="mine")
+        for key, offset in before.items()
+    }
+    groups = Groups(offsets={name: dict(held) for name in named})
+    live = LiveWorld(migration=migration, progress=lambda *_: None)
+    world = World(live=live, clusters={Cluster.OLD: old, Cluster.NEW: new}, groups=groups)
+    return Stage(
+        folder=folder,
+        source=source,
+        plan=plan,
+        migration=migration,
+        world=world,
+        groups=groups,
+        output=str(folder / "out" / "copy"),
+    )
+
+
+def _cluster(plan: Plan, side: Cluster) -> Snapshot:
+    topics: dict[str, int] = {}
+    for one in plan.positions:
+        name = one.topic if side is Cluster.OLD else one.new_topic
+        topics[name] = max(topics.get(name, 0), one.partition + 1)
+    return Snapshot(
+        cluster=side,
+        name=str(side),
+        alias=str(side),
+        cluster_id=f"id-of-{side}",
+        taken_at="2026-11-21T12:00:00Z",
+        topics=tuple(
+            TopicState(
+                name=name,
+                id=f"{side}-{name}",
+                partitions=tuple(
+                    PartitionState(partition=number, log_start=0, lso=100_000, hw=100_000) for number in range(count)
+                ),
+            )
+            for name, count in topics.items()
+        ),
+    )
+
+
+def _required(snapshot: Snapshot) -> tuple[TopicRequirement, ...]:
+    return tuple(TopicRequirement(name=t.name, id=t.id, partitions=len(t.partitions)) for t in snapshot.topics)

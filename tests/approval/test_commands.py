@@ -1,0 +1,160 @@
+"""`offsetwise keygen` and `offsetwise sign`: files, words and exit codes; 4 where nobody approved."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from offsetwise import files
+from offsetwise.approval import policy_for, read_approval
+from offsetwise.config import ApprovalSettings
+from offsetwise.errors import NotApprovedError, OffsetwiseError, PlanError, StalePlanError, VerifyError
+from offsetwise.exit_codes import EXIT_CODES, exit_code
+from tests.approval.signed import FILE, PLAN, judged
+from tests.commands import Ran, call, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "plan.json").write_bytes(FILE)
+    return tmp_path
+
+
+def keygen(folder: Path, name: str = "rita", *more: str) -> Ran:
+    return call("keygen", "--out", folder / name, "--as", name, *more)
+
+
+def sign(folder: Path, name: str = "rita", *more: str, key: str | None = None) -> Ran:
+    out = folder / f"{name}.approval.json"
+    return call("sign", folder / "plan.json", "--key", folder / (key or name), "--as", name, "--out", out, *more)
+
+
+def told(ran: Ran) -> dict[str, str]:
+    error: dict[str, str] = json.loads(ran.out)
+    assert "Traceback" not in ran.err
+    return error
+
+
+def test_what_is_signed_is_approved_for_whoever_trusts_the_key(folder: Path) -> None:
+    assert keygen(folder).code == 0
+    assert stat.S_IMODE((folder / "rita").stat().st_mode) == 0o600
+    ran = sign(folder)
+    assert (ran.code, ran.out) == (0, "")
+    assert "approved by rita" in " ".join(ran.err.split())
+
+    policy = policy_for(ApprovalSettings(), [folder / "rita.pub"])
+    (approver,) = judged(read_approval(folder / "rita.approval.json"), policy=policy, now=datetime.now(UTC))
+    assert approver.subject == "rita"
+
+
+def test_a_rejection_is_signed_as_one(folder: Path) -> None:
+    keygen(folder)
+    assert sign(folder, "rita", "--reject").code == 0
+
+    with pytest.raises(NotApprovedError, match=r"rita .* rejected it"):
+        judged(
+            read_approval(folder / "rita.approval.json"),
+            policy=policy_for(ApprovalSettings(), [folder / "rita.pub"]),
+            now=datetime.now(UTC),
+        )
+
+
+def test_with_json_stdout_holds_the_public_key_and_the_approval(folder: Path) -> None:
+    made = keygen(folder, "rita", "--json")
+    assert made.out == (folder / "rita.pub").read_text(encoding="utf-8")
+    signed = sign(folder, "rita", "--json")
+    assert signed.out == (folder / "rita.approval.json").read_text(encoding="utf-8")
+
+
+def test_the_private_key_is_printed_nowhere(folder: Path) -> None:
+    ran = [keygen(folder, "rita", "--json"), sign(folder, "rita", "--json")]
+    secret = json.loads((folder / "rita").read_text(encoding="utf-8"))["private"].splitlines()[1]
+    (folder / "rita").write_text((folder / "rita").read_text(encoding="utf-8")[:-30], encoding="utf-8")
+    ran.append(sign(folder, "rita", "--json"))
+    ran.append(
+        run(
+            *("sign", folder / "plan.json", "--key", folder / "rita", "--as", "rita", "--out", folder / "x"),
+            OFFSETWISE_DEBUG="1",
+        )
+    )
+
+    assert ran[-1].code == 1
+    assert not [one for one in ran if secret[-30:] in one.out + one.err]
+    assert secret[-30:] not in (folder / "rita.pub").read_text() + (folder / "rita.approval.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["alice", "Alice", "eve@example.org"])
+def test_the_author_and_editors_end_with_4_and_nothing_is_signed(folder: Path, name: str) -> None:
+    keygen(folder, name)
+
+    ran = sign(folder, name, "--json")
+
+    assert ran.code == 4
+    assert told(ran)["error"] == "NotApprovedError"
+    assert "Nothing was signed" in told(ran)["problem"]
+    assert not (folder / f"{name}.approval.json").exists()
+
+
+def test_a_plan_without_an_author_ends_with_4(folder: Path) -> None:
+    (folder / "plan.json").write_text(files.dump(replace(PLAN, author="")), encoding="utf-8")
+    keygen(folder)
+
+    assert sign(folder).code == 4
+
+
+def test_nobody_signs_for_somebody_else(folder: Path) -> None:
+    keygen(folder)
+
+    ran = sign(folder, "ralph", "--json", key="rita")
+
+    assert ran.refused()["error"] == "UsageError"
+    assert "nobody signs for somebody else" in ran.refused()["problem"]
+    assert not (folder / "ralph.approval.json").exists()
+
+
+def test_nothing_is_ever_written_over(folder: Path) -> None:
+    keygen(folder)
+    sign(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    assert "something of that name exists" in keygen(folder, "rita", "--json").refused()["problem"]
+    assert "something of that name exists" in sign(folder, "rita", "--json").refused()["problem"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_what_cannot_be_read_is_not_signed(folder: Path) -> None:
+    keygen(folder)
+    (folder / "plan.json").write_bytes(FILE.replace(b'"format_version": "1.0"', b'"format_version": "2.0"'))
+    assert sign(folder, "rita", "--json").refused()["error"] == "VersionError"
+    (folder / "plan.json").unlink()
+    assert "No such file" in sign(folder, "rita", "--json").refused()["problem"]
+    assert "No such file" in sign(folder, "rita", "--json", key="none").refused()["problem"]
+    assert not (folder / "rita.approval.json").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--expires-in-hours", "0"], ["--expires-in-hours", "9000"]], ids=str)
+def test_a_lifetime_that_cannot_be_is_refused(folder: Path, arguments: list[str]) -> None:
+    keygen(folder)
+
+    assert sign(folder, "rita", "--json", *arguments).refused()["error"] == "UsageError"
+
+
+def test_a_name_that_cannot_be_shown_makes_no_key(folder: Path) -> None:
+    ran = call("keygen", "--out", folder / "x", "--as", "ri\x1b[31mta", "--json")
+
+    assert ran.refused()["error"] == "UsageError"
+    assert [path.name for path in folder.iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(NotApprovedError, 4), (StalePlanError, 3), (PlanError, 1), (VerifyError, 1), (OffsetwiseError, 1)],
+)
+def test_an_error_has_its_exit_code(error: type[OffsetwiseError], code: int) -> None:
+    assert exit_code(error("Problem.", fix="Fix.")) == code
+    assert code in EXIT_CODES

@@ -1,0 +1,403 @@
+"""The whole way, by the command line, on real clusters: a stateful job moves and counts every record exactly once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from offsetwise.config import SparkSettings
+from offsetwise.lab import Lab, Policy
+from offsetwise.pipeline.session import open_session
+from tests.commands import call
+
+TOPIC: Final = "end-to-end"
+RENAMED: Final = f"old.{TOPIC}"
+GONE: Final = {0: 100, 1: 30}
+"""How many records of each partition retention had deleted before the mirror began: how far the offsets are apart."""
+KEYS: Final = 7
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+Counts = dict[str, tuple[int, int]]
+"""By key: how many records, and the sum of their serials, which no loss and repetition together leave as it is."""
+
+
+@dataclass(slots=True)
+class Orders:
+    """The topic on both clusters, and what was ever written to it and not deleted before the job began."""
+
+    lab: Lab
+    written: Counter[int] = field(default_factory=Counter)
+    by_offset: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The serial at each old partition and offset."""
+
+    def write(self, count: int) -> None:
+        """Write as many records to every partition of the old cluster."""
+        producer = Producer({"bootstrap.servers": self.lab.old_bootstrap, "enable.idempotence": True, "log_level": 2})
+        for partition in GONE:
+            for _ in range(count):
+                offset = self.written[partition]
+                serial = 2 * offset + partition
+                self.written[partition] += 1
+                self.by_offset[partition, offset] = serial
+                producer.produce(TOPIC, key=key_of(serial), value=str(serial), partition=partition)
+        assert producer.flush(30) == 0
+
+    def arrive(self, count: int) -> None:
+        """Write to the old cluster, and wait until the mirrors have copied all of it."""
+        self.write(count)
+        self.mirrored()
+
+    def mirrored(self) -> None:
+        for mirror in (TOPIC, RENAMED):
+            self.lab.wait_until_mirrored([TOPIC], mirror=mirror)
+
+    def truth(self) -> Counts:
+        return counted(serial for (partition, offset), serial in self.by_offset.items() if offset >= GONE[partition])
+
+
+def key_of(serial: int) -> str:
+    return f"k{serial * serial % KEYS}"
+
+
+def counted(serials: Any) -> Counts:
+    counts: Counts = {}
+    for serial in serials:
+        count, total = counts.get(key_of(serial), (0, 0))
+        counts[key_of(serial)] = (count + 1, total + serial)
+    return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A stateful job that counts by key in update mode, and where it keeps what it counted."""
+
+    spark: SparkSession
+    counts: Counts = field(default_factory=dict)
+    """The sink: the last that the job said of each key."""
+    seen: list[int] = field(default_factory=list)
+    """The ids of the batches that reached the sink."""
+    conf: tuple[tuple[str, str], ...] = ()
+
+    def run(self, bootstrap: str, checkpoint: Path, *, topic: str = TOPIC, fails_in: int | None = None) -> None:
+        """Run until the log's end; in `fails_in`, a batch is planned and its output lost."""
+
+        def write(batch: DataFrame, batch_id: int) -> None:
+            rows = batch.collect()
+            if batch_id == fails_in:
+                raise RuntimeError("planned and not committed")
+            self.seen.append(batch_id)
+            self.counts.update({row["key"]: (row["count"], row["sum"]) for row in rows})
+
+        with self._configured():
+            query = (
+                self.spark.readStream.format("kafka")
+                .options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"})
+                .option("maxOffsetsPerTrigger", 400)
+                .load()
+                .selectExpr("CAST(key AS STRING) key", "CAST(CAST(value AS STRING) AS LONG) serial")
+                .groupBy("key")
+                .agg(F.count("*").alias("count"), F.sum("serial").alias("sum"))
+                .writeStream.outputMode("update")
+                .option("checkpointLocation", str(checkpoint))
+                .trigger(availableNow=True)
+                .foreachBatch(write)
+                .start()
+            )
+            try:
+                query.awaitTermination()
+            except StreamingQueryException:
+                if fails_in is None:
+                    raise
+
+    def restarted(self) -> Job:
+        """Give the same job with a sink of its own, which holds what this one's holds."""
+        return Job(spark=self.spark, counts=dict(self.counts), conf=self.conf)
+
+    @contextmanager
+    def _configured(self) -> Iterator[None]:
+        conf = {"spark.sql.shuffle.partitions": "2", **dict(self.conf)}
+        before = {key: self.spark.conf.get(key, None) for key in conf}
+        for key, value in conf.items():
+            self.spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            for key, value in before.items():
+                if value is None:
+                    self.spark.conf.unset(key)
+                else:
+                    self.spark.conf.set(key, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One checkpoint's migration in a folder of its own, by the command line."""
+
+    folder: Path
+    migration: Path
+    checkpoint: Path
+
+    def compare(self) -> dict[str, Any]:
+        return call("compare", "-m", self.migration, "--checkpoint", "orders", "--json").answered()
+
+    def draft(self, target: str) -> dict[str, Any]:
+        arguments = ("--checkpoint", "orders", "--target", target, "--author", "ada", "--out", self.plan, "--json")
+        return call("draft", "-m", self.migration, *arguments).answered()
+
+    def sign(self) -> None:
+        key = self.folder / "reviewer"
+        assert call("keygen", "--out", key, "--as", "bob").code == 0
+        approval = self.folder / "plan.approval.json"
+        assert call("sign", self.plan, "--key", key, "--as", "bob", "--out", approval).code == 0
+
+    def apply(self, *flags: str) -> dict[str, Any]:
+        given = ("--approval", self.folder / "plan.approval.json", "--trust", self.folder / "reviewer.pub")
+        ran = call("apply", self.plan, "-m", self.migration, *given, *flags, "--json")
+        return ran.answered() if "--execute" in flags else self._document(ran.code, ran.out, ran.err)
+
+    def verify(self) -> tuple[int, set[str], bool]:
+        """Give the exit code, what is said of the positions, and whether the job was seen to go on."""
+        ran = call("verify", self.receipt, "-m", self.migration, "--json")
+        body = self._document(0, ran.out, ran.err)
+        return ran.code, {each["turnout"] for each in body["positions"]}, body["started"]
+
+    def roll_back(self) -> None:
+        ran = call("rollback", self.receipt, "-m", self.migration, "--execute", "--json")
+        assert ran.code == 0, ran.err + ran.out
+
+    @property
+    def plan(self) -> Path:
+        return self.folder / "plan.json"
+
+    @property
+    def receipt(self) -> Path:
+        return self.folder / "plan.receipt.json"
+
+    @property
+    def copy(self) -> Path:
+        return self.folder / "applied" / "orders"
+
+    @staticmethod
+    def _document(code: int, out: str, err: str) -> dict[str, Any]:
+        assert code in {0, 5}, err
+        body: dict[str, Any] = json.loads(out)
+        return body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Jobs that were stopped in the middle, with their checkpoints."""
+
+    orders: Orders
+    clean: tuple[Job, Path]
+    pending: tuple[Job, Path]
+    rocksdb: tuple[Job, Path]
+
+
+@pytest.fixture(scope="module")
+def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    folder = tmp_path_factory.mktemp("end-to-end")
+    spark = open_session(SparkSettings(master="local[2]"), kafka=True)  # as the sample says: one session for all
+    admin = AdminClient({"bootstrap.servers": lab.old_bootstrap, "log_level": 2})
+    for made in admin.create_topics([NewTopic(TOPIC, len(GONE), 1)]).values():
+        made.result(30)
+    orders = Orders(lab)
+    orders.write(max(GONE.values()))
+    for trimmed in admin.delete_records([TopicPartition(TOPIC, *each) for each in GONE.items()]).values():
+        trimmed.result(30)
+    lab.start_mirror(Policy.IDENTITY, topics=[TOPIC], name=TOPIC)
+    lab.start_mirror(Policy.DEFAULT, topics=[TOPIC], name=RENAMED)
+    orders.write(400)
+
+    clean, rocksdb = (
+        Job(spark=spark),
+        Job(spark=spark, conf=(("spark.sql.streaming.stateStore.providerClass", ROCKSDB),)),
+    )
+    clean.run(lab.old_bootstrap, folder / "clean")
+    assert len(clean.seen) > 2, "several batches"
+    rocksdb.run(lab.old_bootstrap, folder / "rocksdb")
+    pending = clean.restarted()
+    shutil.copytree(folder / "clean", folder / "pending")
+    orders.write(300)
+    pending.run(lab.old_bootstrap, folder / "pending", fails_in=clean.seen[-1] + 1)
+    orders.mirrored()
+    return Scene(
+        orders=orders,
+        clean=(clean, folder / "clean"),
+        pending=(pending, folder / "pending"),
+        rocksdb=(rocksdb, folder / "rocksdb"),
+    )
+
+
+Moving = Callable[..., Move]
+
+
+@pytest.fixture
+def moving(lab: Lab, tmp_path: Path) -> Moving:
+    """Give a checkpoint's own copy a migration file of its own, so that every test begins with the same."""
+
+    def moved(checkpoint: Path, *, topic: str = TOPIC) -> Move:
+        own = tmp_path / "checkpoints" / "orders"
+        shutil.copytree(checkpoint, own)
+        (tmp_path / "applied").mkdir()
+        job = {"stateful": True, "watermark_ms": 600_000, "sink": "foreachBatch", "tolerates_replay": False}
+        body = {
+            "name": "end-to-end",
+            "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
+            "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
+            "topics": {"policy": "identity", "map": {} if topic == TOPIC else {TOPIC: topic}},
+            "checkpoint_roots": ["./checkpoints"],
+            "checkpoints": [{"name": "orders", "uri": "./checkpoints/orders", "job": job}],
+            "writers": "mirror-only",
+            "write_roots": ["./applied", "./checkpoints"],
+            "spark": {"master": "local[2]"},
+        }
+        migration = tmp_path / "migration.yaml"
+        migration.write_text(yaml.safe_dump(body), encoding="utf-8")
+        return Move(folder=tmp_path, migration=migration, checkpoint=own)
+
+    return moved
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Give every file below a folder with its hash."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def move_copy(scene: Scene, move: Move, job: Job, *, topic: str = TOPIC) -> Path:
+    """Compare, draft, sign, apply, restart; give the copy that the job runs from."""
+    old = tree(move.checkpoint)
+    compared = move.compare()
+    assert {row["exactness"] for row in compared["partitions"]} == {"EXACT"}
+    for row in compared["partitions"]:
+        assert int(row["old_offset"]) - int(row["new_offset"]) == GONE[row["partition"]]
+    plan = move.draft("spark-checkpoint")
+    assert {position["new_topic"] for position in plan["positions"]} == {topic}
+    move.sign()
+    output = ("--output", str(move.copy))
+    dry = move.apply(*output)
+    assert dry["changes"]
+    assert not move.copy.exists(), "a dry run writes nothing"
+    move.apply(*output, "--execute")
+    assert move.verify() == (5, {"CONFIRMED"}, False), "as planned, and no job has begun"
+
+    scene.orders.arrive(50)
+    job.run(scene.orders.lab.new_bootstrap, move.copy, topic=topic)
+
+    assert job.counts == scene.orders.truth(), "every record once, of every key"
+    assert tree(move.checkpoint) == old, "the old checkpoint is as it was"
+    return move.copy
+
+
+def test_a_job_goes_on_from_a_copy_and_counts_every_record_exactly_once(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move = moving(checkpoint)
+
+    move_copy(scene, move, job.restarted())
+
+    code, turnouts, started = move.verify()
+    assert (code, started) == (0, True)
+    assert turnouts <= {"CONFIRMED", "MOVED_ON"}
+
+
+def test_a_copy_that_no_job_has_used_is_taken_back(scene: Scene, moving: Moving) -> None:
+    _, checkpoint = scene.clean
+    move = moving(checkpoint)
+    old = tree(move.checkpoint)
+    move.draft("spark-checkpoint")
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+    assert move.copy.exists()
+
+    move.roll_back()
+
+    assert not move.copy.exists()
+    assert tree(move.checkpoint) == old
+
+
+def test_a_batch_that_was_planned_and_not_committed_runs_once_on_the_new_cluster(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.pending
+    restarted = job.restarted()
+
+    move_copy(scene, moving(checkpoint), restarted)
+
+    assert restarted.seen[0] == scene.clean[0].seen[-1] + 1, "the planned batch is run again, under its own id"
+
+
+def test_a_checkpoint_edited_in_place_goes_on_exactly_once(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move, restarted = moving(checkpoint), job.restarted()
+    move.draft("spark-checkpoint-in-place")
+    move.sign()
+    move.apply("--execute")
+    scene.orders.arrive(50)
+
+    restarted.run(scene.orders.lab.new_bootstrap, move.checkpoint)
+
+    assert restarted.counts == scene.orders.truth()
+    assert move.verify()[::2] == (0, True)
+
+
+def test_a_checkpoint_edited_in_place_is_put_back_byte_for_byte(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move, restarted = moving(checkpoint), job.restarted()
+    old = tree(move.checkpoint)
+    move.draft("spark-checkpoint-in-place")
+    move.sign()
+    move.apply("--execute")
+    assert tree(move.checkpoint) != old
+
+    move.roll_back()
+
+    assert tree(move.checkpoint) == old
+    restarted.run(scene.orders.lab.old_bootstrap, move.checkpoint)
+    assert restarted.counts == scene.orders.truth(), "the job goes on where it was, on the old cluster"
+
+
+def test_the_same_job_restarted_unedited_loses_exactly_what_is_predicted(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move, restarted = moving(checkpoint), job.restarted()
+    compared = move.compare()
+    assert {row["partition"]: int(row["raw"]["skip"]) for row in compared["partitions"]} == GONE
+    assert move.draft("spark-checkpoint")["prediction"]["effect"] == "silent skip"
+
+    restarted.run(scene.orders.lab.new_bootstrap, move.checkpoint)
+
+    lost = {
+        (row["partition"], int(row["old_offset"]) + skipped)
+        for row in compared["partitions"]
+        for skipped in range(int(row["raw"]["skip"]))
+    }
+    assert len(lost) == sum(GONE.values())
+    kept = [
+        serial
+        for (partition, offset), serial in scene.orders.by_offset.items()
+        if offset >= GONE[partition] and (partition, offset) not in lost
+    ]
+    assert restarted.counts == counted(kept)
+
+
+def test_state_in_rocksdb_goes_on_exactly_once(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.rocksdb
+    move_copy(scene, moving(checkpoint), job.restarted())
+
+
+def test_a_job_whose_topic_is_renamed_goes_on_exactly_once(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move_copy(scene, moving(checkpoint, topic=RENAMED), job.restarted(), topic=RENAMED)

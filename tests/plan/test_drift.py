@@ -1,0 +1,149 @@
+"""What counts as drift, kind by kind, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from offsetwise.model import Checkpoint, Cluster, GroupOffset, LogRange, Plan, Snapshot
+from offsetwise.plan.drift import DriftKind, drift
+from tests.plan.scene import COPY, ETL, checkpoint, drafted, grouped, rows, snapshot
+
+NEW_LOG = LogRange(log_start=0, lso=1100, hw=1100)
+
+
+def now(
+    *,
+    old: Snapshot | None = None,
+    new: Snapshot | None = None,
+    found: Checkpoint | None = None,
+    plan: Plan | None = None,
+) -> list[tuple[DriftKind, str, str]]:
+    made = drift(
+        plan or drafted(None, COPY, ETL),
+        old or snapshot(Cluster.OLD),
+        new or snapshot(Cluster.NEW),
+        found or checkpoint(),
+    )
+    return [(each.kind, each.reviewed, each.now) for each in made]
+
+
+def new_with(**changes: Any) -> Snapshot:
+    return snapshot(Cluster.NEW, rows({"new": replace(NEW_LOG, **changes)}))
+
+
+def new_topic(change: Callable[[Any], Any]) -> Snapshot:
+    standard = snapshot(Cluster.NEW)
+    return replace(standard, topics=tuple(change(topic) for topic in standard.topics))
+
+
+def group(**changes: Any) -> Snapshot:
+    standard = snapshot(Cluster.NEW)
+    return replace(standard, groups=(replace(standard.groups[0], **changes),))
+
+
+def test_nothing_has_drifted_right_after_drafting() -> None:
+    assert now() == []
+
+
+def test_growth_of_log_ends_is_no_drift() -> None:
+    grown = snapshot(Cluster.OLD, rows({"old": LogRange(log_start=100, lso=9000, hw=9000)}))
+
+    assert now(old=grown, new=new_with(hw=5000, lso=5000)) == []
+
+
+def test_retention_up_to_the_place_is_no_drift() -> None:
+    assert now(new=new_with(log_start=950)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"old": snapshot(Cluster.OLD, cluster_id="x")}, (DriftKind.CLUSTER_REPLACED, "id-old", "x")),
+        ({"new": snapshot(Cluster.NEW, cluster_id="x")}, (DriftKind.CLUSTER_REPLACED, "id-new", "x")),
+        ({"new": snapshot(Cluster.NEW, topics=())}, (DriftKind.TOPIC_MISSING, "there", "not there")),
+        (
+            {"new": new_topic(lambda topic: replace(topic, id="x"))},
+            (DriftKind.TOPIC_RECREATED, "new-orders", "x"),
+        ),
+        ({"new": snapshot(Cluster.NEW, rows({}, {}))}, (DriftKind.PARTITIONS_CHANGED, "1", "2")),
+        (
+            {"new": snapshot(Cluster.NEW, rows({"partition": 5}))},
+            (DriftKind.PARTITION_MISSING, "there", "not there"),
+        ),
+        ({"new": new_with(log_start=951)}, (DriftKind.LOG_START_PASSED, "at most 950, the place", "951")),
+        ({"new": new_with(hw=1000, lso=1000)}, (DriftKind.LOG_END_BELOW, "1100", "1000")),
+        ({"found": checkpoint(job_id="x")}, (DriftKind.CHECKPOINT_REPLACED, "0d1c", "x")),
+        ({"found": checkpoint(last_planned_batch=7)}, (DriftKind.CHECKPOINT_MOVED, "6", "7")),
+        ({"found": checkpoint(last_committed_batch=7)}, (DriftKind.CHECKPOINT_MOVED, "6", "7")),
+        (
+            {"found": checkpoint(offset_files=(("offsets/6", "cd"),))},
+            (DriftKind.CHECKPOINT_EDITED, "ab" * 32, "cd"),
+        ),
+        ({"found": checkpoint(offset_files=())}, (DriftKind.CHECKPOINT_EDITED, "ab" * 32, "none")),
+        ({"new": group(state="Stable")}, (DriftKind.GROUP_ACTIVE, "Empty", "Stable")),
+        (
+            {"new": group(offsets=(GroupOffset(topic="orders", partition=0, offset=901),))},
+            (DriftKind.GROUP_MOVED, "900", "901"),
+        ),
+        ({"new": group(offsets=())}, (DriftKind.GROUP_MOVED, "900", "none")),
+        ({"new": group(error="not authorised")}, (DriftKind.UNREADABLE, "read", "not authorised")),
+        ({"new": new_with(hw=None)}, (DriftKind.UNREADABLE, "read", "the broker did not say")),
+        (
+            {"new": new_topic(lambda topic: replace(topic, error="timed out", partitions=topic.partitions))},
+            (DriftKind.UNREADABLE, "read", "timed out"),
+        ),
+    ],
+    ids=[
+        "old-cluster",
+        "new-cluster",
+        "topic-gone",
+        "topic-id",
+        "partition-count",
+        "partition-gone",
+        "log-start",
+        "log-cut",
+        "query-id",
+        "planned-batch",
+        "committed-batch",
+        "file-edited",
+        "file-gone",
+        "group-active",
+        "group-moved",
+        "commit-gone",
+        "group-unreadable",
+        "log-unreadable",
+        "topic-unreadable",
+    ],
+)
+def test_each_kind_of_drift_is_told_once_as_reviewed_and_now(
+    changed: dict[str, Any], expected: tuple[DriftKind, str, str]
+) -> None:
+    assert now(**changed) == [expected]
+
+
+def test_a_group_that_was_translated_is_held_to_its_old_commits() -> None:
+    plan = drafted(grouped(), ETL)
+    standard = snapshot(Cluster.OLD)
+    moved = replace(
+        standard,
+        groups=(replace(standard.groups[0], offsets=(GroupOffset(topic="orders", partition=0, offset=1051),)),),
+    )
+
+    assert now(plan=plan, old=moved) == [(DriftKind.GROUP_MOVED, "1050", "1051")]
+
+
+def test_a_checkpoint_that_cannot_be_read_may_have_changed() -> None:
+    made = drift(drafted(), snapshot(Cluster.OLD), snapshot(Cluster.NEW), None)
+
+    assert [each.kind for each in made] == [DriftKind.UNREADABLE]
+
+
+def test_a_drift_names_its_partition() -> None:
+    (found,) = drift(drafted(), snapshot(Cluster.OLD), new_with(log_start=951), checkpoint())
+
+    assert (found.topic, found.partition) == ("orders", 0)
+    assert found.told == "orders-0, log start: reviewed at most 950, the place, now 951."

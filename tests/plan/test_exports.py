@@ -1,0 +1,64 @@
+"""What other people's tools are given."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from offsetwise.errors import PlanError
+from offsetwise.model import Target, TargetKind
+from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
+from tests.plan.scene import COPY, ETL, comparison, drafted, rows
+
+
+def test_starting_offsets_lists_every_partition_by_its_new_name() -> None:
+    made = drafted(comparison(*rows({"partition": 1, "new_topic": "b"}, {"partition": 0, "new_topic": "b"})))
+
+    assert starting_offsets(made) == '{"b":{"0":950,"1":950}}'
+    assert json.loads(starting_offsets(made)) == {"b": {"0": 950, "1": 950}}
+
+
+def test_starting_offsets_refuses_several_sources_and_missing_partitions() -> None:
+    made = drafted(comparison(*rows({}, {})))
+    with pytest.raises(PlanError, match="one Kafka source"):
+        starting_offsets(replace(made, positions=(made.positions[0], replace(made.positions[1], source="1"))))
+    with pytest.raises(PlanError, match="all 2 partitions"):
+        starting_offsets(replace(made, positions=made.positions[:1]))
+
+
+def test_the_csv_has_no_header_and_names_the_group_only_where_there_are_several() -> None:
+    made = drafted(comparison(*rows({}, {})), ETL)
+    other = Target(kind=TargetKind.CONSUMER_GROUP, group="b")
+
+    assert consumer_groups_csv(made) == "orders,0,950\norders,1,950\n"
+    assert consumer_groups_csv(replace(made, targets=(COPY,))) == "orders,0,950\norders,1,950\n"
+    assert consumer_groups_csv(replace(made, targets=(ETL, other))) == (
+        "etl,orders,0,950\netl,orders,1,950\nb,orders,0,950\nb,orders,1,950\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+a", "-a", "@a", "a,b", 'a"b', "a\nb", "a'b"])
+def test_a_groups_name_that_a_spreadsheet_would_run_or_the_tool_misread_is_refused(name: str) -> None:
+    hostile = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
+
+    with pytest.raises(PlanError, match="names that can stand in it"):
+        consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, hostile)))
+
+
+@pytest.mark.parametrize("name", ["=cmd", "a,b", "a\nb", ""])
+def test_a_topic_that_kafka_does_not_allow_is_refused(name: str) -> None:
+    made = drafted(None, ETL)
+    hostile = replace(made, positions=(replace(made.positions[0], new_topic=name),))
+
+    for export in (starting_offsets, consumer_groups_csv):
+        with pytest.raises(PlanError):
+            export(hostile)
+
+
+def test_one_partition_at_two_places_cannot_be_one_line() -> None:
+    made = drafted(comparison(*rows({}, {"source": "1", "partition": 0, "new_offset": 960})))
+
+    with pytest.raises(PlanError, match="found two"):
+        consumer_groups_csv(made)

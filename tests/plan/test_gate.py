@@ -1,0 +1,156 @@
+"""The start gate: what must be true before the job starts, and what nobody knows is said as unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from offsetwise.config import JobTraits
+from offsetwise.errors import PlanError
+from offsetwise.model import (
+    Ahead,
+    Cluster,
+    Exactness,
+    GateCheck,
+    Link,
+    LogRange,
+    Neighbour,
+    Outcome,
+    PartitionComparison,
+    Side,
+    Snapshot,
+    TopicPartition,
+)
+from offsetwise.plan.gate import MIRRORED, RETENTION, SKEW, TRANSACTIONS, start_gate
+from tests.findings.cases import DAY_MS, HOUR_MS, NOW_MS, ROW
+from tests.plan.scene import comparison, drafted, migration, observed, rows, snapshot
+
+P, F, U = Outcome.PASSED, Outcome.FAILED, Outcome.UNKNOWN
+NOT_EXAMINED = Ahead(examined=False)
+BEHIND = Ahead(examined=True, missing=5, duplicated=0, foreign=0)
+
+
+def gate(
+    compared: tuple[PartitionComparison, ...], *, link: Link = Link.MIRRORMAKER, **more: Any
+) -> dict[str, GateCheck]:
+    new: Snapshot = more.pop("new", None) or snapshot(Cluster.NEW, compared)
+    old: Snapshot = snapshot(Cluster.OLD, compared)
+    made = start_gate(comparison(*compared), old, new, migration(link=link), NOW_MS, **more)
+    return {check.name: check for check in made}
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({}, P),
+        ({"ahead": BEHIND}, F),
+        ({"ahead": NOT_EXAMINED}, U),
+        ({"ahead": NOT_EXAMINED, "lag_old": 0}, P),
+        ({"ahead": NOT_EXAMINED, "old": LogRange(log_start=5, lso=5, hw=5)}, P),
+        ({"ahead": NOT_EXAMINED, "new": LogRange(log_start=0, lso=0, hw=0)}, F),
+        ({"ahead": NOT_EXAMINED, "old": LogRange(log_start=None, lso=None, hw=None)}, U),
+        ({"ahead": NOT_EXAMINED, "exactness": Exactness.PRESERVED, "new": LogRange(log_start=0, lso=1200, hw=1200)}, P),
+        ({"ahead": NOT_EXAMINED, "exactness": Exactness.PRESERVED}, F),
+    ],
+    ids=[
+        "reconciled",
+        "missing",
+        "not-examined",
+        "caught-up",
+        "empty-old-log",
+        "nothing-copied",
+        "unread",
+        "preserved",
+        "preserved-and-short",
+    ],
+)
+def test_every_partitions_last_record_must_be_on_the_new_cluster(changes: dict[str, Any], outcome: Outcome) -> None:
+    assert gate(rows(changes))[MIRRORED].outcome is outcome
+
+
+def test_one_partition_that_is_behind_fails_the_gate_and_is_named() -> None:
+    check = gate(rows({}, {"ahead": BEHIND}))[MIRRORED]
+
+    assert check.outcome is F
+    assert "orders-1: 5 records ahead of its position have no copy" in check.told
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_an_open_transaction_on_either_cluster_fails_the_gate(side: str) -> None:
+    check = gate(rows({side: LogRange(log_start=0, lso=1000, hw=1100)}))[TRANSACTIONS]
+
+    assert check.outcome is F
+    assert f"orders-0 on the {side} cluster: last stable offset 1,000, end 1,100" in check.told
+
+
+def test_a_last_stable_offset_that_was_not_read_is_unknown() -> None:
+    assert gate(rows({"new": LogRange(log_start=0, lso=None, hw=1100)}))[TRANSACTIONS].outcome is U
+
+
+class TestSkew:
+    JOB = JobTraits(stateful=True, watermark_ms=10 * 60_000)
+    PAIR = rows({}, {"ahead": BEHIND})
+
+    @staticmethod
+    def newest(behind_ms: int | None) -> tuple[tuple[TopicPartition, int | None], ...]:
+        return (
+            (TopicPartition(topic="orders", partition=0), NOW_MS),
+            (TopicPartition(topic="orders", partition=1), None if behind_ms is None else NOW_MS - behind_ms),
+        )
+
+    @pytest.mark.parametrize(
+        ("behind_ms", "outcome"), [(25 * 60_000, F), (10 * 60_000, P), (10 * 60_000 + 1, F), (None, U)]
+    )
+    def test_a_partition_further_behind_than_the_watermark_fails(self, behind_ms: int | None, outcome: Outcome) -> None:
+        assert gate(self.PAIR, job=self.JOB, newest=self.newest(behind_ms))[SKEW].outcome is outcome
+
+    def test_it_blocks_the_plan_as_a_finding(self) -> None:
+        with pytest.raises(PlanError, match="MIRROR_SKEW_EXCEEDS_WATERMARK: orders-1 is mirrored up to"):
+            drafted(comparison(*self.PAIR), job=self.JOB, newest=self.newest(25 * 60_000))
+
+    def test_partitions_that_are_mirrored_to_their_ends_have_no_skew(self) -> None:
+        assert gate(rows({}, {}), job=self.JOB, newest=self.newest(25 * 60_000))[SKEW].outcome is P
+
+    @pytest.mark.parametrize(
+        ("job", "outcome"),
+        [(JobTraits(stateful=False), P), (JobTraits(stateful=True), U), (JobTraits(), U)],
+        ids=["no-state", "watermark-not-stated", "nothing-stated"],
+    )
+    def test_without_a_watermark_only_a_job_without_state_passes(self, job: JobTraits, outcome: Outcome) -> None:
+        assert gate(self.PAIR, job=job, newest=self.newest(0))[SKEW].outcome is outcome
+
+
+class TestRetention:
+    NEXT = Neighbour(old_offset=1050, new_offset=950, timestamp_ms=NOW_MS - DAY_MS, identity="a", side=Side.UNREAD)
+    AHEAD = rows({"evidence": replace(ROW.evidence, neighbours=(NEXT,))})
+
+    def judged(self, retention_ms: str, *, cutover_ms: int | None = None, **config: str) -> Outcome:
+        standard = snapshot(Cluster.NEW, self.AHEAD)
+        settings = {"cleanup.policy": "delete", "retention.ms": retention_ms} | {
+            key.replace("_", "."): value for key, value in config.items()
+        }
+        topics = tuple(replace(topic, config=tuple(settings.items())) for topic in standard.topics)
+        return gate(self.AHEAD, new=replace(standard, topics=topics), cutover_ms=cutover_ms)[RETENTION].outcome
+
+    def test_the_next_record_must_live_longer_than_a_day(self) -> None:
+        assert self.judged(str(2 * DAY_MS)) is F
+        assert self.judged(str(2 * DAY_MS + 1)) is P
+        assert self.judged("-1") is P
+        assert self.judged("1", cleanup_policy="compact") is P
+
+    def test_or_longer_than_until_the_cutover_that_was_named(self) -> None:
+        assert self.judged(str(2 * DAY_MS), cutover_ms=NOW_MS + 23 * HOUR_MS) is P
+        assert self.judged(str(4 * DAY_MS), cutover_ms=NOW_MS + 3 * DAY_MS) is F
+
+    def test_times_that_are_not_known_are_said_so(self) -> None:
+        assert self.judged(str(9 * DAY_MS), message_timestamp_type="LogAppendTime") is U
+        assert gate(rows({}), new=replace(snapshot(Cluster.NEW), topics=()))[RETENTION].outcome is U
+
+
+def test_the_sample_passes_every_check() -> None:
+    read = observed("orders")
+    made = start_gate(read.comparison, read.old, read.new, migration(), NOW_MS)
+
+    assert {check.name: check.outcome for check in made} == dict.fromkeys((MIRRORED, TRANSACTIONS, SKEW, RETENTION), P)

@@ -1,0 +1,78 @@
+"""A plan that contradicts itself is no plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from offsetwise import files
+from offsetwise.errors import FileError, PlanError, VersionError
+from offsetwise.model import Plan, PlannedPosition, RestartPoint
+from offsetwise.plan.draft import totals_of
+from offsetwise.plan.reading import read_plan
+from tests.plan.scene import COPY, comparison, drafted, override, rows
+
+PLAN = drafted(comparison(*rows({}, {})))
+
+
+def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
+    positions = (change(PLAN.positions[0]), *PLAN.positions[1:])
+    return replace(PLAN, positions=positions, totals=totals_of(positions))
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (replace(PLAN, targets=()), "no target"),
+        (replace(PLAN, positions=(), totals=totals_of(())), "no positions"),
+        (first(lambda one: replace(one, partition=1)), "twice"),
+        (first(lambda one: replace(one, new_offset=-2)), "negative"),
+        (first(lambda one: replace(one, old_offset=None)), "without a restart"),
+        (first(lambda one: replace(one, new_offset=951)), "begins elsewhere"),
+        (
+            first(lambda one: replace(one, restart=(*one.restart, RestartPoint(batch=7, old=1100, new=None)))),
+            "has no place",
+        ),
+        (first(lambda one: replace(one, override=override(940))), "but 940 was decided"),
+        (first(lambda one: replace(one, override=override(950, ""))), "without a reason"),
+        (first(lambda one: replace(one, replay=-1)), "negative count"),
+        (replace(PLAN, totals=replace(PLAN.totals, skip=1)), "not the sums"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_plan_that_contradicts_itself_is_refused(made: Plan, why: str) -> None:
+    with pytest.raises(PlanError, match=re.escape(why)):
+        read_plan(files.dump(made).encode(), subject="plan.json")
+
+
+def test_a_newer_major_version_is_refused_and_a_newer_minor_one_is_read() -> None:
+    text = files.dump(drafted(None, COPY))
+    assert '"format_version": "1.0"' in text
+
+    read_plan(text.replace('"format_version": "1.0"', '"format_version": "1.7"').encode(), subject="plan.json")
+    with pytest.raises(VersionError, match=r"version 2\.0"):
+        read_plan(text.replace('"format_version": "1.0"', '"format_version": "2.0"').encode(), subject="plan.json")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"author": "ada"', '"author": "ada", "author": "bob"'),
+        ('"new_offset": "950"', '"new_offset": 950.0'),
+        ('"new_offset": "950"', '"new_offset": "9223372036854775808"'),
+        ('"new_offset": "950"', '"new_offset": "9e2"'),
+        ('"new_offset": "950"', '"new_offset": NaN'),
+        ('"author": "ada"', '"author": ' + "[" * 40 + "]" * 40),
+        ('"author": "ada"', '"author": null'),
+    ],
+    ids=["duplicate-key", "float", "beyond-int64", "exponent", "nan", "deep", "null"],
+)
+def test_what_another_reader_could_take_otherwise_is_refused(before: str, after: str) -> None:
+    text = files.dump(PLAN)
+    assert before in text
+
+    with pytest.raises(FileError):
+        read_plan(text.replace(before, after, 1).encode(), subject="plan.json")
