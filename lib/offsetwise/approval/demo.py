@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.approval import keys
 from offsetwise.model import Plan
 
-SAMPLE_CLUSTERS: Final = ("b6XypH2pRz25ihV8i2W-xg", "b2c594CZQ0uXPXoDJPnCoQ")
+SAMPLE_CLUSTERS: Final = ("b293O5StTAyCeuTNjGl4vQ", "bx91MkiHSky9MfS3ylNQ1Q")
 """The ids of the clusters that the bundled sample was recorded from. They exist no more."""
 DEMO_KEY_ID: Final = "a04af87f335fb1f2f083832b21c28bf5a8e87f1758b36703141cb4d14a8da8e4"
 
