@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from offsetwise import files
 from offsetwise.apply import back, run
 from offsetwise.apply.kafka_groups import KafkaGroups
 from offsetwise.apply.recheck import require as held
@@ -16,7 +15,8 @@ from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.config import Migration
 from offsetwise.errors import FileError
-from offsetwise.model import Plan, Receipt, ReceiptStep, Verification
+from offsetwise.model import Receipt, ReceiptStep, Verification
+from offsetwise.plan.reading import read_plan
 from offsetwise.verify import LiveEyes
 from offsetwise.verify import verify as verified
 
@@ -44,10 +44,9 @@ def order(
         NotApprovedError: An approval or a key cannot be read.
     """
     content = _content(plan)
-    read: Plan = files.load(content, "plan", subject=str(plan))
     return run.Order(
         plan_bytes=content,
-        plan=read,
+        plan=read_plan(content, subject=str(plan)),
         migration=migration,
         output=output,
         approvals=tuple(read_approval(path) for path in approvals),

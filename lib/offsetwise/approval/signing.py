@@ -6,13 +6,13 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
-from offsetwise import files
 from offsetwise.approval import demo, strict
 from offsetwise.approval.barred import check_recorded, why_barred
 from offsetwise.approval.envelope import Statement, Verdict, seal
 from offsetwise.approval.keys import PrivateKey
 from offsetwise.errors import NotApprovedError, UsageError
 from offsetwise.plan.digest import digest as digest_of
+from offsetwise.plan.reading import read_plan
 
 LIFETIME: Final = timedelta(days=7)
 """Where nothing is asked for."""
@@ -47,6 +47,7 @@ def sign(
 
     Raises:
         FileError: The bytes are no plan.
+        PlanError: The plan contradicts itself.
         VersionError: The plan is of a version this release does not know.
         NotApprovedError: The signer is author or editor of the plan, under any of the names given; or the demo key
             for anything but the sample.
@@ -54,7 +55,7 @@ def sign(
     """
     if now.utcoffset() is None:
         raise ValueError("now: expected a time with its zone")
-    plan = files.load(plan_bytes, "plan", subject=name)
+    plan = read_plan(plan_bytes, subject=name)
     digest = digest_of(plan_bytes)
     if not timedelta(seconds=1) <= expires_in <= LONGEST:
         raise UsageError(
