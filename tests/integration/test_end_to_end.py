@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +34,7 @@ GONE: Final = {0: 100, 1: 30}
 """How many records of each partition retention had deleted before the mirror began: how far the offsets are apart."""
 KEYS: Final = 7
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 Counts = dict[str, tuple[int, int]]
 """By key: how many records, and the sum of their serials, which no loss and repetition together leave as it is."""
 
@@ -155,9 +158,9 @@ class Move:
     def compare(self) -> dict[str, Any]:
         return call("compare", "-m", self.migration, "--checkpoint", "orders", "--json").answered()
 
-    def draft(self, target: str) -> dict[str, Any]:
+    def draft(self, target: str, *flags: str) -> dict[str, Any]:
         arguments = ("--checkpoint", "orders", "--target", target, "--author", "ada", "--out", self.plan, "--json")
-        return call("draft", "-m", self.migration, *arguments).answered()
+        return call("draft", "-m", self.migration, *arguments, *flags).answered()
 
     def sign(self) -> None:
         key = self.folder / "reviewer"
@@ -206,7 +209,10 @@ class Scene:
     orders: Orders
     clean: tuple[Job, Path]
     pending: tuple[Job, Path]
-    rocksdb: tuple[Job, Path]
+    polluted: tuple[Job, Path]
+    """Started unedited on the new cluster while its log was too short."""
+    rocksdb: tuple[tuple[Job, Path], ...]
+    """With state format 1, then 2."""
 
 
 @pytest.fixture(scope="module")
@@ -224,14 +230,20 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     lab.start_mirror(Policy.DEFAULT, topics=[TOPIC], name=RENAMED)
     orders.write(400)
 
-    clean, rocksdb = (
-        Job(spark=spark),
-        Job(spark=spark, conf=(("spark.sql.streaming.stateStore.providerClass", ROCKSDB),)),
-    )
+    clean = Job(spark=spark)
     clean.run(lab.old_bootstrap, folder / "clean")
     assert len(clean.seen) > 2, "several batches"
-    rocksdb.run(lab.old_bootstrap, folder / "rocksdb")
-    pending = clean.restarted()
+    rocksdb = [
+        Job(spark=spark, conf=(("spark.sql.streaming.stateStore.providerClass", ROCKSDB), (STATE_FORMAT, version)))
+        for version in ("1", "2")
+    ]
+    for number, job in enumerate(rocksdb):
+        job.run(lab.old_bootstrap, folder / f"rocksdb{number}")
+    orders.mirrored()
+    polluted, pending = clean.restarted(), clean.restarted()
+    shutil.copytree(folder / "clean", folder / "polluted")
+    with pytest.raises(StreamingQueryException):
+        polluted.run(lab.new_bootstrap, folder / "polluted")
     shutil.copytree(folder / "clean", folder / "pending")
     orders.write(300)
     pending.run(lab.old_bootstrap, folder / "pending", fails_in=clean.seen[-1] + 1)
@@ -240,7 +252,8 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Scene:
         orders=orders,
         clean=(clean, folder / "clean"),
         pending=(pending, folder / "pending"),
-        rocksdb=(rocksdb, folder / "rocksdb"),
+        polluted=(polluted, folder / "polluted"),
+        rocksdb=tuple((job, folder / f"rocksdb{number}") for number, job in enumerate(rocksdb)),
     )
 
 
@@ -295,7 +308,7 @@ def move_copy(scene: Scene, move: Move, job: Job, *, topic: str = TOPIC) -> Path
     assert dry["changes"]
     assert not move.copy.exists(), "a dry run writes nothing"
     move.apply(*output, "--execute")
-    assert move.verify() == (5, {"CONFIRMED"}, False), "as planned, and no job has begun"
+    assert move.verify() == (0, {"CONFIRMED"}, False), "as planned, and no job has begun"
 
     scene.orders.arrive(50)
     job.run(scene.orders.lab.new_bootstrap, move.copy, topic=topic)
@@ -333,11 +346,38 @@ def test_a_copy_that_no_job_has_used_is_taken_back(scene: Scene, moving: Moving)
 
 def test_a_batch_that_was_planned_and_not_committed_runs_once_on_the_new_cluster(scene: Scene, moving: Moving) -> None:
     job, checkpoint = scene.pending
+    move, restarted = moving(checkpoint), job.restarted()
+    batch = scene.clean[0].seen[-1] + 1
+    stopped_before = time.time() - 600
+    os.utime(move.checkpoint / "offsets" / str(batch), (stopped_before, stopped_before))
+
+    move_copy(scene, move, restarted)
+
+    assert restarted.seen[0] == batch, "the planned batch is run again, under its own id"
+
+
+def test_a_batch_that_was_planned_a_moment_ago_may_be_running(scene: Scene, moving: Moving) -> None:
+    _, checkpoint = scene.pending
+    move = moving(checkpoint)
+    (move.checkpoint / "offsets" / str(scene.clean[0].seen[-1] + 1)).touch()
+    move.draft("spark-checkpoint")
+
+    error = call("apply", move.plan, "-m", move.migration, "--output", move.copy, "--json").refused()
+
+    assert error["error"] == "RunningQueryError"
+    assert not move.copy.exists()
+
+
+def test_a_batch_that_an_unedited_start_left_behind_is_left_out(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.polluted
     restarted = job.restarted()
+    polluted = scene.clean[0].seen[-1] + 1
+    assert (checkpoint / "offsets" / str(polluted)).exists()
+    move = moving(checkpoint)
 
-    move_copy(scene, moving(checkpoint), restarted)
+    move_copy(scene, move, restarted)
 
-    assert restarted.seen[0] == scene.clean[0].seen[-1] + 1, "the planned batch is run again, under its own id"
+    assert yaml.safe_load(move.plan.read_text(encoding="utf-8"))["dropped_batch"] == polluted
 
 
 def test_a_checkpoint_edited_in_place_goes_on_exactly_once(scene: Scene, moving: Moving) -> None:
@@ -393,11 +433,31 @@ def test_the_same_job_restarted_unedited_loses_exactly_what_is_predicted(scene: 
     assert restarted.counts == counted(kept)
 
 
-def test_state_in_rocksdb_goes_on_exactly_once(scene: Scene, moving: Moving) -> None:
-    job, checkpoint = scene.rocksdb
+@pytest.mark.parametrize("state_format", [1, 2])
+def test_state_in_rocksdb_goes_on_exactly_once(scene: Scene, moving: Moving, state_format: int) -> None:
+    job, checkpoint = scene.rocksdb[state_format - 1]
     move_copy(scene, moving(checkpoint), job.restarted())
 
 
 def test_a_job_whose_topic_is_renamed_goes_on_exactly_once(scene: Scene, moving: Moving) -> None:
     job, checkpoint = scene.clean
     move_copy(scene, moving(checkpoint, topic=RENAMED), job.restarted(), topic=RENAMED)
+
+
+def test_a_job_that_goes_back_reads_again_exactly_what_is_predicted(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move, restarted = moving(checkpoint), job.restarted()
+    back_to = job.seen[-1] - 1
+    last = json.loads((checkpoint / "offsets" / str(job.seen[-1])).read_text().splitlines()[2])[TOPIC]
+    earlier = json.loads((checkpoint / "offsets" / str(back_to)).read_text().splitlines()[2])[TOPIC]
+    again = sum(last[partition] - earlier[partition] for partition in last)
+
+    plan = move.draft("spark-checkpoint", "--rewind-to", str(back_to), "--sink-rewound")
+    assert int(plan["totals"]["replay"]) == again > 0
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+    restarted.run(scene.orders.lab.new_bootstrap, move.copy)
+
+    assert restarted.seen[0] == back_to + 1
+    assert restarted.counts == scene.orders.truth(), "the state went back with the positions"
+    assert move.verify()[::2] == (0, True)
