@@ -168,14 +168,16 @@ class TestANewCluster:
             assert row(made, "orders", partition).exactness is Exactness.UNKNOWN
             assert row(made, "orders", partition).raw.verdict is RawVerdict.UNKNOWN
         assert told(made, "TOPIC_MISSING")
-        assert row(made, "payments").new_offset == 261
+        assert row(made, "payments").new_offset == row(compare(migration, both), "payments").new_offset is not None
 
     def test_with_fewer_partitions_places_those_it_has(self, migration: Migration, both: Both) -> None:
         one = with_topic(both[1], "orders", lambda topic: replace(topic, partitions=topic.partitions[:1]))
 
         made = compare(migration, (both[0], one))
 
-        assert (row(made, "orders", 0).new_offset, row(made, "orders", 1).new_offset) == (910, None)
+        whole = row(compare(migration, both), "orders", 0).new_offset
+        assert whole is not None
+        assert (row(made, "orders", 0).new_offset, row(made, "orders", 1).new_offset) == (whole, None)
         assert told(made, "PARTITIONS_FEWER") == [("orders", None)]
         assert told(made, "PARTITION_MISSING") == [("orders", 1)]
 
@@ -215,7 +217,7 @@ class TestANewCluster:
 
         lost = row(made, "orders", 0)
         assert (lost.new_offset, lost.lag_new, lost.exactness) == (None, None, Exactness.UNKNOWN)
-        assert row(made, "orders", 1).new_offset == 910
+        assert row(made, "orders", 1).new_offset == row(compare(migration, both), "orders", 1).new_offset is not None
 
     def test_that_could_not_be_read_at_all_is_not_taken_for_empty(self, migration: Migration, both: Both) -> None:
         silent = replace(both[1], topics=(), mirror=MirrorState())

@@ -181,9 +181,7 @@ def watch(
 
 @app.command(epilog=EPILOG)
 def schema(
-    kind: Annotated[
-        str, typer.Argument(help="migration, or checkpoint, plan and every other kind of file.")
-    ],
+    kind: Annotated[str, typer.Argument(help="migration, or checkpoint, plan and every other kind of file.")],
     *,
     as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() looks for it where errors are told
 ) -> None:

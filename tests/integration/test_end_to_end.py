@@ -135,8 +135,8 @@ class Job:
     def _configured(self) -> Iterator[None]:
         conf = {"spark.sql.shuffle.partitions": "2", **dict(self.conf)}
         before = {key: self.spark.conf.get(key, None) for key in conf}
-        for key, value in conf.items():
-            self.spark.conf.set(key, value)
+        for key, wanted in conf.items():
+            self.spark.conf.set(key, wanted)
         try:
             yield
         finally:
