@@ -134,17 +134,17 @@ class Job:
     @contextmanager
     def _configured(self) -> Iterator[None]:
         conf = {"spark.sql.shuffle.partitions": "2", **dict(self.conf)}
-        before = {key: self.spark.conf.get(key, None) for key in conf}
-        for key, wanted in conf.items():
-            self.spark.conf.set(key, wanted)
+        before: dict[str, str | None] = {key: self.spark.conf.get(key, None) for key in conf}
+        for key, value in conf.items():
+            self.spark.conf.set(key, value)
         try:
             yield
         finally:
-            for key, value in before.items():
-                if value is None:
+            for key, earlier in before.items():
+                if earlier is None:
                     self.spark.conf.unset(key)
                 else:
-                    self.spark.conf.set(key, value)
+                    self.spark.conf.set(key, earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,14 +265,17 @@ def moving(lab: Lab, tmp_path: Path) -> Moving:
     """Give a checkpoint's own copy a migration file of its own, so that every test begins with the same."""
 
     def moved(checkpoint: Path, *, topic: str = TOPIC) -> Move:
-        own = tmp_path / "checkpoints" / "orders"
+        folder = tmp_path / "there"
+        own = folder / "checkpoints" / "orders"
         shutil.copytree(checkpoint, own)
-        (tmp_path / "applied").mkdir()
+        (folder / "applied").mkdir()
+        old = {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}}
+        new = {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}}
         job = {"stateful": True, "watermark_ms": 600_000, "sink": "foreachBatch", "tolerates_replay": False}
         body = {
             "name": "end-to-end",
-            "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
-            "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
+            "source": old,
+            "target": new,
             "topics": {"policy": "identity", "map": {} if topic == TOPIC else {TOPIC: topic}},
             "checkpoint_roots": ["./checkpoints"],
             "checkpoints": [{"name": "orders", "uri": "./checkpoints/orders", "job": job}],
@@ -280,9 +283,9 @@ def moving(lab: Lab, tmp_path: Path) -> Moving:
             "write_roots": ["./applied", "./checkpoints"],
             "spark": {"master": "local[2]"},
         }
-        migration = tmp_path / "migration.yaml"
+        migration = folder / "migration.yaml"
         migration.write_text(yaml.safe_dump(body), encoding="utf-8")
-        return Move(folder=tmp_path, migration=migration, checkpoint=own)
+        return Move(folder=folder, migration=migration, checkpoint=own)
 
     return moved
 
@@ -326,7 +329,11 @@ def test_a_job_goes_on_from_a_copy_and_counts_every_record_exactly_once(scene: S
 
     code, turnouts, started = move.verify()
     assert (code, started) == (0, True)
-    assert turnouts <= {"CONFIRMED", "MOVED_ON"}
+    assert turnouts == {"MOVED_ON"}, "it began at exactly the planned positions"
+    after_start = tree(move.copy)
+    refused = call("rollback", move.receipt, "-m", move.migration, "--execute", "--json").refused()
+    assert "a query has run on it" in refused["problem"], "what a job has used is not taken away"
+    assert tree(move.copy) == after_start
 
 
 def test_a_copy_that_no_job_has_used_is_taken_back(scene: Scene, moving: Moving) -> None:
@@ -436,6 +443,7 @@ def test_the_same_job_restarted_unedited_loses_exactly_what_is_predicted(scene: 
 @pytest.mark.parametrize("state_format", [1, 2])
 def test_state_in_rocksdb_goes_on_exactly_once(scene: Scene, moving: Moving, state_format: int) -> None:
     job, checkpoint = scene.rocksdb[state_format - 1]
+    assert ("stateUniqueIds" in (checkpoint / "commits" / "0").read_text()) is (state_format == 2)
     move_copy(scene, moving(checkpoint), job.restarted())
 
 
