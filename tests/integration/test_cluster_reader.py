@@ -117,7 +117,7 @@ def requests(lab: Lab, topic: str) -> dict[str, int]:
     counted = []
     for _ in range(4):
         counter = RequestCounter()
-        read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), counter=counter)
+        read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), mirror=False, counter=counter)
         counted.append(counter.by_type)
     # Not counted: Metadata, which librdkafka also refreshes by the clock.
     return {name: min(each[name] for each in counted) for name in ("ListOffsets", "DescribeConfigs")}
