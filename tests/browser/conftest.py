@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
+from offsetwise.lab.brokers import free_ports
 from tools.screenshots import CHROMIUM, THEMES, WIDTHS, settle, whole
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,24 @@ START_SECONDS = 120
 
 Serve = Callable[..., str]
 
-__all__ = ["CLI", "SCREENSHOTS", "Serve", "console", "keep", "settle", "whole"]
+__all__ = ["CLI", "SCREENSHOTS", "Serve", "choose", "console", "keep", "settle", "whole"]
+
+
+def choose(page: Page, name: str, option: str) -> None:
+    """Choose in a list by keyboard. A list closes whenever the page is drawn again, so it is opened until it stays."""
+    entry = page.get_by_role("option", name=option, exact=True)
+    for _ in range(10):
+        page.get_by_role("combobox", name=name).focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.type(option)
+        try:
+            entry.click(timeout=3_000)
+        except PlaywrightTimeoutError:
+            page.keyboard.press("Escape")
+            continue
+        page.get_by_role("option").first.wait_for(state="hidden")
+        return
+    raise AssertionError(f"{name} never offered {option}")
 
 
 def keep(page: Page, name: str) -> None:
@@ -40,7 +58,7 @@ def keep(page: Page, name: str) -> None:
 @contextmanager
 def process(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[tuple[str, int]]:
     """Run a command that serves the console at the port put for `{port}`; give its address and its process id."""
-    port = _free_port()
+    (port,) = free_ports(1)
     with log.open("w") as out:
         running = subprocess.Popen(
             [sys.executable, *(part.replace("{port}", str(port)) for part in command)],
@@ -105,12 +123,6 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     yield start
     for made in running:
         made.__exit__(None, None, None)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:

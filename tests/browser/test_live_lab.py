@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from offsetwise.sources.connection import StepName
-from tests.browser.conftest import CLI, SCREENSHOTS, console, settle, whole
+from tests.browser.conftest import CLI, SCREENSHOTS, choose, console, settle, whole
 
 MIGRATION = "orders-to-new"
 PATIENCE_MS = 300_000
@@ -69,8 +69,7 @@ def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(page: Page) -> 
 
 
 def test_every_record_of_a_topic_is_counted_from_there_with_its_steps_shown(page: Page) -> None:
-    page.get_by_role("combobox", name="Topic to count").click()
-    page.get_by_role("option", name="payments").click()
+    choose(page, "Topic to count", "payments")
     expect(page).to_have_url(re.compile("count=payments"))
     settle(page)
     press(page, "Count every record")

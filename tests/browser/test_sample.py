@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import console, settle
+from tests.browser.conftest import choose, console, settle
 from tests.browser.keyboard import tabbed
 from tools.screenshots import pages
 
@@ -95,10 +95,7 @@ def test_two_sessions_with_different_filters_do_not_disturb_each_other(browser: 
     settle(other)
     expect(one.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
     expect(other.get_by_role("heading", name="Evidence · payments-0")).to_be_visible()
-    other.get_by_role("combobox", name="Evidence of").focus()
-    other.keyboard.type("payments-1")
-    other.get_by_role("option", name="payments-1").wait_for()
-    other.keyboard.press("Enter")
+    choose(other, "Evidence of", "payments-1")
     expect(other.get_by_role("heading", name="Evidence · payments-1")).to_be_visible()
     one.reload()
     settle(one)

@@ -35,9 +35,11 @@ def read_groups(client: Client, names: tuple[str, ...]) -> tuple[tuple[GroupStat
     if not names:
         return (), []
     cluster = client.config.name
-    states, problems = _states(client)
+    listed = client.admin.list_consumer_groups(request_timeout=client.deadline.left_s())
+    asked = _offsets(client, sorted(set(names)))
+    states, problems = _states(client, listed)
     groups = []
-    for name, future in _offsets(client, sorted(set(names))):
+    for name, future in asked:
         offsets, error = _committed(client, future)
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
         state, kind = states.get(name, (None if problems or error else "Dead", None))
@@ -55,10 +57,9 @@ def read_groups(client: Client, names: tuple[str, ...]) -> tuple[tuple[GroupStat
     return tuple(groups), problems
 
 
-def _states(client: Client) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
-    future = client.admin.list_consumer_groups(request_timeout=client.deadline.left_s())
+def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
     try:
-        listed = future.result(timeout=client.deadline.grace_s())
+        listed = asked.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return {}, [_unlisted(client, reason(error))]
     states = {
