@@ -9,6 +9,11 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from pandas.io.formats.style import Styler
+from streamlit.elements import arrow
+from streamlit.elements.lib.pandas_styler_utils import marshall_styler
+from streamlit.proto.ArrowData_pb2 import ArrowData
+from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.console import exports, frames, table
@@ -46,6 +51,43 @@ def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:
     column = vars(shown)["data"]["old offset"]
     assert column.tolist()[0] == "9,007,199,254,740,993"
     assert column.isna().tolist() == [False, True]
+
+
+def test_a_table_that_is_kept_goes_to_the_browser_as_any_other() -> None:
+    rows = (builders.partition(old=BEYOND_FLOAT, new=None), builders.partition(number=1), builders.partition(old=None))
+    shown = frames.partition_table(rows)
+
+    def sent(styled: Styler) -> ArrowData:
+        made = ArrowData()
+        marshall_styler(made, styled.set_uuid("one"), "")
+        return made
+
+    def styled() -> Styler:
+        return table.printed(shown).apply(lambda column: ["color: #a00" for _ in column], subset=["exactness"])
+
+    assert sent(table.fixed(styled())) == sent(styled())
+    assert "1,050" in str(sent(styled()).styler.display_values)
+
+
+def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def counted(proto: ArrowData, styled: Styler, uuid: str) -> None:
+        made.append(styled)
+        marshall_styler(proto, styled, uuid)
+
+    def script(shown: table.Prepared) -> None:
+        from offsetwise.console import table  # noqa: PLC0415 - Streamlit runs the body alone
+
+        table.draw(shown)
+
+    monkeypatch.setattr(arrow, "marshall_styler", counted)
+    kept = table.prepared(frames.partition_table(builders.reference_rows()))
+    page = AppTest.from_function(script, args=(kept,)).run()
+    first = page.dataframe[0].value
+    page.run()
+    assert page.dataframe[0].value.equals(first)
+    assert made == [kept.styled]
 
 
 def test_1050_and_950_stand_on_one_row_with_their_cost() -> None:

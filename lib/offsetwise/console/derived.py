@@ -146,7 +146,7 @@ def _partition_table(
     ):
         css = [f"color: {colours.tone(tone)}{weight}" for tone in tones]
         styled = styled.apply(lambda _, css=css: css, subset=[column])
-    return styled
+    return table.fixed(styled)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

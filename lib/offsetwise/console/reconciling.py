@@ -11,7 +11,7 @@ import streamlit as st
 from offsetwise import files
 from offsetwise.console import blocks, choosing, downloads, table
 from offsetwise.console.asking import asked
-from offsetwise.console.desk import Desk, Offered, Progress, Reader
+from offsetwise.console.desk import Desk, Held, Offered, Progress, Reader
 from offsetwise.console.wording import cell, markdown, number, plain
 from offsetwise.model import Cluster, Reconciliation
 
@@ -51,20 +51,20 @@ def draw(desk: Desk, migration: Offered, topics: tuple[str, ...]) -> None:
     )
     held = asked(desk, question, offer)
     if held is not None:
-        _counted(
-            held.value, "when the sample was recorded" if migration.recorded else f"at {held.at:%Y-%m-%d %H:%M:%S} UTC"
-        )
+        _counted(held, "when the sample was recorded" if migration.recorded else f"at {held.at:%Y-%m-%d %H:%M:%S} UTC")
 
 
-def _counted(made: Reconciliation, when: str) -> None:
+def _counted(held: Held[Reconciliation], when: str) -> None:
+    made = held.value
     box, icon = (st.success, ":material/check_circle:") if made.agrees else (st.warning, ":material/difference:")
     box(markdown(made.summary()), icon=icon)
-    table.plain(partition_table(made), alt=f"Records of {plain(made.old_topic)} on both clusters, by partition.")
+    partitions, ranges = _tables(held.id, held)
+    table.draw(partitions, alt=f"Records of {plain(made.old_topic)} on both clusters, by partition.")
     if not made.agrees:
-        ranges = range_table(made)
-        more = "" if len(ranges) <= MAX_RANGES else f" The first {MAX_RANGES} of {number(len(ranges))}."
+        amount = len(made.differences)
+        more = "" if amount <= MAX_RANGES else f" The first {MAX_RANGES} of {number(amount)}."
         st.markdown(f"**Where they differ** · :gray[offsets of the cluster that holds the records.{more}]")
-        table.plain(ranges.head(MAX_RANGES), alt="Ranges of offsets whose records differ.")
+        table.draw(ranges, alt="Ranges of offsets whose records differ.")
     untimed = [each.partition for each in made.partitions if not each.timed]
     notes = []
     if untimed:
@@ -91,6 +91,13 @@ def _counted(made: Reconciliation, when: str) -> None:
             key="download-reconciliation-JSON",
             says="Everything counted, as JSON.",
         )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _tables(held_id: int, _held: Held[Reconciliation]) -> tuple[table.Prepared, table.Prepared]:  # noqa: ARG001 - the key
+    """Give the counts by partition, and the first ranges that differ."""
+    made = _held.value
+    return table.prepared(partition_table(made)), table.prepared(range_table(made).head(MAX_RANGES))
 
 
 def partition_table(made: Reconciliation) -> pd.DataFrame:

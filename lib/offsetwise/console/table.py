@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
 import pandas as pd
@@ -18,6 +20,10 @@ _MAX_ROWS: Final = 12
 _LARGEST_NUMBER: Final = 2**53
 _DIGIT_PX: Final = 8
 _CELL_PADDING_PX: Final = 20
+_KEPT_TABLES: Final = 128
+_CELL: Final = re.compile(r"row(\d+)_col(\d+)")
+
+_ids = count()
 
 
 def height(rows: int) -> int:
@@ -32,10 +38,12 @@ class Prepared:
     styled: Styler
     layout: Layout
     rows: int
+    id: int = field(default_factory=lambda: next(_ids))
+    """Names what the browser got of it when it was first drawn: a rerun sends that again."""
 
 
 def prepared(table: pd.DataFrame, widths: Mapping[str, int] | None = None) -> Prepared:
-    """Print a table and lay it out, which takes longer than to draw it."""
+    """Print a table and lay it out, which takes longer than to draw it. For one that is kept."""
     return Prepared(styled=printed(table), layout=layout(table, widths or {}), rows=len(table))
 
 
@@ -43,11 +51,21 @@ def plain(
     table: pd.DataFrame, *, alt: str | None = None, widths: Mapping[str, int] | None = None, missing: str = "?"
 ) -> None:
     """Draw a small table that is only read. A missing number is printed as `missing`."""
-    draw(prepared(table, widths), alt=alt, missing=missing)
+    _draw(prepared(table, widths), alt, missing)
 
 
 def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a table that is only read."""
+    """Draw a table that is kept and only read."""
+    _draw_again(table.id, alt, missing, table)
+
+
+@st.cache_resource(max_entries=_KEPT_TABLES, show_spinner=False)
+def _draw_again(table_id: int, alt: str | None, missing: str, _table: Prepared) -> None:  # noqa: ARG001 - the key
+    """Draw it: Streamlit keeps what a cached function sent to the browser, and sends it again."""
+    _draw(_table, alt, missing)
+
+
+def _draw(table: Prepared, alt: str | None, missing: str) -> None:
     st.dataframe(
         table.styled,
         hide_index=True,
@@ -70,6 +88,31 @@ def printed(table: pd.DataFrame) -> Styler:
     text = [name for name in integers if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name]))]
     exact = table.assign(**{name: table[name].map(_digits, na_action="ignore").astype(object) for name in text})
     return exact.style.format(_digits, subset=pd.Index([name for name in integers if name not in text]))
+
+
+def fixed(styled: Styler) -> Styler:
+    """Give a styled table that no longer changes and is drawn sooner.
+
+    At each drawing, Streamlit styles a table anew, and writes what is printed into every cell of a copy. This one
+    keeps its styles, and names only those cells where another text is printed than the value's own.
+    """
+    styled._compute()  # type: ignore[attr-defined] # what Streamlit calls; no public one gives cells
+    sent: dict[str, Any] = styled._translate(False, False)  # type: ignore[attr-defined] # as above
+    data: pd.DataFrame = styled.data  # type: ignore[attr-defined] # the types of pandas lack it
+    own = [column.tolist() for _, column in data.astype(str).items()]
+    sent["body"] = [
+        [
+            cell
+            for cell in row
+            if (found := _CELL.fullmatch(cell.get("id", "")))
+            and own[int(found[2])][int(found[1])] != str(cell["display_value"])
+        ]
+        for row in sent["body"]
+    ]
+    # On the object: Streamlit takes no subclass for a styled table.
+    styled._compute = lambda: styled  # type: ignore[attr-defined] # as above
+    styled._translate = lambda *_, **__: sent  # type: ignore[attr-defined] # as above
+    return styled
 
 
 def layout(table: pd.DataFrame, widths: Mapping[str, int]) -> Layout:
