@@ -76,9 +76,10 @@ def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.M
         made.append(styled)
         marshall_styler(proto, styled, uuid)
 
-    def script(shown: table.Prepared) -> None:
-        from offsetwise.console import table  # noqa: PLC0415 - Streamlit runs the body alone
+    def script(shown: object) -> None:
+        from offsetwise.console import table  # noqa: PLC0415 - Streamlit runs this text alone
 
+        assert isinstance(shown, table.Prepared)
         table.draw(shown)
 
     monkeypatch.setattr(arrow, "marshall_styler", counted)
