@@ -68,13 +68,13 @@ def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
 
 
 def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
-    found = WorkflowReader((migration(tmp_path),)).checkpoint("mine", "orders")
+    found = WorkflowReader((migration(tmp_path),)).checkpoint_reading("mine", "orders").checkpoint
     assert found.last_committed_batch == 6
 
 
 def test_a_checkpoint_that_is_gone_is_told(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
-        WorkflowReader((migration(tmp_path),)).checkpoint("mine", "gone")
+        WorkflowReader((migration(tmp_path),)).checkpoint_reading("mine", "gone")
 
 
 def test_the_files_come_through_the_process_and_a_broken_one_is_told(

@@ -30,7 +30,7 @@ def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:
     reader = ValueReader(live=builders.comparison())
     page = open_page(reader)
     assert "? not compared yet" in words(page)
-    assert reader.calls["compare"] == reader.calls["checkpoint"] == 0
+    assert reader.calls["compare"] == reader.calls["checkpoint_reading"] == 0
 
 
 def test_an_empty_sample_is_no_error(open_page: OpenPage) -> None:

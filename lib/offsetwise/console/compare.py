@@ -21,7 +21,8 @@ from offsetwise.console import (
     table,
     verdicts,
 )
-from offsetwise.console.desk import CheckpointOf, ComparisonOf, Desk, Held, Offered, Subject, SubjectKind
+from offsetwise.console.checkpoint.questions import ReadingOf
+from offsetwise.console.desk import ComparisonOf, Desk, Held, Offered, Subject, SubjectKind
 from offsetwise.console.palette import Palette, Tone
 from offsetwise.console.wording import many, markdown, number, read_at
 from offsetwise.model import Comparison, Exactness, Severity
@@ -56,7 +57,7 @@ def comparison(desk: Desk, migration: Offered, subject: Subject, head: guard.Hea
     )
     found = blocks.live(desk, question, offer)
     if found is None and desk.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
-        _checkpoint_alone(desk, CheckpointOf(migration=migration.name, name=subject.name))
+        _checkpoint_alone(desk, ReadingOf(migration=migration.name, name=subject.name))
     return found
 
 
@@ -116,7 +117,7 @@ def _of_all(shown: Comparison) -> None:
             evidence.findings(found)
 
 
-def _checkpoint_alone(desk: Desk, question: CheckpointOf) -> None:
+def _checkpoint_alone(desk: Desk, question: ReadingOf) -> None:
     with guard.block("checkpoint"):
         offer = blocks.Offer(
             what="the checkpoint alone",
@@ -128,7 +129,7 @@ def _checkpoint_alone(desk: Desk, question: CheckpointOf) -> None:
         )
         held = blocks.live(desk, question, offer)
         if held is not None:
-            evidence.checkpoint_alone(held.value)
+            evidence.checkpoint_alone(held.value.checkpoint)
 
 
 def _caption(shown: Comparison) -> str:

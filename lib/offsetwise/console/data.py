@@ -15,7 +15,7 @@ from offsetwise.console.lag.source import LagSource
 from offsetwise.fleet import Fleet
 from offsetwise.lag.moments import Key
 from offsetwise.lag.view import LagView, PartitionView
-from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
+from offsetwise.model import Cluster, Comparison, Reconciliation
 from offsetwise.model.state import StateRows
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
@@ -63,10 +63,6 @@ class WorkflowReader:
         if subject.kind is SubjectKind.GROUP:
             return workflow.compare(chosen, group=subject.name, content=True, progress=progress)
         return workflow.compare(chosen, checkpoint=subject.name, content=True, progress=progress)
-
-    def checkpoint(self, migration: str, name: str) -> Checkpoint:
-        """Read the checkpoint alone."""
-        return workflow.checkpoint(self._migrations[migration], name)
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a topic on the live clusters; of the sample, give what was recorded with it."""

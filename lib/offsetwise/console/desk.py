@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 
 from offsetwise.errors import StoppedError
-from offsetwise.model import Checkpoint, Cluster, Comparison, Reconciliation
+from offsetwise.model import Cluster, Comparison, Reconciliation
 
 if TYPE_CHECKING:
     from offsetwise.clusters.reading import MinimumAcls, ReadCluster
@@ -87,9 +87,6 @@ class Reader(Protocol):
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
         """Read checkpoint, clusters and records, and compare; of the sample, give the recorded comparison."""
 
-    def checkpoint(self, migration: str, name: str) -> Checkpoint:
-        """Read a checkpoint alone, which needs no cluster."""
-
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a whole topic on both clusters; of the sample, give the recorded counts."""
 
@@ -109,7 +106,7 @@ class Reader(Protocol):
         """Read the positions in the logs of one cluster, and the times of the records there."""
 
     def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
-        """Read a checkpoint with its initial offsets and the times of its logs."""
+        """Read a checkpoint with its initial offsets and the times of its logs, which needs no cluster."""
 
     def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:
         """Read the files of one batch as they stand."""
@@ -161,20 +158,6 @@ class ComparisonOf:
     def ask(self, reader: Reader, progress: Progress) -> Comparison:
         """Compare."""
         return reader.comparison(self.migration, self.subject, progress)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointOf:
-    """What does this checkpoint hold?"""
-
-    in_sample: ClassVar[bool] = True
-    migration: str
-    name: str
-
-    def ask(self, reader: Reader, progress: Progress) -> Checkpoint:
-        """Read it."""
-        progress("read the checkpoint", 0, 1)
-        return reader.checkpoint(self.migration, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

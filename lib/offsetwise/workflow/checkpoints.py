@@ -1,0 +1,122 @@
+"""Checkpoints: one alone, many at once, their files, their state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from offsetwise.config import Migration, SparkSettings
+from offsetwise.errors import OffsetwiseError
+from offsetwise.fleet import Fleet
+from offsetwise.model import Checkpoint
+from offsetwise.model.state import StateRows
+from offsetwise.pipeline.fleet import expand, inspect_many
+from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
+from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
+from offsetwise.sources.spark_state_path import spark_path
+from offsetwise.workflow.progress import unheard
+
+if TYPE_CHECKING:
+    from offsetwise.pipeline.content import Progress
+
+
+INSPECT_IN_PROCESS = 3
+"""Up to so many checkpoints are read here; more go through Spark."""
+
+
+def inspect(
+    uris: Sequence[str], *, roots: tuple[str, ...] | None = None, spark: SparkSettings | None = None, batches: int = 100
+) -> Iterator[Checkpoint | FailedCheckpoint]:
+    """Read checkpoints, globs of folders expanded: a few in-process, many on Spark.
+
+    Args:
+        uris: Paths and URIs.
+        roots: The folders that may be read; None when a person named the paths.
+        spark: Where many are read; a local session by default.
+        batches: How many of the newest retained batches to read.
+
+    Raises:
+        StorageError: A single path cannot be read.
+        CheckpointError: A single path holds no checkpoint. One of many is a `FailedCheckpoint`.
+    """
+    found = expand(uris, roots=roots)
+    if len(found) <= INSPECT_IN_PROCESS:
+        for uri in found:
+            yield _inspected(uri, roots, batches, alone=len(found) == 1)
+        return
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+
+    session = open_session(spark or SparkSettings(), kafka=False)
+    yield from inspect_many(session, found, roots=roots, batches=batches)
+
+
+def checkpoint_reading(migration: Migration, name: str) -> CheckpointReading:
+    """Read one checkpoint of a migration, with its initial offsets and the times of its logs.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: It cannot be read, or lies outside the migration's roots.
+        CheckpointError: It is no checkpoint.
+    """
+    return read_with_times(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
+
+
+def batch_files(migration: Migration, name: str, batch: int) -> BatchFiles:
+    """Read the two files of one batch of a checkpoint as they stand.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: The checkpoint lies outside the migration's roots, or its file system cannot be opened.
+    """
+    return read_batch_files(migration.checkpoint(name).uri, batch, roots=migration.checkpoint_roots)
+
+
+def state_rows(migration: Migration, name: str, *, progress: Progress = unheard) -> StateRows:
+    """Count the rows of a checkpoint's state stores, on Spark.
+
+    Args:
+        migration: The migration.
+        name: The name of one of its checkpoints.
+        progress: Told each step; what it raises stops the count.
+
+    Raises:
+        ConfigError: The migration names no such checkpoint.
+        StorageError: It cannot be read, lies outside the roots, or Spark would read another path.
+        CheckpointError: It has no state that Spark's readers could be asked about.
+        SparkError: Spark cannot be started, or cannot read it.
+    """
+    config = migration.checkpoint(name)
+    progress("read the checkpoint", 0, 1)
+    read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, batches=0)
+    path = spark_path(config.uri, roots=migration.checkpoint_roots)
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.state import check_state, read_state_rows  # noqa: PLC0415 - as above
+
+    check_state(read)
+    progress("read the checkpoint", 1, 1)
+    progress("start Spark", 0, 1)
+    session = open_session(migration.spark, kafka=False)
+    progress("start Spark", 1, 1)
+    return read_state_rows(session, path, read, progress=progress)
+
+
+def fleet(migration: Migration, *, progress: Progress = unheard) -> Fleet:
+    """Read the checkpoints that a migration names and all others below its roots; see `read_fleet`.
+
+    Raises:
+        WorkerError: The workers cannot run the parser.
+        SparkError: Spark cannot be started, or the job failed.
+    """
+    return read_fleet(migration, progress, in_process=INSPECT_IN_PROCESS)
+
+
+def _inspected(uri: str, roots: tuple[str, ...] | None, batches: int, *, alone: bool) -> Checkpoint | FailedCheckpoint:
+    try:
+        return read_checkpoint(uri, roots=roots, batches=batches)
+    except OffsetwiseError as error:
+        if alone:
+            raise
+        return FailedCheckpoint(uri=uri, error=type(error).__name__, problem=error.problem, fix=error.fix)

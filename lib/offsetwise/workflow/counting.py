@@ -1,0 +1,97 @@
+"""A whole topic counted on both clusters."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from offsetwise.config import Migration, java_properties
+from offsetwise.errors import ClusterError
+from offsetwise.model import Cluster, IsolationLevel, Reconciliation, TopicPartition
+from offsetwise.sources import kafka
+from offsetwise.workflow.progress import unheard
+
+if TYPE_CHECKING:
+    from offsetwise.pipeline.content import Progress
+    from offsetwise.pipeline.reconcile import TopicLog
+
+
+def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard) -> Reconciliation:
+    """Count what both clusters hold of a whole topic, on Spark.
+
+    Args:
+        migration: The migration.
+        topic: The topic's name on the old cluster.
+        progress: Told each step.
+
+    Raises:
+        ClusterError: A cluster or the topic cannot be read, or retention removed records meanwhile.
+        SparkError: The job failed.
+    """
+    from offsetwise.pipeline import reconcile as counting  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.content import SALT_BYTES  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
+
+    names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
+    logs = {}
+    for side, name in names.items():
+        progress(f"read the {side} cluster", 0, 1)
+        logs[side] = _topic_log(migration, side, name)
+        progress(f"read the {side} cluster", 1, 1)
+    progress("start Spark", 0, 1)
+    session = open_session(migration.spark, kafka=True)
+    ship(session)
+    progress("start Spark", 1, 1)
+    progress("compare every record", 0, 1)
+    made = counting.reconcile(
+        session, logs[Cluster.OLD], logs[Cluster.NEW], isolation=migration.isolation_level, salt=os.urandom(SALT_BYTES)
+    )
+    for side, log in logs.items():
+        _check_not_passed(migration, side, log)
+    progress("compare every record", 1, 1)
+    return made
+
+
+def _topic_log(migration: Migration, side: Cluster, name: str) -> TopicLog:
+    from offsetwise.pipeline.reconcile import TopicLog  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
+
+    config = migration.cluster(side)
+    taken = kafka.read_cluster(side, config, topics=(name,), groups=())
+    committed = migration.isolation_level is IsolationLevel.READ_COMMITTED
+    ranges = []
+    for partition in (p for state in taken.topics for p in state.partitions):
+        end = partition.lso if committed else partition.hw
+        if partition.log_start is None or end is None:
+            raise ClusterError(
+                f"{name}-{partition.partition} on {config.name!r}: expected its log start and end, but "
+                f"{partition.error or 'the broker did not say'}. Nothing was compared.",
+                fix="Check the broker that leads it, then try again.",
+            )
+        ranges.append(
+            OffsetRange(
+                topic=name, partition=partition.partition, start=partition.log_start, end=max(end, partition.log_start)
+            )
+        )
+    if not ranges:
+        why = next((state.error for state in taken.topics if state.error), "it does not exist")
+        raise ClusterError(
+            f"Topic {name!r} on {config.name!r}: expected its partitions, but {why}. Nothing was compared.",
+            fix="Check the topic's name; `topics` in the migration file says what it is called on the new cluster.",
+        )
+    return TopicLog(properties=java_properties(config), topic=name, ranges=tuple(ranges))
+
+
+def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> None:
+    starts = kafka.log_starts(
+        migration.cluster(side), [TopicPartition(topic=each.topic, partition=each.partition) for each in log.ranges]
+    )
+    for each in log.ranges:
+        now = starts.get(TopicPartition(topic=each.topic, partition=each.partition))
+        if now is not None and now > each.start:
+            raise ClusterError(
+                f"{each.topic}-{each.partition} on {migration.cluster(side).name!r}: retention moved the log start "
+                f"from {each.start} to {now} while the records were read, so the counts cannot be relied on.",
+                fix="Run it again; extend the topic's retention until the migration is over.",
+            )

@@ -1,0 +1,49 @@
+"""Migration files, and the bundled sample with what was recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files as package_files
+from pathlib import Path
+
+from offsetwise.config import Migration, load_migration
+from offsetwise.model import Comparison, Reconciliation
+from offsetwise.workflow.stored import read_file
+
+
+def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
+    """Read migration files.
+
+    Raises:
+        ConfigError: A file cannot be used.
+    """
+    return tuple(load_migration(path) for path in paths)
+
+
+def sample() -> Migration:
+    """Give the bundled sample migration. Its clusters do not run; its comparisons were recorded from the lab."""
+    return load_migration(_recorded("migration.yaml"))
+
+
+def sample_comparison(checkpoint: str) -> Comparison:
+    """Give a recorded comparison of the sample migration.
+
+    Raises:
+        FileError: The sample has no such checkpoint.
+    """
+    recorded: Comparison = read_file(_recorded(f"comparison-{checkpoint}.json"), "comparison")
+    return recorded
+
+
+def sample_reconciliation(topic: str) -> Reconciliation:
+    """Give the recorded reconciliation of a topic of the sample migration.
+
+    Raises:
+        FileError: The sample has no such topic.
+    """
+    recorded: Reconciliation = read_file(_recorded(f"reconciliation-{topic}.json"), "reconciliation")
+    return recorded
+
+
+def _recorded(name: str) -> Path:
+    return Path(str(package_files("offsetwise") / "sample" / name))

@@ -1,0 +1,65 @@
+"""What was read before, from its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from offsetwise import files
+from offsetwise.errors import FileError
+from offsetwise.model import Cluster, Comparison, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """One reading of everything: the comparison, and both clusters as it read them."""
+
+    comparison: Comparison
+    old: Snapshot
+    new: Snapshot
+
+
+def load_observed(comparison: Path, old: Path, new: Path) -> Observed:
+    """Read a comparison's file and those of the two snapshots that it was made with.
+
+    Raises:
+        FileError: A file cannot be read, or is another one.
+    """
+    taken = load_snapshots(old, new)
+    return Observed(comparison=read_file(comparison, "comparison"), old=taken[0], new=taken[1])
+
+
+def load_snapshots(old: Path, new: Path) -> tuple[Snapshot, Snapshot]:
+    """Read two snapshot files.
+
+    Raises:
+        FileError: A file cannot be read, or holds the other cluster.
+    """
+    loaded = []
+    for path, wanted in ((old, Cluster.OLD), (new, Cluster.NEW)):
+        found: Snapshot = read_file(path, "snapshot")
+        if found.cluster is not wanted:
+            raise FileError(
+                f"{path}: expected a snapshot of the {wanted} cluster, found one of the {found.cluster} cluster "
+                f"({found.name!r}). Nothing was compared.",
+                fix="Give the old cluster's snapshot first, the new one's second.",
+            )
+        loaded.append(found)
+    return loaded[0], loaded[1]
+
+
+def read_file(path: Path, kind: str) -> Any:
+    """Read a stored file of a kind.
+
+    Raises:
+        FileError: It cannot be read, or is another one.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected an offsetwise/{kind} file, but {error.strerror or error}. Nothing was used.",
+            fix="Check the path.",
+        ) from error
+    return files.load(text, kind, subject=str(path))
