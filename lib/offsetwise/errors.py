@@ -31,10 +31,12 @@
     │   └── WorkerError             the workers lack something the pipeline needs
     ├── AccessError                 a person who may not do this
     ├── StoppedError                a reading that a person stopped
-    ├── StoreError                  the database that samples are kept in
+    ├── StoreError                  the database that samples and plans are kept in
     │   ├── StoreLockedError        another process holds it
     │   ├── StoreReadOnlyError      it can be read, and not written
     │   ├── StoreUnreachableError   the server does not answer, or refuses
+    │   ├── StoreRefusedError       its own rules forbid the change, whoever asks for it
+    │   ├── StoreUnclearError       the reply to a change was lost: made or not, nobody knows yet
     │   ├── StoreVersionError       a later release changed it
     │   └── NotAStoreError          a file or database of something else
     └── LabError                    the local lab
@@ -204,6 +206,14 @@ class StoreReadOnlyError(StoreError):
 
 class StoreUnreachableError(StoreError):
     """The store's server does not answer, or refuses."""
+
+
+class StoreRefusedError(StoreError):
+    """The store's own rules forbid the change, whoever asks for it."""
+
+
+class StoreUnclearError(StoreError):
+    """The reply to a change was lost, and looking again was not possible: whether it was made must be read."""
 
 
 class StoreVersionError(StoreError):

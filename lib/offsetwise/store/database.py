@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -14,17 +14,27 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.exc import DBAPIError
 
-from offsetwise.errors import NotAStoreError, StoreUnreachableError, StoreVersionError
+from offsetwise.errors import (
+    NotAStoreError,
+    StoreError,
+    StoreUnclearError,
+    StoreUnreachableError,
+    StoreVersionError,
+)
 from offsetwise.store.address import Address
-from offsetwise.store.tables import metadata
+from offsetwise.store.review_tables import metadata
 from offsetwise.store.troubles import sqlite_trouble, troubles
 
 VERSION_TABLE: Final = "offsetwise_revision"
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _WRITES: Final = "offsetwise_writes"
+_DURABLE: Final = "offsetwise_durable"
 _ADVISORY_LOCK: Final = 0x0FF5E7
 """Held while the tables are made or changed, so that two processes do not both do it."""
+_TURN_LOCK: Final = 0x0FF5E8
+"""Held by whoever changes plans: one after the other, as the chain of the audit log is."""
 _STATEMENT_S: Final = 30
 
 
@@ -77,6 +87,51 @@ class Database:
             connection = made.execution_options(**{_WRITES: True})
             with connection.begin():
                 yield connection
+
+    @contextmanager
+    def settling(self, what: str, done: Callable[[Connection], bool]) -> Iterator[Connection]:
+        """Give a connection as `writing` does, one at a time, whose changes are on the disk when this ends.
+
+        Whoever has the turn sees all that was changed before. Where the reply to the commit is lost, the next turn is
+        awaited, which the server gives only when the lost one has ended, and `done` says whether it took place.
+
+        Args:
+            what: What is being done, for errors.
+            done: Whether the changes are there. Asked only after a lost reply.
+
+        Raises:
+            StoreUnclearError: The reply was lost, and nobody could be asked.
+            StoreError: `what` is not possible, and nothing was changed.
+        """
+        lost: DBAPIError | None = None
+        with troubles(self.address, what), self._engine.connect() as made:
+            connection = made.execution_options(**{_WRITES: True, _DURABLE: True})
+            with connection.begin() as transaction:
+                self._take_turn(connection)
+                yield connection
+                try:
+                    transaction.commit()
+                except DBAPIError as error:
+                    lost = error
+        if lost is not None and not self._took_place(what, lost, done):
+            with troubles(self.address, what):
+                raise lost
+
+    def _take_turn(self, connection: Connection) -> None:
+        if not self._sqlite:  # there, BEGIN IMMEDIATE gave it
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _TURN_LOCK})
+
+    def _took_place(self, what: str, lost: DBAPIError, done: Callable[[Connection], bool]) -> bool:
+        try:
+            with self.writing(what) as connection:
+                self._take_turn(connection)
+                return done(connection)
+        except StoreError as error:
+            raise StoreUnclearError(
+                f"Store {self.address.shown}: expected an answer whether this was done: {what}. The connection was "
+                "lost at its end and could not be made again, so it may be there or not.",
+                fix="When the store answers again, look at the plan before doing anything else.",
+            ) from (lost if error.__cause__ is None else error)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -158,13 +213,16 @@ def _engine(address: Address, wait_s: float) -> Engine:
         connection.isolation_level = None  # transactions are begun below, not by the driver's guess
         connection.execute("PRAGMA page_size=16384")
         connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA synchronous=NORMAL")
+        # Without it, INSERT OR REPLACE removes a row and asks no trigger.
+        connection.execute("PRAGMA recursive_triggers=ON")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        # NORMAL keeps the file whole after a power cut, and may lose what was committed last. A decision may not be.
+        connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get(_DURABLE) else 'NORMAL'}")
         # A transaction that begins by reading and then writes cannot wait for another writer: it fails at once.
-        writes = connection.get_execution_options().get(_WRITES)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITES) else "BEGIN")
 
     return engine
 

@@ -12,6 +12,7 @@ from offsetwise.model import LagSample
 from offsetwise.store import samples
 from offsetwise.store.address import address
 from offsetwise.store.database import Database
+from offsetwise.store.reviews import Reviews
 
 WAIT_S: Final = 5.0
 FINE_MS: Final = 24 * 3_600_000
@@ -36,7 +37,9 @@ def open_store(url: str | None = None, *, wait_s: float = WAIT_S) -> Store:
 
 
 class Store:
-    """Samples of lag, kept between runs. Safe to use from several threads; every method may raise a `StoreError`.
+    """Samples of lag and plans under review, kept between runs. Safe to use from several threads.
+
+    Every method may raise a `StoreError`.
 
     Args:
         database: An open database.
@@ -55,6 +58,11 @@ class Store:
     def name(self) -> str:
         """What to call it: its URL without a password."""
         return self._database.address.shown
+
+    @property
+    def reviews(self) -> Reviews:
+        """Plans under review, in the same database."""
+        return Reviews(self._database)
 
     def add(self, sample: LagSample) -> int:
         """Write a sample, and give its id. One of the same subject and time that is there already stays."""

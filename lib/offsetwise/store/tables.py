@@ -1,8 +1,4 @@
-"""The tables as the newest revision has them. `migrations/versions` is what makes them.
-
-Room for what a later release keeps beside samples: nothing here is about plans, and a table of its own revision can be
-added without touching these.
-"""
+"""The tables of lag samples as the newest revision has them. `migrations/versions` is what makes them."""
 
 from __future__ import annotations
 
@@ -23,13 +19,13 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-_Id = BigInteger().with_variant(Integer, "sqlite")
+Id = BigInteger().with_variant(Integer, "sqlite")
 """SQLite numbers rows by itself only where the type is spelt INTEGER."""
 
 lag_subject = Table(
     "lag_subject",
     metadata,
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("migration", Text, nullable=False),
     Column("kind", String(10), nullable=False),
     Column("name", Text, nullable=False),
@@ -39,7 +35,7 @@ lag_subject = Table(
 lag_layout = Table(
     "lag_layout",
     metadata,
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("digest", String(64), nullable=False, unique=True),
     Column("body", Text, nullable=False),
 )
@@ -47,10 +43,10 @@ lag_layout = Table(
 lag_sample = Table(
     "lag_sample",
     metadata,
-    Column("id", _Id, primary_key=True),
-    Column("subject_id", _Id, ForeignKey("lag_subject.id"), nullable=False),
-    Column("layout_id", _Id, ForeignKey("lag_layout.id"), nullable=False),
-    Column("base_id", _Id, ForeignKey("lag_sample.id")),
+    Column("id", Id, primary_key=True),
+    Column("subject_id", Id, ForeignKey("lag_subject.id"), nullable=False),
+    Column("layout_id", Id, ForeignKey("lag_layout.id"), nullable=False),
+    Column("base_id", Id, ForeignKey("lag_sample.id")),
     Column("taken_at_ms", BigInteger, nullable=False),
     Column("interval_ms", BigInteger),
     Column("missing", SmallInteger, nullable=False),
@@ -68,7 +64,7 @@ lag_sample = Table(
 lag_payload = Table(
     "lag_payload",
     metadata,
-    Column("sample_id", _Id, ForeignKey("lag_sample.id"), primary_key=True),
+    Column("sample_id", Id, ForeignKey("lag_sample.id"), primary_key=True),
     Column("chunk", Integer, primary_key=True, autoincrement=False),
     Column("body", LargeBinary, nullable=False),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -13,10 +15,13 @@ from offsetwise.errors import (
     StoreError,
     StoreLockedError,
     StoreReadOnlyError,
+    StoreRefusedError,
     StoreUnreachableError,
 )
 from offsetwise.store.address import Address
 
+_RULE: Final = re.compile(r"offsetwise: ([^\n]+)")
+"""How the tables' own triggers begin what they say."""
 _LOCKED = {"55P03", "57014"}
 """lock_not_available; query_canceled, by our own statement timeout."""
 
@@ -40,6 +45,12 @@ def troubles(address: Address, what: str) -> Iterator[None]:
 
 
 def _explained(address: Address, what: str, error: DBAPIError) -> StoreError:
+    rule = _RULE.search(str(error.orig))
+    if rule is not None:
+        return StoreRefusedError(
+            f"Store {address.shown}: its own rules forbid this: {rule[1]}. {what} was not possible.",
+            fix="Nobody can do this, not even with the database's own tools; see docs/threat-model.md.",
+        )
     if address.url.get_backend_name() == "sqlite":
         return sqlite_trouble(address, what, str(error.orig))
     return _postgresql(address, what, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from offsetwise.store.tables import metadata
+from offsetwise.store.review_tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,237 @@
+"""The audit log: a chain of rows, each with the hash of the one before.
+
+A row's body is canonical JSON (sorted keys, ASCII, no blanks), and its hash is the SHA-256 of the previous hash, a line
+feed and the body. Whoever changes, removes or puts in a row breaks the chain from there on; whoever writes the whole
+chain anew changes its last hash, which can be noted elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, func, insert, select
+
+from offsetwise.store import review_tables as tables
+from offsetwise.store.review_tables import audit as table
+
+FIRST: Final = "0" * 64
+"""What stands for the hash before the first row."""
+_PAGE: Final = 2_000
+
+Details = Mapping[str, str | int | bool | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What happened, or was refused."""
+
+    at_ms: int
+    issuer: str | None
+    """None for somebody who is not signed in."""
+    subject: str | None
+    action: str
+    result: str
+    """`done` or `refused`."""
+    plan: int | None = None
+    digest: str | None = None
+    """Of the version that it was about."""
+    details: Details
+    """What else is worth knowing: before, after, why, the switches of the server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """A record in its place in the chain."""
+
+    seq: int
+    record: Record
+    previous: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which rows are wanted; None wants all."""
+
+    issuer: str | None = None
+    subject: str | None = None
+    action: str | None = None
+    result: str | None = None
+    plan: int | None = None
+    digest: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    """Not including."""
+    before_seq: int | None = None
+    """Only older ones: for the next page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What came of reading the whole chain."""
+
+    rows: int
+    head: str
+    """The last hash. Noted elsewhere, it shows when the whole chain is written anew."""
+    broken: str | None
+    """The first thing that is wrong, in a sentence; None where the chain is whole."""
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.broken is None
+
+
+def body_of(seq: int, record: Record) -> str:
+    """Give the canonical text of a row."""
+    return json.dumps(
+        {
+            "seq": seq,
+            "at_ms": record.at_ms,
+            "issuer": record.issuer,
+            "subject": record.subject,
+            "action": record.action,
+            "result": record.result,
+            "plan": record.plan,
+            "digest": record.digest,
+            "details": dict(record.details),
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=True,
+    )
+
+
+def hash_of(previous: str, body: str) -> str:
+    """Give the hash of a row, hex."""
+    return hashlib.sha256(f"{previous}\n{body}".encode("ascii")).hexdigest()
+
+
+def tip(connection: Connection) -> tuple[int, str]:
+    """Give the number and the hash of the last row."""
+    last = connection.execute(select(table.c.seq, table.c.hash).order_by(table.c.seq.desc()).limit(1)).first()
+    return (0, FIRST) if last is None else (last.seq, last.hash)
+
+
+def append(connection: Connection, seq: int, previous: str, record: Record) -> str:
+    """Add a row, and give its hash."""
+    body = body_of(seq, record)
+    made = hash_of(previous, body)
+    connection.execute(
+        insert(table).values(
+            seq=seq,
+            at_ms=record.at_ms,
+            issuer=record.issuer,
+            subject=record.subject,
+            action=record.action,
+            result=record.result,
+            plan_id=record.plan,
+            digest=record.digest,
+            body=body,
+            previous=previous,
+            hash=made,
+        )
+    )
+    return made
+
+
+def there(connection: Connection, seq: int, made: str) -> bool:
+    """Whether a row is there."""
+    return connection.scalar(select(table.c.hash).where(table.c.seq == seq)) == made
+
+
+def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
+    """Give rows, newest first."""
+    query: Select[Any] = select(table).order_by(table.c.seq.desc()).limit(most)
+    for column, value in (
+        (table.c.issuer, wanted.issuer),
+        (table.c.subject, wanted.subject),
+        (table.c.action, wanted.action),
+        (table.c.result, wanted.result),
+        (table.c.plan_id, wanted.plan),
+        (table.c.digest, wanted.digest),
+    ):
+        if value is not None:
+            query = query.where(column == value)
+    if wanted.since_ms is not None:
+        query = query.where(table.c.at_ms >= wanted.since_ms)
+    if wanted.until_ms is not None:
+        query = query.where(table.c.at_ms < wanted.until_ms)
+    if wanted.before_seq is not None:
+        query = query.where(table.c.seq < wanted.before_seq)
+    return tuple(_row(found) for found in connection.execute(query))
+
+
+def check(connection: Connection) -> Chain:
+    """Read the whole chain, and what was written with its rows."""
+    count, head = 0, FIRST
+    for found in _all(connection):
+        wrong = _wrong(found, count + 1, head)
+        if wrong is not None:
+            return Chain(rows=count, head=head, broken=wrong)
+        count, head = found.seq, found.hash
+    return Chain(rows=count, head=head, broken=_without_row(connection, count))
+
+
+def _all(connection: Connection) -> Iterator[Row[Any]]:
+    last = None
+    while True:
+        query = select(table).order_by(table.c.seq).limit(_PAGE)
+        page = connection.execute(query if last is None else query.where(table.c.seq > last)).all()
+        yield from page
+        if len(page) < _PAGE:
+            return
+        last = page[-1].seq
+
+
+def _wrong(found: Row[Any], seq: int, previous: str) -> str | None:
+    if found.seq != seq:
+        return f"Row {seq} is missing: row {found.seq} stands in its place."
+    if found.previous != previous:
+        return f"Row {seq} does not follow the row before it: one of them was changed, or one was put in."
+    try:
+        whole = hash_of(found.previous, found.body) == found.hash
+        same = whole and body_of(found.seq, _repeated(found)) == found.body
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"Row {seq} cannot be read: it was changed."
+    if not whole:
+        return f"Row {seq} was changed: it does not have the hash that was written with it."
+    return None if same else f"Row {seq} was changed: its columns say something else than its body."
+
+
+def _without_row(connection: Connection, last: int) -> str | None:
+    """Say what was written with a row that is not there any more: the end of the chain was cut off."""
+    for each in (
+        tables.version,
+        tables.editor,
+        tables.submission,
+        tables.decision,
+        tables.comment,
+        tables.receipt,
+    ):
+        found = connection.scalar(select(func.max(each.c.audit_seq)))
+        if found is not None and found > last:
+            return f"Row {last + 1} is missing: {each.name} was written with row {found}, and the chain ends at {last}."
+    return None
+
+
+def _repeated(found: Row[Any]) -> Record:
+    """Give the record as the columns say it, with what only the body says."""
+    return Record(
+        at_ms=found.at_ms,
+        issuer=found.issuer,
+        subject=found.subject,
+        action=found.action,
+        result=found.result,
+        plan=found.plan_id,
+        digest=found.digest,
+        details=json.loads(found.body)["details"],
+    )
+
+
+def _row(found: Row[Any]) -> AuditRow:
+    return AuditRow(seq=found.seq, record=_repeated(found), previous=found.previous, hash=found.hash)

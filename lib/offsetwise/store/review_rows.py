@@ -1,0 +1,118 @@
+"""What the store keeps of plans under review, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How far a plan came. The first three are open: there is one such plan per checkpoint or group."""
+
+    DRAFT = "draft"
+    SUBMITTED = "submitted"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+    APPLIED = "applied"
+
+    @property
+    def open(self) -> bool:
+        """Whether no other plan may be open for the same checkpoint or group."""
+        return self in (State.DRAFT, State.SUBMITTED, State.APPROVED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """Somebody, as the identity provider named them. Issuer and subject are the identity."""
+
+    issuer: str
+    subject: str
+    name: str
+    """Only shown."""
+    address: str | None = None
+    """A mail address in its plain form, to find one person behind two identities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """A plan with its newest version's number."""
+
+    id: int
+    migration: str
+    moves: str
+    """The checkpoint or group that is moved."""
+    state: State
+    number: int
+    changed_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionRow:
+    """One version, without its bytes."""
+
+    id: int
+    plan: int
+    number: int
+    digest: str
+    facts: str
+    by: Who
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditorRow:
+    """Somebody who wrote, edited or submitted a version."""
+
+    issuer: str
+    subject: str
+    address: str | None
+    since_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionRow:
+    """One submission of a version; a version whose submission expired can be submitted again."""
+
+    id: int
+    version: int
+    round: int
+    by: Who
+    at_ms: int
+    expires_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """One decision about one submission."""
+
+    id: int
+    submission: int
+    digest: str
+    by: Who
+    verdict: str
+    at_ms: int
+    expires_at_ms: int
+    nonce: str
+    envelope: bytes
+    separation: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentRow:
+    """One remark, and the version that it was made at."""
+
+    number: int
+    by: Who
+    at_ms: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptRow:
+    """What somebody handed in as the receipt of an application."""
+
+    digest: str
+    content: bytes
+    by: Who
+    at_ms: int

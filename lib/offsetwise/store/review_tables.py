@@ -1,0 +1,215 @@
+"""The tables of plans under review as the newest revision has them. `migrations/versions` is what makes them.
+
+Only `review_plan` is ever changed. Everything else is added to: triggers forbid UPDATE and DELETE. Each added row names
+the row of the audit log that was written with it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+
+from offsetwise.store.tables import Id, metadata
+
+__all__ = ["OPEN_STATES", "Escaped", "metadata"]
+
+
+class Escaped(TypeDecorator[str]):
+    r"""Any text, kept as data: what a database cannot hold (a zero byte, half a pair) is written as `\x00`."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
+        """Give what is kept."""
+        return None if value is None else escaped(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
+        """Give what was handed in."""
+        return None if value is None else value.encode("ascii").decode("unicode_escape")
+
+
+def escaped(value: str) -> str:
+    r"""Give a text in ASCII, different texts differently.
+
+    >>> escaped("a\\b\x00")
+    'a\\\\b\\x00'
+    """
+    return value.encode("unicode_escape").decode("ascii")
+
+
+OPEN_STATES = ("draft", "submitted", "approved")
+"""While a plan is in one of these, there is no other one for the same checkpoint or group."""
+
+_OPEN = text("state IN ('draft', 'submitted', 'approved')")
+
+audit = Table(
+    "review_audit",
+    metadata,
+    Column("seq", Id, primary_key=True, autoincrement=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("issuer", Escaped),
+    Column("subject", Escaped),
+    Column("action", String(20), nullable=False),
+    Column("result", String(10), nullable=False),
+    Column("plan_id", Id),
+    Column("digest", String(64)),
+    Column("body", Text, nullable=False),
+    Column("previous", String(64), nullable=False, unique=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Index("ix_review_audit_plan", "plan_id"),
+)
+"""`hash` is over `previous` and `body`, canonical JSON of the whole row; the other columns repeat it, to find rows by."""
+
+
+def _written_with() -> Column[int]:
+    return Column(
+        "audit_seq", Id, ForeignKey("review_audit.seq", deferrable=True, initially="DEFERRED"), nullable=False
+    )
+
+
+plan = Table(
+    "review_plan",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("migration", Escaped, nullable=False),
+    Column("moves", Escaped, nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("changed_at_ms", BigInteger, nullable=False),
+    CheckConstraint(
+        "state IN ('draft', 'submitted', 'approved', 'rejected', 'withdrawn', 'applied')", name="ck_review_plan_state"
+    ),
+    Index("ux_review_plan_open", "moves", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
+)
+"""`moves` names the checkpoint or the group. `number` is that of the newest version."""
+
+version = Table(
+    "review_version",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("plan_id", Id, ForeignKey("review_plan.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("issuer", Escaped, nullable=False),
+    Column("subject", Escaped, nullable=False),
+    Column("name", Escaped, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    _written_with(),
+    UniqueConstraint("plan_id", "number", name="uq_review_version"),
+)
+"""`content` is the plan's file, every byte. `facts` is what a decision needs to know of it, as JSON."""
+
+editor = Table(
+    "review_editor",
+    metadata,
+    Column("plan_id", Id, ForeignKey("review_plan.id"), primary_key=True),
+    Column("issuer", Escaped, primary_key=True),
+    Column("subject", Escaped, primary_key=True),
+    Column("address", Escaped),
+    Column("since_number", Integer, nullable=False),
+    _written_with(),
+)
+"""The author and everybody who edited or submitted any version: none of them decides. `address` is a mail address."""
+
+file = Table(
+    "review_file",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+)
+"""What a version was drafted from, each file once; compressed."""
+
+version_file = Table(
+    "review_version_file",
+    metadata,
+    Column("version_id", Id, ForeignKey("review_version.id"), primary_key=True),
+    Column("kind", String(20), primary_key=True),
+    Column("digest", String(64), ForeignKey("review_file.digest"), nullable=False),
+)
+
+submission = Table(
+    "review_submission",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("version_id", Id, ForeignKey("review_version.id"), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("issuer", Escaped, nullable=False),
+    Column("subject", Escaped, nullable=False),
+    Column("name", Escaped, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("expires_at_ms", BigInteger, nullable=False),
+    _written_with(),
+    UniqueConstraint("version_id", "round", name="uq_review_submission"),
+)
+
+decision = Table(
+    "review_decision",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("plan_id", Id, ForeignKey("review_plan.id"), nullable=False),
+    Column("submission_id", Id, ForeignKey("review_submission.id"), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("issuer", Escaped, nullable=False),
+    Column("subject", Escaped, nullable=False),
+    Column("address", Escaped),
+    Column("name", Escaped, nullable=False),
+    Column("verdict", String(10), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("expires_at_ms", BigInteger, nullable=False),
+    Column("nonce", String(32), nullable=False, unique=True),
+    Column("envelope", LargeBinary, nullable=False),
+    Column("separation", SmallInteger, nullable=False),
+    _written_with(),
+    UniqueConstraint("submission_id", "issuer", "subject", name="uq_review_decision"),
+    CheckConstraint("verdict IN ('approved', 'rejected')", name="ck_review_decision_verdict"),
+    CheckConstraint("separation IN (0, 1)", name="ck_review_decision_separation"),
+)
+"""The envelope is the evidence; the rest is to find it by. `separation` is the server's switch at that moment."""
+
+comment = Table(
+    "review_comment",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("plan_id", Id, ForeignKey("review_plan.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("issuer", Escaped, nullable=False),
+    Column("subject", Escaped, nullable=False),
+    Column("name", Escaped, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("body", Escaped, nullable=False),
+    _written_with(),
+    Index("ix_review_comment_plan", "plan_id"),
+)
+
+receipt = Table(
+    "review_receipt",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("plan_id", Id, ForeignKey("review_plan.id"), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("sha256", String(64), nullable=False, unique=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("issuer", Escaped, nullable=False),
+    Column("subject", Escaped, nullable=False),
+    Column("name", Escaped, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    _written_with(),
+)
