@@ -17,7 +17,7 @@ import yaml
 from rich.console import Console
 
 import offsetwise
-from offsetwise import files, show, workflow
+from offsetwise import files, printed, show, workflow
 from offsetwise.model import Comparison, Exactness, RawReuse, RawVerdict
 from tests.commands import COMMAND, Ran, call, run
 from tests.sources.folders import SAMPLES, checkpoint, orders, write
@@ -360,7 +360,7 @@ class TestStreams:
 
 
 class TestSchema:
-    @pytest.mark.parametrize("kind", ["migration", *files.KINDS])
+    @pytest.mark.parametrize("kind", ["migration", *files.KINDS, *printed.KINDS, *printed.SHAPES])
     def test_is_a_json_schema(self, kind: str) -> None:
         ran = call("schema", kind)
 

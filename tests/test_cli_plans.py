@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -78,7 +79,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def document(ran: Ran) -> dict[str, Any]:
+    """Give what was printed, which keeps to the schema that is published for it."""
     body: dict[str, Any] = json.loads(ran.out)
+    kind = body["format"].removeprefix("offsetwise/")
+    jsonschema.validate(body, json.loads(call("schema", kind).out))
     return body
 
 
@@ -94,6 +98,35 @@ class TestApply:
             assert f"{position.new_offset:,}" in ran.out
         assert "Nothing was written: this is a dry run." in ran.out
 
+    def test_without_execute_reads_no_key_and_no_approval(self, desk: Desk) -> None:
+        gone = desk.folder / "gone"
+        trusted = {"file": str(gone), "issuer": "i", "subject": "s"}
+        body = yaml.safe_load(desk.migration.read_text()) | {"approval": {"trusted_keys": [trusted]}}
+        desk.migration.write_text(yaml.safe_dump(body))
+
+        assert desk.apply("--approval", gone, "--trust", gone, approved=False).code == 0
+        assert desk.apply("--execute").code == 4, "writing needs them"
+
+    def test_without_execute_says_where_an_earlier_call_stopped(self, desk: Desk) -> None:
+        desk.staged.groups.refuse = {sorted(desk.staged.groups.at())[0]: "its leader is changing"}
+        assert desk.apply("--execute").code == 1
+
+        ran = desk.apply(approved=False)
+        assert ran.code == 0, ran.err
+        assert "spark-checkpoint: written by an earlier call; now as written." in ran.out
+        assert "The same call with --execute goes on from there." in ran.out
+        assert desk.apply("--detailed-exitcode", approved=False).code == 2
+        assert desk.apply("--execute").code == 0
+        assert desk.apply("--detailed-exitcode", approved=False).code == 0, "nothing is left"
+
+    def test_an_approval_that_is_gone_when_going_on_does_not_hide_what_was_written(self, desk: Desk) -> None:
+        desk.staged.groups.refuse = {sorted(desk.staged.groups.at())[0]: "its leader is changing"}
+        desk.apply("--execute")
+        (desk.folder / "rea.approval.json").unlink()
+
+        problem = document(desk.apply("--execute", "--json"))["problem"]
+        assert "Nothing was written now. Written by an earlier call: A copy of" in problem
+
     def test_tells_by_exit_code_that_it_would_change_something(self, desk: Desk) -> None:
         assert desk.apply("--detailed-exitcode", approved=False).code == 2
 
@@ -106,7 +139,7 @@ class TestApply:
         assert {type(number["after"]) for number in numbers} == {str}
 
     def test_with_execute_writes_the_receipt_beside_the_plan(self, desk: Desk) -> None:
-        made = desk.apply("--execute", "--json").answered()
+        made = document(desk.apply("--execute", "--json"))
 
         assert [step["state"] for step in made["steps"]] == ["done", "done"]
         assert json.loads((desk.folder / "plan.receipt.json").read_text()) == made
@@ -172,7 +205,7 @@ class TestVerify:
     def test_before_the_start_all_is_confirmed(self, desk: Desk) -> None:
         desk.apply("--execute")
 
-        body = desk.on_receipt("verify", "--json").answered()
+        body = document(desk.on_receipt("verify", "--json"))
         assert {each["turnout"] for each in body["positions"]} == {"CONFIRMED"}
         assert "CONFIRMED" in desk.on_receipt("verify").out
 
@@ -218,6 +251,7 @@ class TestRollback:
         ran = desk.on_receipt("rollback")
         assert ran.code == 0
         assert "as written" in ran.out
+        assert "Nothing was changed" in ran.out
         assert document(desk.on_receipt("rollback", "--json"))["format"] == "offsetwise/rollback-preview"
         assert desk.world() == before
 

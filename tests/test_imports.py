@@ -32,7 +32,7 @@ STAGES = (
     {"workflow", "clusters", "lab"},
     {"apply", "verify"},
     {"watch", "operate"},
-    {"console", "show", "show_apply"},
+    {"console", "show", "show_apply", "printed"},
     {"cli_plans"},
     {"cli", "__main__"},
 )

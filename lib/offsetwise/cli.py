@@ -181,18 +181,26 @@ def watch(
 
 @app.command(epilog=EPILOG)
 def schema(
-    kind: Annotated[str, typer.Argument(help="migration, or checkpoint, plan and every other kind of file.")],
+    kind: Annotated[
+        str,
+        typer.Argument(help="migration, or checkpoint, plan, dry-run and every other kind of file or --json output."),
+    ],
     *,
     as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() looks for it where errors are told
 ) -> None:
-    """Print the JSON Schema of one kind of file."""
+    """Print the JSON Schema of one kind of file, or of what a command prints with --json."""
+    from offsetwise import printed  # noqa: PLC0415 - the cryptography takes a moment
+
     if kind == "migration":
         made = migration_schema()
     elif kind in files.KINDS:
         made = files.schema(kind)
+    elif kind in printed.KINDS or kind in printed.SHAPES:
+        made = printed.schema(kind)
     else:
+        known = ", ".join(("migration", *files.KINDS, *printed.KINDS, *printed.SHAPES))
         raise ConfigError(
-            f"schema: expected one of migration, {', '.join(files.KINDS)}; found {kind!r}. Nothing was printed.",
+            f"schema: expected one of {known}; found {kind!r}. Nothing was printed.",
             fix="Name one of them.",
         )
     typer.echo(json.dumps(made, indent=1, sort_keys=True))

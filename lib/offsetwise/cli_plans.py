@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from pydantic import TypeAdapter
 from rich.console import Console
 
 from offsetwise import files, show
 from offsetwise.config import load_migration
 from offsetwise.errors import FileError, UsageError
-from offsetwise.model import ReceiptStep, StepState, Verification
+from offsetwise.model import StepState, Verification
 
 talk: Final = Console(stderr=True, highlight=False)
 
@@ -63,8 +61,9 @@ def sign(
 ) -> None:
     """Approve exactly this file of a plan. Its author and editors cannot."""
     from offsetwise import approval  # noqa: PLC0415 - as above
+    from offsetwise.plan.reading import plan_bytes  # noqa: PLC0415 - as above
 
-    content = _content(plan)
+    content = plan_bytes(plan)
     signer = approval.read_private_key(key)
     if subject != signer.public.subject:
         raise UsageError(
@@ -106,22 +105,24 @@ def apply(
     as_json: AsJson = False,
 ) -> None:
     """Say what a plan would write, and with --execute write it. The same call again goes on where it ended."""
-    from offsetwise import operate, show_apply  # noqa: PLC0415 - the cryptography takes a moment
+    from offsetwise import operate, printed, show_apply  # noqa: PLC0415 - the cryptography takes a moment
 
-    wanted = operate.order(plan, load_migration(migration), approvals=approval or (), trust=trust or (), output=output)
+    wanted = operate.order(plan, load_migration(migration), output=output)
+    receipt = receipt or plan.with_suffix(".receipt.json")
     if not execute:
         with show.progress(talk) as progress:
-            made = operate.dry_run(wanted, progress=progress)
+            made = operate.dry_run(wanted, receipt, progress=progress)
         if not as_json:
             show_apply.dry_run(Console(highlight=False), made)
-        operate.require(wanted, made)
+        operate.require(wanted, made, receipt)
         if as_json:
-            _document("dry-run", TypeAdapter(type(made)).dump_python(made, mode="json") | {"changes": made.changes})
+            typer.echo(printed.dump(made), nl=False)
         if detailed_exitcode and made.changes:
             raise typer.Exit(2)
         return
+    wanted = operate.with_approvals(wanted, approval or (), trust or (), receipt)
     with show.progress(talk) as progress:
-        done = operate.apply(wanted, receipt or plan.with_suffix(".receipt.json"), progress=progress)
+        done = operate.apply(wanted, receipt, progress=progress)
     if as_json:
         typer.echo(files.dump(done.receipt), nl=False)
     else:
@@ -136,20 +137,20 @@ def rollback(
     as_json: AsJson = False,
 ) -> None:
     """Say what stands where a plan was applied, and with --execute put back what stood there before."""
-    from offsetwise import operate, show_apply  # noqa: PLC0415 - as above
+    from offsetwise import operate, printed, show_apply  # noqa: PLC0415 - as above
 
     chosen = load_migration(migration)
     with show.progress(talk) as progress:
         if not execute:
             found = operate.look_back(written, chosen, progress=progress)
             if as_json:
-                _document("rollback-preview", TypeAdapter(type(found)).dump_python(found, mode="json"))
+                typer.echo(printed.dump(found), nl=False)
             else:
                 show_apply.standings(Console(highlight=False), found)
             return
         steps = operate.rollback(written, chosen, progress=progress)
     if as_json:
-        _document("rollback", {"steps": TypeAdapter(tuple[ReceiptStep, ...]).dump_python(steps, mode="json")})
+        typer.echo(printed.dump(printed.TakenBack(steps=steps)), nl=False)
     else:
         show_apply.taken_back(Console(highlight=False), steps)
     if any(step.state is not StepState.UNDONE for step in steps):
@@ -289,13 +290,12 @@ def drift(
     as_json: AsJson = False,
 ) -> None:
     """Say what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
-    from offsetwise import workflow  # noqa: PLC0415 - as above
-    from offsetwise.plan.drift import Drift  # noqa: PLC0415 - as above
-    from offsetwise.plan.reading import read_plan  # noqa: PLC0415 - as above
+    from offsetwise import printed, workflow  # noqa: PLC0415 - as above
+    from offsetwise.plan.reading import plan_bytes, read_plan  # noqa: PLC0415 - as above
 
-    found = workflow.drift(read_plan(_content(plan), subject=str(plan)), load_migration(migration))
+    found = workflow.drift(read_plan(plan_bytes(plan), subject=str(plan)), load_migration(migration))
     if as_json:
-        _document("drift", {"drift": TypeAdapter(tuple[Drift, ...]).dump_python(found, mode="json")})
+        typer.echo(printed.dump(printed.Drifted(drift=found)), nl=False)
     for each in found:
         _said(f"{each.kind}: {each.told}")
     if found:
@@ -311,33 +311,18 @@ def export(
 ) -> None:
     """Print a plan's positions for Spark's option startingOffsets, or for kafka-consumer-groups --from-file."""
     from offsetwise.plan import exports  # noqa: PLC0415 - as above
-    from offsetwise.plan.reading import read_plan  # noqa: PLC0415 - as above
+    from offsetwise.plan.reading import plan_bytes, read_plan  # noqa: PLC0415 - as above
 
     forms = {"starting-offsets": exports.starting_offsets, "consumer-groups-csv": exports.consumer_groups_csv}
     if form not in forms:
         raise UsageError(
             f"export: expected --as {' or '.join(forms)}, found {form!r}. Nothing was printed.", fix="Name one of them."
         )
-    text = forms[form](read_plan(_content(plan), subject=str(plan)))
+    text = forms[form](read_plan(plan_bytes(plan), subject=str(plan)))
     typer.echo(text, nl=not text.endswith("\n"))
 
 
 COMMANDS: Final[tuple[Callable[..., None], ...]] = (draft, drift, export, keygen, sign, apply, verify, rollback)
-
-
-def _document(kind: str, body: dict[str, Any]) -> None:
-    header = {"format": f"offsetwise/{kind}", "format_version": files.FORMAT_VERSION}
-    typer.echo(json.dumps(header | body, ensure_ascii=False, sort_keys=True, indent=1))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
-            fix="Give the file that `offsetwise draft` wrote.",
-        ) from error
 
 
 def _not_new(path: Path, why: str) -> FileError:

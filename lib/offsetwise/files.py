@@ -16,6 +16,8 @@ from offsetwise.errors import FileError, VersionError
 from offsetwise.model import Checkpoint, Comparison, LagSample, Plan, Receipt, Reconciliation, Snapshot, Verification
 
 FORMAT_VERSION: Final = "1.0"
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+"""Of the JSON Schemas."""
 MAX_DEPTH: Final = 32
 MAX_BYTES: Final = 512 * 1024 * 1024
 Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample | Plan | Receipt | Verification
@@ -124,14 +126,19 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
 
 def schema(kind: str) -> dict[str, Any]:
     """Give the JSON Schema of one kind of file."""
-    made = _adapter(kind).json_schema(mode="serialization")
+    return schema_of(_adapter(kind), kind)
+
+
+def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
+    """Give the JSON Schema of what an adapter writes, with the header of a kind."""
+    made = adapter.json_schema(mode="serialization")
     header = {
         "format": {"const": f"offsetwise/{kind}"},
         "format_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
     }
     made["properties"] = header | made["properties"]
     made["required"] = ["format", "format_version", *made.get("required", [])]
-    return made | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"offsetwise/{kind}"}
+    return made | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
 
 
 @cache

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.apply import back, run
 from offsetwise.apply.kafka_groups import KafkaGroups
-from offsetwise.apply.recheck import require as held
 from offsetwise.apply.world import LiveWorld
 from offsetwise.apply.writers import writers
 from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.config import Migration
-from offsetwise.errors import FileError
 from offsetwise.model import Receipt, ReceiptStep, Verification
-from offsetwise.plan.reading import read_plan
+from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.verify import LiveEyes
 from offsetwise.verify import verify as verified
 
@@ -29,39 +28,39 @@ def tools_for(migration: Migration, progress: Progress) -> run.Tools:
     return run.Tools(world=world, writers=writers(KafkaGroups(migration.target)))
 
 
-def order(
-    plan: Path,
-    migration: Migration,
-    *,
-    approvals: Sequence[Path] = (),
-    trust: Sequence[Path] = (),
-    output: str | None = None,
-) -> run.Order:
-    """Read a plan and what belongs to it.
+def order(plan: Path, migration: Migration, *, output: str | None = None) -> run.Order:
+    """Read a plan. Nobody is asked whether it is approved.
 
     Raises:
         FileError: The plan cannot be read.
+        PlanError: It contradicts itself.
+    """
+    content = plan_bytes(plan)
+    return run.Order(plan_bytes=content, plan=read_plan(content, subject=str(plan)), migration=migration, output=output)
+
+
+def with_approvals(wanted: run.Order, approvals: Sequence[Path], trust: Sequence[Path], receipt: Path) -> run.Order:
+    """Read what says that a plan is approved, and whom to trust. Nothing of it is believed yet.
+
+    Raises:
         NotApprovedError: An approval or a key cannot be read.
     """
-    content = _content(plan)
-    return run.Order(
-        plan_bytes=content,
-        plan=read_plan(content, subject=str(plan)),
-        migration=migration,
-        output=output,
-        approvals=tuple(read_approval(path) for path in approvals),
-        policy=policy_for(migration.approval, trust),
-    )
+    with run.telling_of_earlier(str(receipt)):
+        return replace(
+            wanted,
+            approvals=tuple(read_approval(path) for path in approvals),
+            policy=policy_for(wanted.migration.approval, trust),
+        )
 
 
-def dry_run(wanted: run.Order, *, progress: Progress) -> run.DryRun:
+def dry_run(wanted: run.Order, receipt: Path, *, progress: Progress) -> run.DryRun:
     """Say what applying would do; see `apply.run.dry_run`."""
-    return run.dry_run(wanted, tools_for(wanted.migration, progress))
+    return run.dry_run(wanted, tools_for(wanted.migration, progress), str(receipt))
 
 
-def require(wanted: run.Order, made: run.DryRun) -> None:
-    """Go on only if a dry run found that everything holds; see `apply.recheck.require`."""
-    held(wanted.digest, made.held)
+def require(wanted: run.Order, made: run.DryRun, receipt: Path) -> None:
+    """Go on only if a dry run found that everything holds; see `apply.run.require_held`."""
+    run.require_held(wanted, made, str(receipt))
 
 
 def apply(wanted: run.Order, receipt: Path, *, progress: Progress) -> run.Applied:
@@ -84,13 +83,3 @@ def verify(receipt: Path, migration: Migration, *, checkpoint: str | None = None
     read: Receipt = run.read_receipt(str(receipt))
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return verified(read, LiveEyes(migration=migration), verified_at=now, checkpoint=checkpoint)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
-            fix="Give the file that `offsetwise draft` wrote.",
-        ) from error

@@ -36,6 +36,15 @@ _STATES = {
 
 def dry_run(out: Console, made: DryRun) -> None:
     """Show what applying would do, or why it cannot be done."""
+    for one in made.begun:
+        what = "written" if one.done else "begun, not finished"
+        out.print(
+            f"{safe(str(one.step.target))}: {what} by an earlier call; now {one.seen.standing}. {safe(one.seen.told)}",
+            soft_wrap=True,
+        )
+    if made.begun and not made.held:
+        out.print("Every target was written by an earlier call: nothing is left to write.")
+        return
     tally = Counter(each.outcome for each in made.held)
     told = ", ".join(f"{count} {_WORDS[outcome]}" for outcome, count in sorted(tally.items()))
     out.print(
@@ -46,7 +55,9 @@ def dry_run(out: Console, made: DryRun) -> None:
             _held(out, each)
     for preview in made.previews:
         _preview(out, preview)
-    if made.previews:
+    if made.begun and made.changes:
+        out.print("Nothing was written now: this is a dry run. The same call with --execute goes on from there.")
+    elif made.previews:
         out.print("Nothing was written: this is a dry run. --execute writes.")
 
 

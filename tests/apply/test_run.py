@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,10 @@ from rich.console import Console
 from offsetwise import files, show_apply
 from offsetwise.apply import back
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.run import Applied, apply, dry_run, read_receipt
+from offsetwise.apply.run import Applied, apply, dry_run, read_receipt, require_held
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError, PlanError, StalePlanError
-from offsetwise.model import Cluster, ReceiptStep, StepState
+from offsetwise.model import Cluster, Outcome, ReceiptStep, StepState
 from tests.apply.faults import FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, STARTING, files_of, tree_hash
 from tests.apply.test_recheck import DRIFT, UNREADABLE
@@ -138,6 +140,125 @@ class TestADryRun:
         made = dry_run(staged.order(), staged.tools())
         assert made.previews == ()
         assert not made.changes
+
+    def test_of_a_plan_half_applied_says_where_it_stands_and_takes_its_own_work_for_no_drift(
+        self, tmp_path: Path
+    ) -> None:
+        staged = stage(tmp_path, IN_PLACE, TO_GROUP, STARTING)
+        staged.output = str(tmp_path / "starting")
+        half_applied(staged)
+        before = world(staged)
+
+        made = dry_run(staged.order(approved=False), staged.tools(), staged.receipt)
+
+        assert [(one.step.target, one.done) for one in made.begun] == [(IN_PLACE, True), (TO_GROUP, False)]
+        assert {each.outcome for each in made.held} == {Outcome.PASSED}
+        assert [each.target for each in made.previews] == [STARTING], "what is not begun yet"
+        assert made.changes
+        assert world(staged) == before
+        told = printed(lambda console: show_apply.dry_run(console, made))
+        assert "spark-checkpoint-in-place: written by an earlier call; now as written." in told
+        assert "consumer-group:etl: begun, not finished by an earlier call; now" in told
+        assert "The same call with --execute goes on from there." in told
+
+        assert {step.state for step in run(staged).receipt.steps} == {StepState.DONE}
+
+    def test_of_a_plan_that_is_applied_says_so(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        run(staged)
+
+        made = dry_run(staged.order(), staged.tools(), staged.receipt)
+
+        assert [one.done for one in made.begun] == [True, True]
+        assert not made.changes
+        assert "nothing is left to write" in printed(lambda console: show_apply.dry_run(console, made))
+
+    def test_with_the_journal_of_another_plan_is_refused_as_writing_would_be(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        half_applied(staged)
+        staged.plan = replace(staged.plan, author="b")
+
+        for tried in (lambda: dry_run(staged.order(), staged.tools(), staged.receipt), lambda: run(staged)):
+            with pytest.raises(ApplyError, match="expected the journal of plan"):
+                tried()
+
+
+class TestARefusalToGoOn:
+    """What an earlier call wrote stands there: nothing says that nothing was written."""
+
+    def test_after_the_approval_expired(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        half_applied(staged)
+        before = world(staged)
+        later = replace(staged.tools(), now=lambda: NOW + timedelta(days=60))
+
+        with pytest.raises(NotApprovedError, match="it expired at") as caught:
+            apply(staged.order(), staged.receipt, later)
+
+        tells_of_earlier(staged, caught.value)
+        assert world(staged) == before
+
+    @pytest.mark.parametrize("drift", ["another new cluster", "log start passed the place"])
+    def test_after_the_world_changed(self, tmp_path: Path, drift: str) -> None:
+        staged = stage(tmp_path)
+        half_applied(staged)
+        DRIFT[drift](staged)
+        made = dry_run(staged.order(), staged.tools(), staged.receipt)
+
+        with pytest.raises(StalePlanError) as caught:
+            run(staged)
+        tells_of_earlier(staged, caught.value)
+        with pytest.raises(StalePlanError) as caught:
+            require_held(staged.order(), made, staged.receipt)
+        tells_of_earlier(staged, caught.value)
+
+    def test_with_another_migration(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        half_applied(staged)
+        staged.migration = staged.migration.model_copy(update={"name": "other"})
+
+        with pytest.raises(PlanError) as caught:
+            run(staged)
+        tells_of_earlier(staged, caught.value)
+
+    def test_with_a_journal_that_cannot_be_read_says_that_it_cannot_be_told(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        half_applied(staged)
+        path = Path(f"{staged.receipt}.journal")
+        path.write_bytes(path.read_bytes().replace(b"begun", b"bogus"))
+
+        with pytest.raises(NotApprovedError, match="What an earlier call wrote cannot be told") as caught:
+            apply(staged.order(approved=False), staged.receipt, staged.tools())
+        assert "Nothing was written." not in caught.value.problem.partition("What an earlier")[0]
+
+    def test_after_all_was_taken_back_nothing_is_told_to_stand(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        half_applied(staged)
+        rollback(staged, journal=True)
+
+        with pytest.raises(NotApprovedError, match=r"Nothing was written\."):
+            apply(staged.order(approved=False), staged.receipt, staged.tools())
+
+
+def half_applied(staged: Stage) -> None:
+    """Apply until the group refuses a partition."""
+    staged.groups.refuse = {sorted(staged.groups.at())[0]: "its leader is changing"}
+    with pytest.raises(ApplyError):
+        run(staged)
+
+
+def tells_of_earlier(staged: Stage, error: OffsetwiseError) -> None:
+    assert "Nothing was written." not in error.problem
+    assert "Nothing was written now." in error.problem
+    assert f"Written by an earlier call: A copy of {staged.source} stands at {staged.output}" in error.problem
+    assert "Begun by an earlier call and not finished: consumer-group:etl at etl." in error.problem
+    assert f"offsetwise rollback {staged.receipt}.journal" in error.fix
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    out = io.StringIO()
+    show(Console(file=out, width=400))
+    return out.getvalue()
 
 
 class TestAStepThatFails:
@@ -360,8 +481,15 @@ class TestARollback:
         found = back.preview(staged.receipt, staged.migration, staged.tools())
 
         assert [seen.standing for seen in found.seen] == ["as written", "as written"]
-        assert back.preview(f"{staged.receipt}.journal", staged.migration, staged.tools()).seen == found.seen
+        journal = Path(f"{staged.receipt}.journal")
+        assert back.preview(str(journal), staged.migration, staged.tools()).seen == found.seen
         assert world(staged) == before
+
+        with journal.open("ab") as torn:
+            torn.write(b'{"event": "undo')
+        torn_tree = tree_hash(tmp_path)
+        assert back.preview(str(journal), staged.migration, staged.tools()).seen == found.seen
+        assert tree_hash(tmp_path) == torn_tree, "nor does it mend a torn line"
 
 
 @pytest.mark.parametrize("kind", ["copy and group", "in place and group"])

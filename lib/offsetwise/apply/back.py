@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offsetwise.apply.journal import KIND, Journal
+from offsetwise.apply.journal import KIND, Journal, StepRecord, read_journal
 from offsetwise.apply.run import Tools, context_of, read_receipt
 from offsetwise.apply.writers import Writers
 from offsetwise.apply.writing import Context, Seen, Standing
@@ -31,11 +32,10 @@ def preview(path: str, migration: Migration, tools: Tools) -> Standings:
 
     Raises:
         FileError: Neither a receipt nor a journal.
-        ApplyError: Another process holds the journal.
     """
     if path.endswith(_SUFFIX):
-        with Journal.open(path, digest=None, begun_at="", disk=tools.disk) as journal:
-            steps, digest = _steps(journal), journal.digest
+        recorded = read_journal(path)
+        steps, digest = _steps(recorded.steps, path), recorded.digest
     else:
         receipt = read_receipt(path)
         steps, digest = receipt.steps, receipt.plan_digest
@@ -60,7 +60,7 @@ def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep
     """
     if path.endswith(_SUFFIX):
         with Journal.open(path, digest=None, begun_at=tools.time(), disk=tools.disk) as journal:
-            return _rolled_back(_steps(journal), journal, migration, tools)
+            return _rolled_back(_steps(journal.records, path), journal, migration, tools)
     receipt = read_receipt(path)
     _check_same(receipt, migration, tools)
     with Journal.open(
@@ -135,14 +135,14 @@ def _digest(path: str) -> str | None:
         return None
 
 
-def _steps(journal: Journal) -> tuple[ReceiptStep, ...]:
+def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, ...]:
     made = []
-    for number in range(max(journal.steps, default=-1) + 1):
-        record = journal.record(number)
+    for number in range(max(records, default=-1) + 1):
+        record = records.get(number, StepRecord())
         step = record.done or record.intended
         if step is None:
             raise ApplyError(
-                f"{journal.path}: expected every step up to {max(journal.steps)}, found none numbered {number}. "
+                f"{path}: expected every step up to {max(records)}, found none numbered {number}. "
                 f"Nothing was changed; this is no {KIND} of ours.",
                 fix="Compare what stands at the targets with the plan by hand.",
             )

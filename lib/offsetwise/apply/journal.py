@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +39,46 @@ class StepRecord:
     done: ReceiptStep | None = None
     undoing: bool = False
     undone: ReceiptStep | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it began and was not taken back: something of it may stand at its place."""
+        return self.intended is not None and self.undone is None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is done and was not taken back."""
+        return self.done is not None and self.undone is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a journal's file says, read without holding it."""
+
+    digest: str
+    """The plan's, hex."""
+    steps: Mapping[int, StepRecord]
+    """The steps that began."""
+
+
+def read_journal(path: str) -> Recorded:
+    """Read a journal as it stands, without its lock: nothing is written, and a torn last line is left out.
+
+    Raises:
+        FileError: It cannot be read, nothing had begun, it is damaged before its last line, or it is something else.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected a journal, but {error.strerror or error}. Nothing was changed.",
+            fix="Give the path of the journal.",
+        ) from error
+    lines = data[: data.rfind(b"\n") + 1].splitlines()
+    if not lines:
+        raise _nothing_begun(path)
+    header = _header(lines[0], path)
+    return Recorded(digest=header["plan"], steps=_steps(lines, path))
 
 
 class Journal:
@@ -100,10 +140,7 @@ class Journal:
                 disk.truncate(fd, len(whole), path)
             if not whole:
                 if digest is None:
-                    raise FileError(
-                        f"{path}: expected a journal, found an empty file: nothing had begun. Nothing was changed.",
-                        fix="There is nothing to roll back.",
-                    )
+                    raise _nothing_begun(path)
                 header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION} | {
                     "plan": digest,
                     "begun_at": begun_at,
@@ -114,19 +151,11 @@ class Journal:
             if made or whole.count(b"\n") == 1:
                 disk.sync_folder(os.path.dirname(os.path.abspath(path)))
         lines = whole.splitlines()
-        header = read_object(lines[0], subject=f"{path}, line 1")
-        check_header(header, KIND, subject=path)
-        if not isinstance(header.get("plan"), str) or not isinstance(header.get("begun_at"), str):
-            raise _damaged(path, 1, "it names no plan")
-        if digest is not None and header["plan"] != digest:
-            raise ApplyError(
-                f"{path}: expected the journal of plan {digest[:12]}, found that of plan {header['plan'][:12]}. "
-                "Nothing was written.",
-                fix="Give another --receipt, or go on with the plan that the journal names.",
-            )
+        header = _header(lines[0], path)
+        if digest is not None:
+            check_plan(header["plan"], digest, path)
         made_journal = cls(path, fd, disk, header, len(whole))
-        for number, line in enumerate(lines[1:], start=2):
-            made_journal._replay(read_object(line, subject=f"{path}, line {number}"), number)
+        made_journal._records = _steps(lines, path)
         return made_journal
 
     def __enter__(self) -> Self:
@@ -138,6 +167,11 @@ class Journal:
     def close(self) -> None:
         """Let go of the file and its lock."""
         os.close(self._fd)
+
+    @property
+    def records(self) -> Mapping[int, StepRecord]:
+        """What is known about every step that began."""
+        return self._records
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -190,30 +224,60 @@ class Journal:
                 self._broken = False
             raise
         self._size += len(line)
-        self._replay(event, 0)
+        _replay(self._records, event, self.path, 0)
 
-    def _replay(self, event: dict[str, Any], number: int) -> None:
-        kind, step, notes = event.get("event"), event.get("step"), event.get("notes", {})
-        if type(step) is not int or not isinstance(notes, dict):
-            raise _damaged(self.path, number, "it names no step")
-        known = self.record(step)
-        try:
-            result = _STEP.validate_python(event["result"]) if "result" in event else None
-        except ValidationError as error:
-            raise _damaged(self.path, number, "its result cannot be read") from error
-        if kind == "begun":
-            known = StepRecord(intended=result, notes=notes)
-        elif kind == "noted":
-            known = replace(known, notes={**known.notes, **notes})
-        elif kind == "done":
-            known = replace(known, done=result)
-        elif kind == "undoing":
-            known = replace(known, undoing=True, notes={**known.notes, **notes})
-        elif kind == "undone":
-            known = replace(known, undone=result)
-        else:
-            raise _damaged(self.path, number, f"its event is {kind!r}")
-        self._records[step] = known
+
+def check_plan(found: str, digest: str, path: str) -> None:
+    """Refuse the journal of another plan.
+
+    Raises:
+        ApplyError: It is one.
+    """
+    if found != digest:
+        raise ApplyError(
+            f"{path}: expected the journal of plan {digest[:12]}, found that of plan {found[:12]}. "
+            "Nothing was written.",
+            fix="Give another --receipt, or go on with the plan that the journal names.",
+        )
+
+
+def _header(line: bytes, path: str) -> dict[str, Any]:
+    header = read_object(line, subject=f"{path}, line 1")
+    check_header(header, KIND, subject=path)
+    if not isinstance(header.get("plan"), str) or not isinstance(header.get("begun_at"), str):
+        raise _damaged(path, 1, "it names no plan")
+    return header
+
+
+def _steps(lines: Sequence[bytes], path: str) -> dict[int, StepRecord]:
+    made: dict[int, StepRecord] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        _replay(made, read_object(line, subject=f"{path}, line {number}"), path, number)
+    return made
+
+
+def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str, number: int) -> None:
+    kind, step, notes = event.get("event"), event.get("step"), event.get("notes", {})
+    if type(step) is not int or not isinstance(notes, dict):
+        raise _damaged(path, number, "it names no step")
+    known = records.get(step, StepRecord())
+    try:
+        result = _STEP.validate_python(event["result"]) if "result" in event else None
+    except ValidationError as error:
+        raise _damaged(path, number, "its result cannot be read") from error
+    if kind == "begun":
+        known = StepRecord(intended=result, notes=notes)
+    elif kind == "noted":
+        known = replace(known, notes={**known.notes, **notes})
+    elif kind == "done":
+        known = replace(known, done=result)
+    elif kind == "undoing":
+        known = replace(known, undoing=True, notes={**known.notes, **notes})
+    elif kind == "undone":
+        known = replace(known, undone=result)
+    else:
+        raise _damaged(path, number, f"its event is {kind!r}")
+    records[step] = known
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
@@ -222,6 +286,13 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _dumped(step: ReceiptStep) -> Any:
     return _STEP.dump_python(step, mode="json")
+
+
+def _nothing_begun(path: str) -> FileError:
+    return FileError(
+        f"{path}: expected a journal, found an empty file: nothing had begun. Nothing was changed.",
+        fix="There is nothing to roll back.",
+    )
 
 
 def _damaged(path: str, number: int, what: str) -> FileError:

@@ -8,16 +8,18 @@ receipt, the one that holds the journal goes on; the others are refused, or find
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from offsetwise import files
 from offsetwise.apply.disk import Disk, told
-from offsetwise.apply.journal import Journal
+from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_journal
 from offsetwise.apply.recheck import Held, World, recheck, require
+from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import Writers, output_of
-from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.apply.writing import Context, Preview, Seen, Standing
 from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutputError, PlanError
@@ -60,18 +62,28 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """One target that an earlier call has begun to write."""
+
+    step: ReceiptStep
+    """What it wrote, or set out to write."""
+    done: bool
+    seen: Seen
+    """What stands there now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
     """What applying would do, and whether it could be done now."""
 
     plan_digest: str
     held: tuple[Held, ...]
     previews: tuple[Preview, ...]
-    """One per target; empty where the plan is stale."""
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything would change."""
-        return any(each.files or any(one.before != one.offset for one in each.offsets) for each in self.previews)
+    """One per target that no earlier call has begun; empty where the plan is stale."""
+    changes: bool
+    """Whether anything would change."""
+    begun: tuple[Begun, ...] = ()
+    """One per target that an earlier call has begun: the same call with `--execute` goes on from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,22 +95,73 @@ class Applied:
     """What stands at each target now, where an earlier call had done everything."""
 
 
-def dry_run(order: Order, tools: Tools) -> DryRun:
+def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
     """Say what applying would do. Writes nothing, and asks for no approval.
+
+    Args:
+        order: The plan.
+        tools: What reads the world.
+        receipt: The file that applying would write; where an earlier call has begun, its journal tells how far.
 
     Raises:
         PlanError: The plan is one of another migration.
         OffsetwiseError: A target could not be written as things stand; the message says why.
     """
     _check_migration(order)
-    held = recheck(order.plan, tools.world)
+    records = _recorded(order, receipt)
+    begun = tuple(
+        Begun(step=step, done=record.whole, seen=_looked(order, tools, number, step))
+        for number, record in sorted(records.items())
+        if record.stands and (step := record.done or record.intended) is not None
+    )
+    if receipt is not None and os.path.lexists(receipt):
+        applied = _already(order, receipt, tools, records)
+        steps = zip(applied.receipt.steps, applied.already, strict=True)
+        begun = tuple(Begun(step=step, done=True, seen=seen) for step, seen in steps)
+        return DryRun(plan_digest=order.digest, held=(), previews=(), changes=False, begun=begun)
+    left = [step for step in range(len(order.plan.targets)) if step not in records or not records[step].whole]
+    held = recheck(order.plan, tools.world, begun=[one.step.target for one in begun]) if left else ()
     if any(each.outcome is not Outcome.PASSED for each in held):
-        return DryRun(plan_digest=order.digest, held=held, previews=())
+        return DryRun(plan_digest=order.digest, held=held, previews=(), changes=False, begun=begun)
     previews = tuple(
         tools.writers[target.kind].prepare(order.plan, target, _context(order, tools, step))
         for step, target in enumerate(order.plan.targets)
+        if step not in records or not records[step].stands
     )
-    return DryRun(plan_digest=order.digest, held=held, previews=previews)
+    changes = any(not one.done for one in begun) or any(
+        each.files or any(one.before != one.offset for one in each.offsets) for each in previews
+    )
+    return DryRun(plan_digest=order.digest, held=held, previews=previews, changes=changes, begun=begun)
+
+
+@contextmanager
+def telling_of_earlier(receipt: str) -> Iterator[None]:
+    """Let no refusal say that nothing was written where an earlier call with the same receipt has written."""
+    try:
+        yield
+    except OffsetwiseError as error:
+        path = f"{receipt}.journal"
+        try:
+            earlier = read_journal(path).steps.values() if os.path.lexists(path) else ()
+            stand = [(one, step) for one in earlier if one.stands and (step := one.done or one.intended) is not None]
+        except FileError as unread:
+            told = f"What an earlier call wrote cannot be told: {unread.problem}"
+            raise type(error)(f"{_now(error)} {told}", fix=error.fix) from error
+        if not stand:
+            raise
+        told = " ".join(
+            f"Written by an earlier call: {step.told}"
+            if one.whole
+            else f"Begun by an earlier call and not finished: {step.target} at {step.place}."
+            for one, step in stand
+        )
+        raise type(error)(f"{_now(error)} {told}", fix=f"{error.fix} {_take_back(path)}") from error
+
+
+def require_held(order: Order, made: DryRun, receipt: str) -> None:
+    """Go on only if a dry run found that everything holds; see `recheck.require`."""
+    with telling_of_earlier(receipt):
+        require(order.digest, made.held)
 
 
 def apply(order: Order, receipt: str, tools: Tools) -> Applied:
@@ -111,15 +174,16 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
 
     Raises:
         NotApprovedError: Nobody trusted has approved exactly this plan. Asked before anything else is.
-        StalePlanError: Something is not as it was reviewed. Nothing was written.
+        StalePlanError: Something is not as it was reviewed. Nothing was written by this call.
         ApplyError: A target could not be written. The message says what stands where now, and how to go on.
     """
-    approvers = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
-    _check_migration(order)
-    _check_receipt(order, receipt)
     path = f"{receipt}.journal"
+    with telling_of_earlier(receipt):
+        approvers = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
+        _check_migration(order)
+        _check_receipt(order, receipt)
     if os.path.lexists(receipt) and not os.path.lexists(path):
-        return _already(order, receipt, tools, None)
+        return _already(order, receipt, tools, {})
     fresh = not os.path.lexists(path)
     if fresh:
         # Before the journal is made, so that a stale plan leaves nothing behind at all.
@@ -130,12 +194,13 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         # Else another process has begun meanwhile, and what differs is its work: the journal tells.
     with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
         if os.path.lexists(receipt):
-            return _already(order, receipt, tools, journal)
-        begun = [target for step, target in enumerate(order.plan.targets) if _begun(journal, step)]
+            return _already(order, receipt, tools, journal.records)
+        begun = [target for step, target in enumerate(order.plan.targets) if journal.record(step).stands]
         if journal.steps or not fresh:
-            left = [step for step in range(len(order.plan.targets)) if not _done(journal, step)]
+            left = [step for step in range(len(order.plan.targets)) if not journal.record(step).whole]
             if left:
-                require(order.digest, recheck(order.plan, tools.world, begun=begun))
+                with telling_of_earlier(receipt):
+                    require(order.digest, recheck(order.plan, tools.world, begun=begun))
         made = Receipt(
             plan_digest=order.digest,
             plan=order.plan,
@@ -149,22 +214,14 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
 
 
 def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep, ...]:
-    steps: list[ReceiptStep] = []
-    targets = order.plan.targets
-    for number, target in enumerate(targets):
-        context = _context(order, tools, number, journal)
-        try:
-            steps.append(tools.writers[target.kind].write(order.plan, target, context))
-        except OffsetwiseError as error:
-            before = "".join(f" Written before it: {step.told}" for step in steps)
-            after = ", ".join(str(each) for each in targets[number + 1 :])
-            rest = f" Not begun: {after}." if after else ""
-            raise type(error)(
-                f"Target {number + 1} of {len(targets)}, {target}: {error.problem}{before}{rest}",
-                fix=f"{error.fix} To take back what this plan wrote: offsetwise rollback {journal.path} --migration … "
-                "--execute",
-            ) from error
-    return tuple(steps)
+    contexts = tuple(_context(order, tools, number, journal) for number in range(len(order.plan.targets)))
+    try:
+        return write_targets(order.plan, contexts, tools.writers)
+    except OffsetwiseError as error:
+        raise type(error)(
+            error.problem,
+            fix=f"{error.fix} {_take_back(journal.path)}",
+        ) from error
 
 
 def _publish(
@@ -199,7 +256,32 @@ def read_receipt(path: str) -> Receipt:
     return made
 
 
-def _already(order: Order, receipt: str, tools: Tools, journal: Journal | None) -> Applied:
+def _recorded(order: Order, receipt: str | None) -> Mapping[int, StepRecord]:
+    """Read how far an earlier call came."""
+    path = f"{receipt}.journal"
+    if receipt is None or not os.path.lexists(path) or os.path.getsize(path) == 0:
+        return {}
+    found = read_journal(path)
+    check_plan(found.digest, order.digest, path)
+    return found.steps
+
+
+def _now(error: OffsetwiseError) -> str:
+    return error.problem.replace("Nothing was written.", "Nothing was written now.")
+
+
+def _take_back(journal: str) -> str:
+    return f"To take back what this plan wrote: offsetwise rollback {journal} --migration … --execute"
+
+
+def _looked(order: Order, tools: Tools, number: int, step: ReceiptStep) -> Seen:
+    try:
+        return tools.writers[step.target.kind].look(step, _context(order, tools, number))
+    except OffsetwiseError as error:
+        return Seen(standing=Standing.UNKNOWN, told=error.problem)
+
+
+def _already(order: Order, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:
     found = read_receipt(receipt)
     if found.plan_digest != order.digest:
         raise OutputError(
@@ -207,8 +289,8 @@ def _already(order: Order, receipt: str, tools: Tools, journal: Journal | None) 
             f"{found.plan_digest[:12]}. Nothing was written.",
             fix="Give another --receipt.",
         )
-    undone = [] if journal is None else [step for step in journal.steps if journal.record(step).undone is not None]
-    undoing = [] if journal is None else [step for step in journal.steps if journal.record(step).undoing]
+    undone = [record for record in records.values() if record.undone is not None]
+    undoing = [record for record in records.values() if record.undoing]
     if undone or undoing:
         raise ApplyError(
             f"{receipt}: plan {order.digest[:12]} was applied with this receipt and then rolled back"
@@ -252,16 +334,6 @@ def context_of(
         journal=journal,
         disk=disk,
     )
-
-
-def _begun(journal: Journal, step: int) -> bool:
-    record = journal.record(step)
-    return record.intended is not None and record.undone is None
-
-
-def _done(journal: Journal, step: int) -> bool:
-    record = journal.record(step)
-    return record.done is not None and record.undone is None
 
 
 def _check_migration(order: Order) -> None:

@@ -79,7 +79,9 @@ class _SignatureShape(strict.Shape):
     sig: str
 
 
-class _EnvelopeShape(strict.Shape):
+class EnvelopeShape(strict.Shape):
+    """A DSSE envelope, as `sign` writes it."""
+
     payload: str
     payloadType: str  # noqa: N815 - DSSE's own name
     signatures: list[_SignatureShape]
@@ -90,7 +92,9 @@ class _ApproverShape(strict.Shape):
     subject: strict.Name
 
 
-class _StatementShape(strict.Shape):
+class StatementShape(strict.Shape):
+    """What is signed: the payload of an envelope."""
+
     format: Literal["offsetwise/approval"]
     format_version: Literal["1.0"]
     plan_digest: strict.Hex32
@@ -138,7 +142,7 @@ def opened(file: ApprovalFile) -> Signed:
         NotApprovedError: It is no envelope, of another type of payload, or does not have exactly one signature.
     """
     what = f"Approval {file.name}"
-    read = strict.read(file.content, _EnvelopeShape, what=what, fix=SIGN_AGAIN)
+    read = strict.read(file.content, EnvelopeShape, what=what, fix=SIGN_AGAIN)
     if read.payloadType != PAYLOAD_TYPE:
         raise NotApprovedError(
             f"{what}: expected the payload type {PAYLOAD_TYPE!r}, found {read.payloadType[:100]!r}: it was signed as "
@@ -175,7 +179,7 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
             "one: it was changed after it was signed, or somebody else signed it. It counts for nothing.",
             fix=SIGN_AGAIN,
         )
-    read = strict.read(signed.payload, _StatementShape, what=what, fix=SIGN_AGAIN)
+    read = strict.read(signed.payload, StatementShape, what=what, fix=SIGN_AGAIN)
     return Statement(
         plan_digest=read.plan_digest,
         issuer=read.approver.issuer,

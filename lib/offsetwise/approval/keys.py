@@ -138,7 +138,9 @@ def _public(signer: CryptoSigner, *, issuer: str | None, subject: str) -> Public
     )
 
 
-class _PublicFile(strict.Shape):
+class PublicFile(strict.Shape):
+    """A `.pub` file."""
+
     format: Literal["offsetwise/public-key"]
     format_version: Literal["1.0"]
     key: strict.Hex32
@@ -165,7 +167,7 @@ def read_public(content: bytes, *, name: str) -> PublicKey:
     Raises:
         NotApprovedError: It is no key of ours, is cut off or was changed; nobody can be trusted by it.
     """
-    read = strict.read(content, _PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN, effect=_NOBODY)
+    read = strict.read(content, PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN, effect=_NOBODY)
     try:
         return _checked(read)
     except NotApprovedError as error:
@@ -207,7 +209,7 @@ def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
     return signer if signer.private_bytes == private.encode("ascii") else None
 
 
-def _checked(read: _PublicFile | _PrivateFile) -> PublicKey:
+def _checked(read: PublicFile | _PrivateFile) -> PublicKey:
     return PublicKey(id=read.key, public=read.public, issuer=read.issuer, subject=read.subject)
 
 

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from offsetwise import files
-from offsetwise.errors import PlanError
+from offsetwise.errors import FileError, PlanError
 from offsetwise.model import Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
+
+
+def plan_bytes(path: Path) -> bytes:
+    """Give every byte of a plan's file.
+
+    Raises:
+        FileError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
+            fix="Give the file that `offsetwise draft` wrote.",
+        ) from error
 
 
 def read_plan(data: bytes, *, subject: str) -> Plan:
