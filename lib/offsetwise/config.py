@@ -192,6 +192,8 @@ class TrustedKey(Section):
     """The `.pub` file."""
     issuer: Label
     subject: Label
+    vouches_for: Annotated[tuple[Label, ...], Field(min_length=1)] | None = None
+    """Of a console's key: the issuers of the people it may sign for."""
 
 
 class ApprovalSettings(Section):
@@ -209,7 +211,8 @@ class ApprovalSettings(Section):
     @model_validator(mode="after")
     def _can_be_met(self) -> Self:
         listed = self.trusted_keys
-        if listed is not None and len({key.file for key in listed}) < self.required:
+        alone = listed is not None and all(key.vouches_for is None for key in listed)
+        if listed is not None and alone and len({key.file for key in listed}) < self.required:
             raise PydanticCustomError(
                 "too_few_keys",
                 "{required} people are required and the keys of {listed} are trusted, so no plan could be approved",

@@ -1,7 +1,7 @@
 """Who may approve a plan, how they sign it, and whether exactly this plan is approved."""
 
 from offsetwise.approval.envelope import PAYLOAD_TYPE, ApprovalFile, Statement, Verdict
-from offsetwise.approval.judging import approved
+from offsetwise.approval.judging import approved, believed
 from offsetwise.approval.key_files import (
     policy_for,
     read_approval,
@@ -13,6 +13,7 @@ from offsetwise.approval.key_files import (
 from offsetwise.approval.keys import PrivateKey, PublicKey, keygen
 from offsetwise.approval.policy import Policy, combined
 from offsetwise.approval.signing import sign
+from offsetwise.approval.vouching import vouch
 
 __all__ = [
     "PAYLOAD_TYPE",
@@ -23,6 +24,7 @@ __all__ = [
     "Statement",
     "Verdict",
     "approved",
+    "believed",
     "combined",
     "keygen",
     "policy_for",
@@ -30,6 +32,7 @@ __all__ = [
     "read_private_key",
     "read_public_key",
     "sign",
+    "vouch",
     "write_approval",
     "write_keys",
 ]

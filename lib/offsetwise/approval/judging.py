@@ -7,8 +7,8 @@ told about where too few are left. A trusted person's no is heard even then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -35,9 +35,10 @@ class _Case:
 
     digest: str
     plan: Plan
+    policy: Policy
     keys: tuple[PublicKey, ...]
-    people: tuple[int, ...]
-    """Of each key, the number of the person who holds it."""
+    people: Mapping[str, int]
+    """By name, the number of the person: of each person's key, and of everybody whom a console vouched for."""
     barred: tuple[tuple[int, str], ...]
     """(person, why they may not approve)."""
     max_lifetime: timedelta
@@ -62,39 +63,61 @@ def approved(
             Each refused approval is told with its reason.
     """
     case = _case(plan_bytes, plan, policy, now)
-    _check_can_be_met(case, policy.required)
     if len(envelopes) > MAX_FILES:
         raise NotApprovedError(
             f"{_name(case)}: expected at most {MAX_FILES} approvals, found {len(envelopes)}. Nothing was written.",
             fix="Give the approvals of this plan only.",
         )
+    heard = [_heard(file, case) for file in envelopes]
+    case = _with_people(case, [each for each in heard if not isinstance(each, NotApprovedError)])
+    _check_can_be_met(case, policy.required)
     counted: dict[int, Approver] = {}
     nonces: set[str] = set()
     refused = []
-    for file in envelopes:
+    for file, told in zip(envelopes, heard, strict=True):
         try:
-            key, said = _believed(file, case)
-            _check_new(file, case, key, said, people=counted, nonces=nonces)
+            key, said = _believed(file, told, case)
+            _check_new(file, case, said, people=counted, nonces=nonces)
         except NotApprovedError as error:
             refused.append(error)
             continue
         if said.verdict is Verdict.REJECTED:
             raise NotApprovedError(
-                f"{_name(case)}: {key.subject} ({key.issuer}) rejected it at {text_of(said.approved_at)}. "
+                f"{_name(case)}: {said.subject} ({said.issuer}) rejected it at {text_of(said.approved_at)}. "
                 "Nothing was written.",
-                fix=f"Ask {key.subject} why, and draft a plan that answers it.",
+                fix=f"Ask {said.subject} why, and draft a plan that answers it.",
             )
         nonces.add(said.nonce)
-        counted[_person(case, key)] = Approver(
+        counted[case.people[said.subject]] = Approver(
             key=key.id,
-            issuer=key.issuer,
-            subject=key.subject,
+            issuer=said.issuer,
+            subject=said.subject,
             approved_at=text_of(said.approved_at),
             expires_at=text_of(said.expires_at),
         )
     if len(counted) < policy.required:
         raise _too_few(case, policy.required, tuple(counted.values()), refused)
     return tuple(counted.values())
+
+
+def believed(
+    plan_bytes: bytes, plan: Plan, file: ApprovalFile, policy: Policy, now: datetime
+) -> tuple[PublicKey, Statement]:
+    """Give what one approval or rejection of exactly this plan says, and the trusted key that signed it.
+
+    Args:
+        plan_bytes: The plan's file, every byte.
+        plan: What was read from it.
+        file: The approval that was handed over.
+        policy: Whom the one who asks trusts. How many are required is not asked here.
+        now: With its time zone.
+
+    Raises:
+        NotApprovedError: It counts for nothing.
+    """
+    case = _case(plan_bytes, plan, policy, now)
+    told = _heard(file, case)
+    return _believed(file, told, _with_people(case, [] if isinstance(told, NotApprovedError) else [told]))
 
 
 def _case(plan_bytes: bytes, plan: Plan, policy: Policy, now: datetime) -> _Case:
@@ -115,19 +138,26 @@ def _case(plan_bytes: bytes, plan: Plan, policy: Policy, now: datetime) -> _Case
             fix="Read the plan again from the file that was approved.",
         )
     check_recorded(plan, digest)
-    keys = policy.trusted or ()
-    people = distinct_people([key.subject for key in keys])
-    why = [(person, why_barred(plan, key.subject)) for person, key in zip(people, keys, strict=True)]
     return _Case(
         digest=digest,
         plan=plan,
-        keys=keys,
-        people=people,
-        barred=tuple((person, told) for person, told in why if told is not None),
+        policy=policy,
+        keys=policy.trusted or (),
+        people={},
+        barred=(),
         max_lifetime=timedelta(seconds=MAX_LIFETIME_S if policy.max_lifetime_s is None else policy.max_lifetime_s),
         clock_skew=timedelta(seconds=CLOCK_SKEW_S if policy.clock_skew_s is None else policy.clock_skew_s),
         now=now,
     )
+
+
+def _with_people(case: _Case, heard: Sequence[tuple[PublicKey, Statement]]) -> _Case:
+    """Number the people: those who hold a key, and those whom a trusted console's signature names."""
+    names = [key.subject for key in case.keys if not key.vouches]
+    names += [said.subject for key, said in heard if key.vouches]
+    people = dict(zip(names, distinct_people(names), strict=True))
+    why = [(person, why_barred(case.plan, name)) for name, person in people.items()]
+    return replace(case, people=people, barred=tuple((person, told) for person, told in why if told is not None))
 
 
 def _check_can_be_met(case: _Case, required: int) -> None:
@@ -138,7 +168,9 @@ def _check_can_be_met(case: _Case, required: int) -> None:
             fix="Name a reviewer's .pub file with `--trust`, or under `approval.trusted_keys` of the migration file; "
             "with both, a key must be in both.",
         )
-    possible = set(case.people) - {person for person, _ in case.barred}
+    if any(case.policy.issuers(key) for key in case.keys if key.vouches):
+        return  # a console signs for as many people as sign in there
+    possible = set(case.people.values()) - {person for person, _ in case.barred}
     if len(possible) < required:
         barred = "".join(f"; {why}" for why in dict.fromkeys(why for _, why in case.barred))
         raise NotApprovedError(
@@ -149,8 +181,34 @@ def _check_can_be_met(case: _Case, required: int) -> None:
         )
 
 
-def _believed(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
-    """Give what a trusted person said of this plan, and the key they said it with.
+def _heard(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement] | NotApprovedError:
+    """Give what a trusted key's holder said of this plan, or why it counts for nothing."""
+    try:
+        return _verified(file, case)
+    except NotApprovedError as error:
+        return error
+
+
+def _believed(
+    file: ApprovalFile, told: tuple[PublicKey, Statement] | NotApprovedError, case: _Case
+) -> tuple[PublicKey, Statement]:
+    """Give what was said by somebody who may, at this time.
+
+    Raises:
+        NotApprovedError: It counts for nothing.
+    """
+    if isinstance(told, NotApprovedError):
+        raise told
+    key, said = told
+    if said.verdict is Verdict.APPROVED:
+        what = f"Approval {file.name}"
+        _check_not_barred(what, said, case)
+        _check_times(what, said, case)
+    return key, said
+
+
+def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
+    """Check the signature, what it is of, and that its key may speak for the one it names.
 
     Raises:
         NotApprovedError: It counts for nothing.
@@ -172,7 +230,9 @@ def _believed(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
             "or this is the approval of another plan. It counts for nothing.",
             fix="Give the plan's file exactly as it was signed, or let the approver sign this one.",
         )
-    if (said.issuer, said.subject) != (key.issuer, key.subject):
+    if key.vouches:
+        _check_vouched(what, key, said, case.policy.issuers(key))
+    elif (said.issuer, said.subject) != (key.issuer, key.subject):
         raise NotApprovedError(
             f"{what}: it names {said.subject} ({said.issuer}), expected {key.subject} ({key.issuer}), whose key signed "
             "it. Nobody signs for somebody else. It counts for nothing.",
@@ -184,14 +244,22 @@ def _believed(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
             "only; this plan is of other clusters. It counts for nothing.",
             fix="Make a key with `offsetwise keygen`, and trust that.",
         )
-    if said.verdict is Verdict.APPROVED:
-        _check_not_barred(what, key, case)
-        _check_times(what, said, case)
     return key, said
 
 
-def _check_not_barred(what: str, key: PublicKey, case: _Case) -> None:
-    why = next((why for person, why in case.barred if person == _person(case, key)), None)
+def _check_vouched(what: str, key: PublicKey, said: Statement, issuers: tuple[str, ...]) -> None:
+    if said.issuer not in issuers:
+        whom = " or ".join(issuers) if issuers else "nobody"
+        raise NotApprovedError(
+            f"{what}: the console {key.subject} signed it for {said.subject} of {said.issuer}, and the applier lets it "
+            f"vouch for people of {whom}. It counts for nothing.",
+            fix="Name the issuer under `vouches_for` of that key in `approval.trusted_keys` of the migration file, if "
+            "people who sign in there may approve.",
+        )
+
+
+def _check_not_barred(what: str, said: Statement, case: _Case) -> None:
+    why = next((why for person, why in case.barred if person == case.people[said.subject]), None)
     if why is not None:
         raise NotApprovedError(
             f"{what}: expected somebody other than the plan's author and editors, but {why}. It counts for nothing.",
@@ -220,7 +288,6 @@ def _check_times(what: str, said: Statement, case: _Case) -> None:
 def _check_new(
     file: ApprovalFile,
     case: _Case,
-    key: PublicKey,
     said: Statement,
     *,
     people: dict[int, Approver],
@@ -230,8 +297,9 @@ def _check_new(
         return
     if said.nonce in nonces:
         told = f"its nonce {said.nonce} was used by another approval: a copy counts once"
-    elif _person(case, key) in people:
-        told = f"{key.subject} is, or may be, {people[_person(case, key)].subject}, whose approval is counted already"
+    elif case.people[said.subject] in people:
+        other = people[case.people[said.subject]].subject
+        told = f"{said.subject} is, or may be, {other}, whose approval is counted already"
     else:
         return
     raise NotApprovedError(f"Approval {file.name}: {told}. It counts for nothing.", fix=_SOMEBODY_ELSE)
@@ -248,10 +316,6 @@ def _too_few(
         f"{told}{more} Nothing was written.",
         fix=refused[0].fix if refused else _SOMEBODY_ELSE,
     )
-
-
-def _person(case: _Case, key: PublicKey) -> int:
-    return next(person for person, each in zip(case.people, case.keys, strict=True) if each == key)
 
 
 def _people(count: int) -> str:

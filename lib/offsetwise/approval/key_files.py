@@ -13,7 +13,7 @@ from offsetwise.approval import strict
 from offsetwise.approval.envelope import ApprovalFile
 from offsetwise.approval.keys import PrivateKey, PublicKey, read_private, read_public
 from offsetwise.approval.policy import Policy, combined
-from offsetwise.config import ApprovalSettings
+from offsetwise.config import ApprovalSettings, TrustedKey
 from offsetwise.errors import FileError, NotApprovedError
 
 _PRIVATE: Final = 0o600
@@ -92,11 +92,16 @@ def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Policy
     """
     listed = None
     if settings.trusted_keys is not None:
-        listed = tuple(_listed(Path(each.file), each.issuer, each.subject) for each in settings.trusted_keys)
+        listed = tuple(listed_key(each) for each in settings.trusted_keys)
     return combined(
         Policy(
             required=settings.required,
             trusted=listed,
+            vouching=tuple(
+                (key.id, each.vouches_for)
+                for key, each in zip(listed or (), settings.trusted_keys or (), strict=True)
+                if each.vouches_for is not None
+            ),
             max_lifetime_s=None if settings.max_lifetime_hours is None else settings.max_lifetime_hours * 3_600,
             clock_skew_s=settings.clock_skew_s,
         ),
@@ -104,14 +109,27 @@ def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Policy
     )
 
 
-def _listed(path: Path, issuer: str, subject: str) -> PublicKey:
-    key = read_public_key(path)
-    if (key.issuer, key.subject) != (issuer, subject):
+def listed_key(each: TrustedKey) -> PublicKey:
+    """Read a key that a configuration lists.
+
+    Raises:
+        NotApprovedError: It cannot be read, or is not whose the configuration says.
+    """
+    key = read_public_key(Path(each.file))
+    if (key.issuer, key.subject) != (each.issuer, each.subject):
         raise NotApprovedError(
-            f"{path}: the migration file trusts it as the key of {subject} ({issuer}), but it says {key.subject} "
+            f"{each.file}: it is trusted as the key of {each.subject} ({each.issuer}), but it says {key.subject} "
             f"({key.issuer}), so it is not known whose it is. Nothing was written.",
             fix="Check the key's id with its holder, and write the issuer and subject of the .pub file under "
             "`approval.trusted_keys`.",
+        )
+    if key.vouches != (each.vouches_for is not None):
+        found = "a console's key without" if key.vouches else "a person's key with"
+        raise NotApprovedError(
+            f"{each.file}: expected `vouches_for` with a console's key and with no other, found {found} it, so it is "
+            "not known for whom it may sign. Nothing was written.",
+            fix="Write under `vouches_for` the issuers of the people who sign in at that console; for a person's key, "
+            "leave it out.",
         )
     return key
 

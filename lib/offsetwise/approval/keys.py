@@ -24,6 +24,8 @@ SCHEME: Final = "ed25519"
 OWN_ISSUER: Final = "key:"
 RESERVED: Final = "offsetwise:"
 """Issuers that begin so are Offsetwise's own."""
+CONSOLE: Final = f"{RESERVED}console"
+"""The issuer of a console's key: it signs for people whom the console saw signed in, never for itself."""
 _ASK_AGAIN: Final = "Ask the holder for the .pub file that `offsetwise keygen` wrote, and check its key id with them."
 _PEM: Final = re.compile(r"-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/=]{64})\n-----END PRIVATE KEY-----\n")
 _PUBLIC: Final = re.compile(r"[0-9a-f]{64}")
@@ -59,6 +61,11 @@ class PublicKey:
                 f"for people, found another key than itself: {self.issuer[:16]}…. {_NOBODY}",
                 fix=_ASK_AGAIN,
             )
+
+    @property
+    def vouches(self) -> bool:
+        """Whether it is a console's key, which signs for the people who sign in there."""
+        return self.issuer == CONSOLE
 
     def verifies(self, signature: bytes, signed: bytes) -> bool:
         """Whether this key's holder made `signature` over `signed`."""
@@ -98,12 +105,13 @@ class PrivateKey:
         return _dump("private-key", self.public, private=self._signer.private_bytes.decode("ascii"))
 
 
-def keygen(*, subject: str, issuer: str | None = None) -> PrivateKey:
+def keygen(*, subject: str, issuer: str | None = None, console: bool = False) -> PrivateKey:
     """Make a new key.
 
     Args:
-        subject: Whose it is.
+        subject: Whose it is; of a console's key, what to call the console.
         issuer: Who vouches for the subject; the key itself where nobody is named.
+        console: Whether a console signs with it, for the people who sign in there.
 
     Raises:
         UsageError: A name that cannot be shown, or an issuer that belongs to something else.
@@ -115,6 +123,12 @@ def keygen(*, subject: str, issuer: str | None = None) -> PrivateKey:
                 f"found {name[:MAX_TOLD]!a}. No key was made.",
                 fix="Give the name under which the applier will trust the key.",
             )
+    if console and issuer is not None:
+        raise UsageError(
+            f"keygen: expected no issuer for a console's key, found {issuer!r}: whoever applies says whom the console "
+            "may vouch for. No key was made.",
+            fix="Leave the issuer out; name it under `approval.trusted_keys` of the migration file as `vouches_for`.",
+        )
     if issuer is not None and issuer.startswith((OWN_ISSUER, RESERVED)):
         raise UsageError(
             f"keygen: expected an issuer that vouches for people, found {issuer!r}; {OWN_ISSUER!r} and {RESERVED!r} "
@@ -122,7 +136,7 @@ def keygen(*, subject: str, issuer: str | None = None) -> PrivateKey:
             fix="Name your identity provider's address, or leave the issuer out.",
         )
     signer = CryptoSigner.generate_ed25519()
-    return PrivateKey(signer, _public(signer, issuer=issuer, subject=subject))
+    return PrivateKey(signer, _public(signer, issuer=CONSOLE if console else issuer, subject=subject))
 
 
 def demo(seed: bytes) -> PrivateKey:

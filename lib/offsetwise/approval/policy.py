@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from offsetwise.approval.keys import PublicKey
+from offsetwise.approval.keys import OWN_ISSUER, RESERVED, PublicKey
 from offsetwise.errors import NotApprovedError
 
 MAX_LIFETIME_S: Final = 30 * 86_400
@@ -22,6 +22,8 @@ class Policy:
     """How many people, each with a key of their own."""
     trusted: tuple[PublicKey, ...] | None = None
     """Each names a key, and its issuer and subject as the applier knows them."""
+    vouching: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(id of a console's key, issuers of the people it may sign for). A console's key without is good for nothing."""
     max_lifetime_s: int | None = None
     """The longest time from an approval to its expiry."""
     clock_skew_s: int | None = None
@@ -43,12 +45,28 @@ class Policy:
                     fix="Give each person a key of their own.",
                 )
 
+        for key_id, issuers in self.vouching:
+            reserved = next((each for each in issuers if each.startswith((OWN_ISSUER, RESERVED))), None)
+            if reserved is not None:
+                raise NotApprovedError(
+                    f"Approval policy: expected the console's key {key_id[:12]}… to vouch for people of an identity "
+                    f"provider, found {reserved[:40]!r}, which is no provider. Nothing was written.",
+                    fix="Name the provider's address under `vouches_for`, as `iss` of its ID tokens says it.",
+                )
+
+    def issuers(self, key: PublicKey) -> tuple[str, ...]:
+        """Give the issuers of the people whom a console's key may sign for."""
+        return next((issuers for each, issuers in self.vouching if each == key.id), ())
+
 
 def combined(one: Policy, other: Policy) -> Policy:
     """Join the policy of the migration file with that of the command line: whatever either forbids is forbidden.
 
-    Keys that both list, with the same issuer and subject, count; the larger number; the shorter times.
+    Keys that both list, with the same issuer and subject, count; the larger number; the shorter times. Whom a console's
+    key may sign for, either may say; where both do, the issuers that both name.
     """
+    said, also = dict(one.vouching), dict(other.vouching)
+    both = {key: tuple(each for each in said[key] if each in also[key]) for key in said.keys() & also.keys()}
     if one.trusted is None or other.trusted is None:
         trusted = one.trusted if other.trusted is None else other.trusted
     else:
@@ -56,6 +74,7 @@ def combined(one: Policy, other: Policy) -> Policy:
     return Policy(
         required=max(one.required, other.required),
         trusted=trusted,
+        vouching=tuple((said | also | both).items()),
         max_lifetime_s=_shorter(one.max_lifetime_s, other.max_lifetime_s),
         clock_skew_s=_shorter(one.clock_skew_s, other.clock_skew_s),
     )

@@ -77,6 +77,12 @@ def sign(
                 "Nothing was signed, nothing was written.",
                 fix="Let somebody sign who neither wrote nor edited the plan.",
             )
+    if key.public.vouches:
+        raise NotApprovedError(
+            f"Plan {digest[:12]}…: expected the key of a person, found that of the console {key.public.subject}, which "
+            "signs for people who decide there. Nothing was signed, nothing was written.",
+            fix="Decide in the console, or make a key of your own with `offsetwise keygen`.",
+        )
     if key.public.id == demo.DEMO_KEY_ID and not demo.is_of_sample(plan):
         raise NotApprovedError(
             f"Plan {digest[:12]}…: the demo key is good for the bundled sample only, and this plan is of other "

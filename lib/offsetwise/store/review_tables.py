@@ -74,7 +74,7 @@ audit = Table(
     Column("hash", String(64), nullable=False, unique=True),
     Index("ix_review_audit_plan", "plan_id"),
 )
-"""`hash` is over `previous` and `body`, canonical JSON of the whole row; the other columns repeat it, to find rows by."""
+"""`hash` is over `previous` and `body`, canonical JSON of the whole row; the other columns repeat it, to search by."""
 
 
 def _written_with() -> Column[int]:

@@ -1,0 +1,67 @@
+"""A console signs for somebody whom it saw signed in: the console's key, the reviewer's name."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+
+from offsetwise.approval import demo, strict
+from offsetwise.approval.envelope import Statement, Verdict, seal
+from offsetwise.approval.keys import OWN_ISSUER, RESERVED, PrivateKey
+from offsetwise.errors import NotApprovedError
+
+
+def vouch(
+    plan_digest: str,
+    key: PrivateKey,
+    *,
+    issuer: str,
+    subject: str,
+    now: datetime,
+    expires_in: timedelta,
+    verdict: Verdict,
+) -> tuple[bytes, Statement]:
+    """Sign a person's decision; give the approval's file, and what it says.
+
+    Whether the person may decide is not asked here: the review does, and whoever applies asks again.
+
+    Args:
+        plan_digest: SHA-256 of the plan's file, hex.
+        key: The console's own, or the demo key for its own reviewer.
+        issuer: Who vouches for the person to the console.
+        subject: The person.
+        now: With its time zone.
+        expires_in: How long an approval is good for.
+        verdict: What the person says.
+
+    Raises:
+        NotApprovedError: Such a key does not sign for such a person.
+    """
+    if now.utcoffset() is None:
+        raise ValueError("now: expected a time with its zone")
+    is_demo = key.public.id == demo.DEMO_KEY_ID
+    if not (is_demo or key.public.vouches):
+        raise NotApprovedError(
+            f"Key {key.public.id[:12]}…: expected a console's key, found that of {key.public.subject}: nobody signs "
+            "for somebody else. Nothing was signed.",
+            fix="Make a key for the console with `offsetwise keygen --console`.",
+        )
+    own = (issuer, subject) == (key.public.issuer, key.public.subject)
+    foreign = strict.is_name(issuer) and strict.is_name(subject) and not issuer.startswith((OWN_ISSUER, RESERVED))
+    if not (own if is_demo else foreign):
+        raise NotApprovedError(
+            f"Key {key.public.id[:12]}…: it does not sign for {subject[:40]!a} of {issuer[:40]!a}, who is nobody that "
+            "an identity provider signs in here. Nothing was signed.",
+            fix="Sign in at the configured identity provider.",
+        )
+    begins = now.replace(microsecond=0)
+    said = Statement(
+        plan_digest=plan_digest,
+        issuer=issuer,
+        subject=subject,
+        approved_at=begins,
+        expires_at=begins + expires_in,
+        nonce=secrets.token_hex(16),
+        verdict=verdict,
+    )
+    return seal(said, key), said
