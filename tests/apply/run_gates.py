@@ -44,16 +44,16 @@ class FileGroups(Groups):
         if not path.exists():
             self._store({name: list(held.values()) for name, held in start.offsets.items()})
 
-    def read(self, group: str) -> GroupState:
+    def one(self, group: str) -> GroupState:
         held = json.loads(self._path.read_text())["groups"].get(group, [])
         return GroupState(
             name=group, state="Empty", type="Classic", offsets=tuple(GroupOffset(**entry) for entry in held)
         )
 
-    def commit(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
+    def commit_one(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
         if self.die == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        held = {(one.topic, one.partition): one for one in self.read(group).offsets}
+        held = {(one.topic, one.partition): one for one in self.one(group).offsets}
         held |= {(one.topic, one.partition): one for one in offsets}
         self._store({group: list(held.values())}, commits=self.count + 1)
         if self.die == "after":
@@ -108,7 +108,7 @@ def must_be_whole(made: Stage) -> list[str]:
     back.rollback(made.receipt, made.migration, made.tools(UnsyncedDisk()))
     wrong += [] if files_of(made.source) == before else ["the checkpoint is not as before"]
     wrong += [] if not Path(made.output or "").exists() else ["the copy is still there"]
-    wrong += [] if {one.offset for one in made.groups.read("etl").offsets} == {7} else ["the group is not as before"]
+    wrong += [] if {one.offset for one in made.groups.one("etl").offsets} == {7} else ["the group is not as before"]
     return wrong
 
 

@@ -169,7 +169,7 @@ class TestAnErrorOfOnePartition:
 
     def test_is_not_hidden_by_a_reply_without_errors(self, run: Run) -> None:
         """Somebody else's commit lands between ours and the read back."""
-        original = run.staged.groups.read
+        original = run.staged.groups.one
         key = keys(run)[0]
 
         def read(group: str) -> object:
@@ -177,7 +177,7 @@ class TestAnErrorOfOnePartition:
                 run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=1)
             return original(group)
 
-        run.staged.groups.read = read  # type: ignore[method-assign,assignment]
+        run.staged.groups.one = read  # type: ignore[method-assign,assignment]
 
         with pytest.raises(ApplyError, match="another offset was read back"):
             run.write()

@@ -10,6 +10,7 @@ from typing import Any
 
 from offsetwise import files
 from offsetwise.apply.disk import Disk
+from offsetwise.apply.groups import Reply
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.apply.run import Order, Tools
 from offsetwise.apply.world import LiveWorld
@@ -116,13 +117,25 @@ class Groups:
     commits: list[tuple[GroupOffset, ...]] = field(default_factory=list)
     on_commit: Callable[[Groups], None] | None = None
 
-    def read(self, group: str) -> GroupState:
+    def read(self, groups: Sequence[str]) -> Mapping[str, GroupState]:
+        return {name: self.one(name) for name in groups}
+
+    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
+        return {name: self._reply(name, offsets) for name, offsets in wanted.items()}
+
+    def _reply(self, name: str, offsets: tuple[GroupOffset, ...]) -> Reply:
+        try:
+            return self.commit_one(name, offsets)
+        except LostReplyError as error:
+            return error
+
+    def one(self, group: str) -> GroupState:
         if self.silent:
             raise ClusterUnreachableError("Cluster 'new': expected a broker, found none.", fix="Wait.")
         held = self.offsets.get(group, {})
         return GroupState(name=group, state=self.state, type=self.type, offsets=tuple(held.values()), error=self.error)
 
-    def commit(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
+    def commit_one(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
         self.commits.append(offsets)
         if self.on_commit is not None:
             self.on_commit(self)
@@ -156,7 +169,7 @@ class World:
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         held = self.clusters[side]
-        states = tuple(self.groups.read(name) for name in groups) if side is Cluster.NEW else held.groups
+        states = tuple(self.groups.one(name) for name in groups) if side is Cluster.NEW else held.groups
         return replace(held, topics=tuple(t for t in held.topics if t.name in topics), groups=states)
 
     def checkpoint(self, uri: str) -> Checkpoint:

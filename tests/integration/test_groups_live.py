@@ -243,6 +243,7 @@ def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[...,
     """The broker's own refusal comes for each partition, and without an exception."""
     from offsetwise.apply.kafka_groups import KafkaGroups  # noqa: PLC0415 - only this test talks to it alone
     from offsetwise.config import ClusterConfig  # noqa: PLC0415 - as above
+    from offsetwise.errors import ApplyError  # noqa: PLC0415 - as above
     from offsetwise.model import GroupOffset  # noqa: PLC0415 - as above
 
     moved = job("moved-joined", before=True)
@@ -251,10 +252,11 @@ def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[...,
         end = time.monotonic() + 30
         while not consumer.assignment() and time.monotonic() < end:
             consumer.poll(0.2)
-        state = groups.read(moved.group).state
+        state = groups.read([moved.group])[moved.group].state
 
-        refused = groups.commit(moved.group, (GroupOffset(topic=CLICKS, partition=0, offset=9),))
+        refused = groups.commit({moved.group: (GroupOffset(topic=CLICKS, partition=0, offset=9),)})[moved.group]
 
     assert state == "Stable"
+    assert not isinstance(refused, ApplyError)
     assert len(refused) == 1
     assert moved.now() == {topic: (offset, "by hand") for topic, offset in EARLIER.items()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from offsetwise.apply.groups import Reply
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ApplyError, LostReplyError
 from offsetwise.model import GroupOffset, GroupState, TopicPartition
@@ -20,56 +21,66 @@ _UNSENT: Final = frozenset({KafkaError._INVALID_ARG, KafkaError._AUTHENTICATION,
 """The client's own refusals, before anything is sent."""
 
 
-@dataclass(frozen=True, slots=True)
 class KafkaGroups:
-    """The groups of one cluster."""
+    """The groups of one cluster, asked through one client that lasts as long as this does."""
 
-    config: ClusterConfig
-    timeout_s: float = TIMEOUT_S
+    def __init__(self, config: ClusterConfig, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._config = config
+        self._timeout_s = timeout_s
+        self._client: Client | None = None
 
-    def read(self, group: str) -> GroupState:
-        """Give a group as it is now, all its commits included.
+    def read(self, groups: Sequence[str]) -> Mapping[str, GroupState]:
+        """Give groups as they are now, all their commits included.
 
         Raises:
             ClusterError: The cluster gave no answer.
         """
-        client = Client(self.config, timeout_s=self.timeout_s)
-        client.contact()
-        (found,), _ = read_groups(client, (group,))
-        return found
+        found, _ = read_groups(self._contacted(), tuple(groups))
+        return {one.name: one for one in found}
 
-    def commit(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
-        """Commit offsets in one request; give the reason for every partition that was refused.
+    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
+        """Commit offsets, one request for each group, all under way together; give each group's reply.
 
         Raises:
             ClusterError: The cluster gave no answer; nothing was sent.
-            ApplyError: The whole request was refused; nothing was committed.
-            LostReplyError: It was sent, and no reply came.
         """
-        client = Client(self.config, timeout_s=self.timeout_s)
-        client.contact()
-        wanted = [_partition(one) for one in offsets]
-        request = [ConsumerGroupTopicPartitions(group, wanted)]
-        future = client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[group]
-        try:
-            answer = future.result(timeout=client.deadline.grace_s())
-        except TimeoutError as error:
-            raise _lost(group, reason(error)) from error
-        except KafkaException as error:
-            code = error.args[0].code()
-            # Everything else that the client itself reports (a negative number) may come after the request was sent.
-            if code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT):
-                raise _lost(group, reason(error)) from error
-            raise ApplyError(
-                f"Group {group!r}: expected to commit {len(offsets)} partitions, but {reason(error)}. "
-                "Nothing was committed.",
-                fix="Grant READ on the group and its topics, and stop every member, then give the same command again.",
-            ) from error
-        return {
-            TopicPartition(topic=one.topic, partition=one.partition): reason(KafkaException(one.error))
-            for one in answer.topic_partitions
-            if one.error is not None
-        }
+        client = self._contacted()
+        asked = {group: _ask(client, group, offsets) for group, offsets in wanted.items()}
+        return {group: _reply(client, group, len(wanted[group]), future) for group, future in asked.items()}
+
+    def _contacted(self) -> Client:
+        """Give the client, in contact and with all its time."""
+        if self._client is None:
+            self._client = Client(self._config, timeout_s=self._timeout_s)
+        self._client.begin_anew(self._timeout_s)
+        self._client.contact()
+        return self._client
+
+
+def _ask(client: Client, group: str, offsets: tuple[GroupOffset, ...]) -> Future[Any]:
+    request = [ConsumerGroupTopicPartitions(group, [_partition(one) for one in offsets])]
+    return client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[group]
+
+
+def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
+    try:
+        answer = asked.result(timeout=client.deadline.grace_s())
+    except TimeoutError as error:
+        return _lost(group, reason(error))
+    except KafkaException as error:
+        code = error.args[0].code()
+        # Everything else that the client itself reports (a negative number) may come after the request was sent.
+        if code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT):
+            return _lost(group, reason(error))
+        return ApplyError(
+            f"Group {group!r}: expected to commit {count} partitions, but {reason(error)}. Nothing was committed.",
+            fix="Grant READ on the group and its topics, and stop every member, then give the same command again.",
+        )
+    return {
+        TopicPartition(topic=one.topic, partition=one.partition): reason(KafkaException(one.error))
+        for one in answer.topic_partitions
+        if one.error is not None
+    }
 
 
 def _partition(one: GroupOffset) -> KafkaPartition:
@@ -80,6 +91,6 @@ def _partition(one: GroupOffset) -> KafkaPartition:
 
 def _lost(group: str, why: str) -> LostReplyError:
     return LostReplyError(
-        f"Group {group!r}: the reply to a commit was lost, because {why}. Whether it was done is not known.",
+        f"Group {group!r}: the reply to a change was lost, because {why}. Whether it was done is not known.",
         fix="Read the group again before anything else.",
     )

@@ -143,6 +143,12 @@ class Client:
         self.log = _Log()
         self.admin = Admin(self._configuration(), logger=self.log.logger)
 
+    def begin_anew(self, timeout_s: float) -> None:
+        """Give a client that is used again all its time, and forget what went wrong before."""
+        self.deadline = Deadline(timeout_s)
+        self.errors.clear()
+        self.log.lines.clear()
+
     def contact(self) -> Any:
         """Reach the cluster and give librdkafka's metadata of all its topics.
 

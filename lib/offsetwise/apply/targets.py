@@ -1,0 +1,89 @@
+"""The targets of a plan written in their order: files one after another, groups that stand together in shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from offsetwise.apply.groups import GroupWriter
+from offsetwise.apply.publish import journal_of
+from offsetwise.apply.writers import Writers
+from offsetwise.apply.writing import Context, Writer
+from offsetwise.errors import LostReplyError, OffsetwiseError
+from offsetwise.model import Plan, ReceiptStep, Target
+
+NAMED: Final = 12
+"""How many targets a message tells of, each way."""
+
+Came = Mapping[int, ReceiptStep | OffsetwiseError]
+
+
+def write_targets(plan: Plan, contexts: Sequence[Context], writers: Writers) -> tuple[ReceiptStep, ...]:
+    """Write every target, or go on with it.
+
+    Args:
+        plan: The plan.
+        contexts: One per target.
+        writers: Who writes which kind.
+
+    Raises:
+        OffsetwiseError: A target could not be written. The message says which were, and which did not begin.
+    """
+    made: dict[int, ReceiptStep] = {}
+    steps = zip(plan.targets, contexts, strict=True)
+    for kind, together in groupby(steps, key=lambda step: step[0].kind):
+        came = _written(writers[kind], plan, tuple(together))
+        made |= {number: one for number, one in came.items() if isinstance(one, ReceiptStep)}
+        failed = {number: one for number, one in came.items() if isinstance(one, OffsetwiseError)}
+        if failed:
+            # What is not known comes first: it must be looked at before anything else.
+            first = next((n for n, error in failed.items() if isinstance(error, LostReplyError)), min(failed))
+            error = failed[first]
+            others = [f"{_named(plan, number)}: {failed[number].problem}" for number in failed if number != first]
+            told = f"{_named(plan, first)}: {error.problem}{_some(others)}{_rest(plan, contexts, made, failed, first)}"
+            raise type(error)(told, fix=error.fix) from error
+    return tuple(made[number] for number in sorted(made))
+
+
+def _written(writer: Writer, plan: Plan, steps: Sequence[tuple[Target, Context]]) -> Came:
+    if isinstance(writer, GroupWriter):
+        return writer.write_all(plan, steps)
+    came: dict[int, ReceiptStep | OffsetwiseError] = {}
+    for target, context in steps:
+        try:
+            came[context.step] = writer.write(plan, target, context)
+        except OffsetwiseError as error:
+            return came | {context.step: error}
+    return came
+
+
+def _rest(
+    plan: Plan,
+    contexts: Sequence[Context],
+    made: Mapping[int, ReceiptStep],
+    failed: Mapping[int, OffsetwiseError],
+    first: int,
+) -> str:
+    left = [number for number in range(len(contexts)) if number not in made and number not in failed]
+    begun = [number for number in left if journal_of(contexts[number]).record(number).intended is not None]
+    before = [f"Written before it: {made[number].told}" for number in sorted(made) if number < first]
+    beside = [f"Written beside it: {made[number].told}" for number in sorted(made) if number > first]
+    unsure = [f"Begun, and not read since: {_named(plan, number)}." for number in begun]
+    absent = [str(plan.targets[number]) for number in left if number not in begun]
+    more = f" and {len(absent) - NAMED:,} more" if len(absent) > NAMED else ""
+    return (
+        _some(before)
+        + _some(beside)
+        + _some(unsure)
+        + (f" Not begun: {', '.join(absent[:NAMED])}{more}." if absent else "")
+    )
+
+
+def _named(plan: Plan, number: int) -> str:
+    return f"Target {number + 1} of {len(plan.targets)}, {plan.targets[number]}"
+
+
+def _some(told: Sequence[str]) -> str:
+    more = f" So it is for {len(told) - NAMED:,} more." if len(told) > NAMED else ""
+    return "".join(f" {one}" for one in told[:NAMED]) + more
