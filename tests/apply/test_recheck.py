@@ -24,8 +24,8 @@ from offsetwise.model import (
     Override,
     TopicPartition,
 )
-from tests.apply.plans import IN_PLACE, SHIFT
-from tests.apply.worlds import GROUP, TO_GROUP, Stage, stage
+from tests.apply.plans import COPY, IN_PLACE, PENDING, SHIFT
+from tests.apply.worlds import GROUP, TO_GROUP, Stage, proof, stage
 
 
 def held(staged: Stage) -> tuple[Held, ...]:
@@ -184,6 +184,56 @@ def test_neighbours_that_do_not_enclose_the_place_prove_nothing(tmp_path: Path) 
     ((outcome, told),) = not_passed(staged)
     assert outcome is Outcome.FAILED
     assert "do not enclose" in told
+
+
+def pending(folder: Path) -> Stage:
+    """Stage a plan whose pending batch is written too, both its ends proven."""
+    staged = stage(folder, COPY, sample=PENDING)
+    ends = [(one, one.restart[-1]) for one in staged.plan.positions if len(one.restart) > 1]
+    assert any(end.old != one.old_offset for one, end in ends)
+    positions = tuple(replace(one, end_proof=proof(replace(one, old_offset=end.old))) for one, end in ends)
+    staged.plan = replace(staged.plan, positions=positions)
+    return staged
+
+
+def test_of_a_pending_batch_both_ends_are_read_again_on_both_sides_and_both_clusters(tmp_path: Path) -> None:
+    staged = pending(tmp_path)
+
+    assert not_passed(staged) == []
+    for one in staged.plan.positions:
+        for point in one.restart:
+            for side, topic, shift in ((Cluster.OLD, one.topic, 0), (Cluster.NEW, one.new_topic, SHIFT)):
+                assert (side, (topic, one.partition, point.old + shift)) in staged.world.asked
+                if point.old:
+                    assert (side, (topic, one.partition, point.old - 1 + shift)) in staged.world.asked
+
+
+@pytest.mark.parametrize("side", Cluster)
+@pytest.mark.parametrize("below", [0, 1], ids=["at the end", "below the end"])
+def test_another_record_at_the_end_of_a_pending_batch_makes_the_plan_stale(
+    tmp_path: Path, side: Cluster, below: int
+) -> None:
+    staged = pending(tmp_path)
+    one = next(each for each in staged.plan.positions if each.restart[-1].old > each.restart[0].old + 1)
+    place = one.restart[-1].old - below + (SHIFT if side is Cluster.NEW else 0)
+    staged.world.other_records.add((side, (one.new_topic if side is Cluster.NEW else one.topic, one.partition, place)))
+
+    ((outcome, told),) = not_passed(staged)
+    assert outcome is Outcome.FAILED
+    assert f"the record at {place} is another one than was reviewed" in told
+
+
+def test_neighbours_that_do_not_enclose_the_end_of_a_batch_prove_nothing(tmp_path: Path) -> None:
+    staged = pending(tmp_path)
+    first, *rest = staged.plan.positions
+    begin, end = first.restart
+    assert end.new is not None
+    moved = replace(first, restart=(begin, replace(end, new=end.new + 1)))
+    staged.plan = replace(staged.plan, positions=(moved, *rest))
+
+    ((outcome, told),) = not_passed(staged)
+    assert outcome is Outcome.FAILED
+    assert f"end of batch {end.batch}: the plan's neighbours on the new cluster do not enclose" in told
 
 
 def test_a_persons_own_place_need_not_lie_between_the_records(tmp_path: Path) -> None:

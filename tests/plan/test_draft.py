@@ -235,6 +235,19 @@ class TestPendingBatch:
 
         assert [(point.batch, point.old, point.new) for point in points] == [(6, 1050, 950), (7, 1100, 1000)]
 
+    def test_both_ends_are_proven_by_the_records_on_both_sides(self) -> None:
+        found = tuple(
+            Neighbour(old_offset=old, new_offset=old - 100, timestamp_ms=1, identity=f"{old}", side=side)
+            for old, side in ((1098, Side.READ), (1099, Side.READ), (1100, Side.UNREAD), (1101, Side.UNREAD))
+        )
+        evidence = replace(ROW.evidence, neighbours=found, salt="5a", identity="key and value")
+        made = comparison(*rows({**pending(1000, equal=True), "end_evidence": evidence}))
+
+        end = drafted(made).positions[0].end_proof
+        assert end is not None
+        assert (end.before, end.after, end.salt) == (found[1], found[2], "5a")
+        assert drafted(made, STARTING).positions[0].end_proof is None, "only one end is written"
+
     @pytest.mark.parametrize(("end", "equal"), [(1000, None), (1000, False), (None, None), (940, True)], ids=str)
     @pytest.mark.parametrize("target", [COPY, IN_PLACE])
     def test_anything_else_about_it_blocks_an_edit(self, end: int | None, equal: bool | None, target: Target) -> None:

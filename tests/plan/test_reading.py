@@ -10,7 +10,7 @@ import pytest
 
 from offsetwise import files
 from offsetwise.errors import FileError, PlanError, VersionError
-from offsetwise.model import Plan, PlannedPosition, RestartPoint
+from offsetwise.model import Plan, PlannedPosition, Proof, RestartPoint
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from tests.plan.scene import COPY, comparison, drafted, override, rows
@@ -36,6 +36,7 @@ def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
             first(lambda one: replace(one, restart=(*one.restart, RestartPoint(batch=7, old=1100, new=None)))),
             "has no place",
         ),
+        (first(lambda one: replace(one, end_proof=Proof(salt="ab", identity="key and value"))), "none is pending"),
         (first(lambda one: replace(one, override=override(940))), "but 940 was decided"),
         (first(lambda one: replace(one, override=override(950, ""))), "without a reason"),
         (first(lambda one: replace(one, replay=-1)), "negative count"),

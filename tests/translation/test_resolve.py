@@ -11,10 +11,12 @@ from offsetwise.model import (
     IsolationLevel,
     LogRange,
     Method,
+    Neighbour,
     PartitionComparison,
     RawReuse,
     RawVerdict,
     RestartPoint,
+    Side,
 )
 from offsetwise.translation.resolve import Position, Told, resolve
 from offsetwise.translation.windows import Cut, Reason
@@ -230,11 +232,15 @@ class TestTheRestart:
 
     def test_of_a_pending_batch_uses_both_its_ends(self) -> None:
         position = replace(POSITION, planned=1100, planned_batch=7)
-        ending = Told(answer=Answer(cut=replace(CUT, offset=1000, lo=1000, hi=1000)))
+        seen = Neighbour(old_offset=1099, new_offset=999, timestamp_ms=1, identity="ab", side=Side.READ)
+        ending = Told(answer=Answer(cut=replace(CUT, offset=1000, lo=1000, hi=1000, neighbours=(seen,))), salt="5a")
 
         row = resolve(position, Told(answer=Answer(cut=CUT)), planned=ending)
 
         assert row.restart == (RestartPoint(batch=6, old=1050, new=950), RestartPoint(batch=7, old=1100, new=1000))
+        assert row.evidence.neighbours == ()
+        assert row.end_evidence is not None
+        assert (row.end_evidence.neighbours, row.end_evidence.salt) == ((seen,), "5a")
 
     def test_of_a_pending_batch_may_know_one_end_only(self) -> None:
         position = replace(POSITION, planned=1100, planned_batch=7)

@@ -203,7 +203,10 @@ class _Wanted:
 
 
 def _records(plan: Plan, world: World, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> list[Held]:
-    """Read both neighbours of every place on both clusters, and hold their identities against the plan's."""
+    """Read both neighbours of every place on both clusters, and hold their identities against the plan's.
+
+    Of a pending batch both ends are places.
+    """
     made: list[Held] = []
     wanted: list[_Wanted] = []
     for position in plan.positions:
@@ -212,12 +215,16 @@ def _records(plan: Plan, world: World, logs: Mapping[Cluster, Mapping[TopicParti
                 f"{position.new_topic}-{position.partition}: the plan has no records to read again ({position.method})."
             )
             made.append(_held(position, Outcome.PASSED, told))
-            continue
-        misplaced = _misplaced(position, position.proof)
+        if len(position.restart) > 1 and position.end_proof is None:
+            told = f"{position.new_topic}-{position.partition}: the plan has no records at the end of its batch."
+            made.append(_held(position, Outcome.PASSED, told))
+        misplaced = next(_misplaced(position), None)
         if misplaced is not None:
             made.append(_held(position, Outcome.FAILED, misplaced))
             continue
-        wanted += _of_position(position, position.proof)
+        for proof in (position.proof, position.end_proof):
+            if proof is not None:
+                wanted += _of_position(position, proof)
     readable: dict[tuple[Cluster, str], list[_Wanted]] = {}
     for one in wanted:
         gone = _outside(one, logs[one.side])
@@ -245,19 +252,26 @@ def _of_position(position: PlannedPosition, proof: Proof) -> Iterator[_Wanted]:
                 yield _Wanted(position=position, proof=proof, side=side, place=place, neighbour=neighbour)
 
 
-def _misplaced(position: PlannedPosition, proof: Proof) -> str | None:
-    """Say where a plan contradicts itself: its neighbours must enclose its places on both logs."""
-    if position.override is not None:
-        return None  # a person's own place need not lie where the records say
+def _misplaced(position: PlannedPosition) -> Iterator[str]:
+    """Say where a plan contradicts itself: the neighbours of a place must enclose it on both logs."""
     name = f"{position.new_topic}-{position.partition}"
+    # A person's own place need not lie where the records say.
+    if position.proof is not None and position.override is None:
+        old = position.old_offset if position.exactness.proven else None
+        yield from _unenclosed(name, position.proof, old, position.new_offset)
+    if position.end_proof is not None and len(position.restart) > 1:
+        end = position.restart[-1]
+        yield from _unenclosed(f"{name}, end of batch {end.batch}", position.end_proof, end.old, end.new)
+
+
+def _unenclosed(name: str, proof: Proof, old: int | None, new: int | None) -> Iterator[str]:
     before, after = proof.before, proof.after
     below, above = None if before is None else before.new_offset, None if after is None else after.new_offset
-    if not _encloses(below, position.new_offset, above):
-        return f"{name}: the plan's neighbours on the new cluster do not enclose {position.new_offset}."
+    if not _encloses(below, new, above):
+        yield f"{name}: the plan's neighbours on the new cluster do not enclose {new}."
     below, above = None if before is None else before.old_offset, None if after is None else after.old_offset
-    if position.exactness.proven and not _encloses(below, position.old_offset, above):
-        return f"{name}: the plan's neighbours on the old cluster do not enclose {position.old_offset}."
-    return None
+    if not _encloses(below, old, above):
+        yield f"{name}: the plan's neighbours on the old cluster do not enclose {old}."
 
 
 def _encloses(below: int | None, place: int | None, above: int | None) -> bool:

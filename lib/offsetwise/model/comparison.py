@@ -136,6 +136,8 @@ class PartitionComparison:
     pending_equal: bool | None = None
     """Whether the pending batch, both its ends proven, holds the same records on both clusters, read in full.
     None where that is not known, or no batch is pending."""
+    end_evidence: Evidence | None = None
+    """Why the end of the pending batch is where it is; None where no batch is pending, or nothing was learnt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

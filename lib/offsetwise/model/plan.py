@@ -106,6 +106,8 @@ class PlannedPosition:
     raw: RawReuse
     """What the old number would do: what an unedited start risks."""
     proof: Proof | None = None
+    end_proof: Proof | None = None
+    """Of the end of a pending batch; None where none is written, or no record was read there."""
     override: Override | None = None
     reason: str = ""
     """The evidence in one sentence."""

@@ -11,6 +11,7 @@ from offsetwise.findings.codes import Code, describe
 from offsetwise.findings.sentence import records
 from offsetwise.model import (
     Comparison,
+    Evidence,
     Exactness,
     IsolationLevel,
     Method,
@@ -253,6 +254,7 @@ def _position(
         new=row.new,
         raw=row.raw,
         proof=proof_of(row) if proof else None,
+        end_proof=_end_proof_of(row) if on.keeps_pending else None,
         override=override,
         reason=row.evidence.reason if reason is None else reason,
     )
@@ -267,7 +269,17 @@ def _restart(row: PartitionComparison, new_offset: int, on: Grounds) -> tuple[Re
 
 def proof_of(row: PartitionComparison) -> Proof | None:
     """Give the nearest records on both sides of the place that stand on both logs; None where none was read."""
-    evidence, place, old = row.evidence, row.new_offset, row.old_offset
+    return _proof(row.evidence, row.old_offset, row.new_offset)
+
+
+def _end_proof_of(row: PartitionComparison) -> Proof | None:
+    """Give the same of the end of a pending batch."""
+    if len(row.restart) < 2 or row.end_evidence is None:
+        return None
+    return _proof(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
+
+
+def _proof(evidence: Evidence, old: int | None, place: int | None) -> Proof | None:
     if not evidence.salt or place is None or old is None:
         return None
     both = [

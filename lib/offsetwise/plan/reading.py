@@ -74,6 +74,8 @@ def _position(one: PlannedPosition) -> Iterator[str]:
         yield f"the restart of {name} begins elsewhere than at its offsets"
     if any(point.new is None or point.new < 0 for point in one.restart):
         yield f"an end of the batch of {name} has no place"
+    if one.end_proof is not None and len(one.restart) < 2:
+        yield f"{name} proves the end of a batch, and none is pending"
     if one.override is not None and one.override.offset != one.new_offset:
         yield f"{name} stands at {one.new_offset}, but {one.override.offset} was decided"
     if one.override is not None and not one.override.reason.strip():

@@ -80,7 +80,17 @@ def resolve(position: Position, told: Told, *, planned: Told | None = None) -> P
         row = _claimed(row, position, offset, told)
     end_new = new.lso if position.isolation is IsolationLevel.READ_COMMITTED else new.hw
     row = replace(row, lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset)
-    return replace(row, restart=_restart(position, row, planned))
+    if offset is None:
+        return row
+    begin = RestartPoint(batch=position.batch, old=offset, new=row.new_offset)
+    if position.planned is None:
+        return replace(row, restart=(begin,))
+    ending = replace(position, offset=position.planned, planned=None)
+    end = None if planned is None else resolve(ending, planned)
+    point = RestartPoint(
+        batch=position.planned_batch, old=position.planned, new=None if end is None else end.new_offset
+    )
+    return replace(row, restart=(begin, point), end_evidence=None if end is None else end.evidence)
 
 
 _NOTHING = LogRange(log_start=None, lso=None, hw=None)
@@ -280,14 +290,3 @@ def _evidence(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> Ev
         schema_ids=answer.schema_ids,
         salt=told.salt,
     )
-
-
-def _restart(position: Position, row: PartitionComparison, planned: Told | None) -> tuple[RestartPoint, ...]:
-    if position.offset is None:
-        return ()
-    points = [RestartPoint(batch=position.batch, old=position.offset, new=row.new_offset)]
-    if position.planned is not None:
-        ending = replace(position, offset=position.planned, planned=None)
-        new = resolve(ending, planned).new_offset if planned is not None else None
-        points.append(RestartPoint(batch=position.planned_batch, old=position.planned, new=new))
-    return tuple(points)
