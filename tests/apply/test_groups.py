@@ -258,6 +258,37 @@ class TestTakingBack:
         del run.staged.groups.offsets[GROUP][TopicPartition(topic=first.new_topic, partition=first.partition)]
         assert run.undo(step).state is StepState.UNDONE, "after the command it is whole"
 
+    def test_deletes_a_group_that_holds_nothing_else_where_nothing_was_before(self, tmp_path: Path) -> None:
+        run = Run(stage(tmp_path, TO_GROUP, absent=range(1_000)))
+
+        undone = run.undo(run.write())
+
+        assert undone.state is StepState.UNDONE
+        assert GROUP not in run.staged.groups.offsets
+        assert run.look(undone) is Standing.AS_WRITTEN
+
+    def test_leaves_a_group_that_holds_commits_of_other_topics(self, tmp_path: Path) -> None:
+        run = Run(stage(tmp_path, TO_GROUP, absent=range(1_000)))
+        step = run.write()
+        other = GroupOffset(topic="other", partition=0, offset=7)
+        run.staged.groups.offsets[GROUP][TopicPartition(topic="other", partition=0)] = other
+
+        assert run.undo(step).state is StepState.FAILED
+        assert len(run.staged.groups.offsets[GROUP]) == len(step.offsets) + 1
+
+    def test_says_why_a_group_is_not_deleted(self, tmp_path: Path) -> None:
+        run = Run(stage(tmp_path, TO_GROUP, absent=range(1_000)))
+        step = run.write()
+        run.staged.groups.keep = "Group authorization failed"
+
+        kept = run.undo(step)
+
+        assert kept.state is StepState.FAILED
+        assert "Group authorization failed" in kept.told
+        assert run.staged.groups.at() == run.planned
+        run.staged.groups.keep = None
+        assert run.undo(step).state is StepState.UNDONE, "granted, and given again"
+
     def test_quotes_a_hostile_group_in_the_command(self, tmp_path: Path) -> None:
         target = Target(kind=TargetKind.CONSUMER_GROUP, group="a; rm -rf /")
         run = Run(stage(tmp_path, target, absent=(0,)), target)

@@ -116,6 +116,8 @@ class Groups:
     silent: bool = False
     commits: list[tuple[GroupOffset, ...]] = field(default_factory=list)
     on_commit: Callable[[Groups], None] | None = None
+    keep: str | None = None
+    """Why a group is not deleted."""
 
     def read(self, groups: Sequence[str]) -> Mapping[str, GroupState]:
         return {name: self.one(name) for name in groups}
@@ -151,6 +153,11 @@ class Groups:
             self.lose, self.arrives = None, None
             raise LostReplyError("The reply was lost.", fix="Read again.")
         return refused
+
+    def remove(self, group: str) -> str | None:
+        if self.keep is None:
+            self.offsets.pop(group, None)
+        return self.keep
 
     def at(self, group: str = GROUP) -> dict[TopicPartition, tuple[int, str]]:
         return {key: (one.offset, one.metadata) for key, one in self.offsets.get(group, {}).items()}

@@ -99,7 +99,7 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
         )
 
 
-def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int) -> str:
+def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
     """Say which partitions keep a commit that they did not have before, and the command that takes it away."""
     topics = sorted({one.topic for one in kept})
     commands = "; ".join(
@@ -108,9 +108,10 @@ def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int) -> 
         + ",".join(str(one.partition) for one in kept if one.topic == topic)
         for topic in topics
     )
+    why = "Kafka's Python client cannot take a single one away" if refused is None else f"deleting the group: {refused}"
     return (
         f"Group {name!r}: {restored} partitions are as they were before. {named(kept)} had no commit before, and "
-        f"Kafka's Python client cannot take one away: {commands}"
+        f"{why}: {commands}"
     )
 
 

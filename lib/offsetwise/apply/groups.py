@@ -85,6 +85,14 @@ class GroupPort(Protocol):
             ClusterError: Nothing was sent, for no group.
         """
 
+    def remove(self, group: str) -> str | None:
+        """Delete a group with all its commits; give the reason where that is refused.
+
+        Raises:
+            ClusterError: Nothing was sent.
+            LostReplyError: It was sent, and no reply came.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class GroupWriter:
@@ -190,8 +198,9 @@ class GroupWriter:
     def undo(self, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Put back what was committed before, as long as nobody has committed since.
 
-        A partition that had no commit before keeps the one that was written: Kafka's Python client cannot take a commit
-        away. The step is then `failed`, names the partitions and the command that can, and may be undone again.
+        A group that holds nothing but what was written, where nothing was before, is deleted. Else a partition that had
+        no commit before keeps the one that was written: Kafka's Python client cannot take a single commit away. The
+        step is then `failed`, names the partitions and the command that can, and may be undone again.
 
         Raises:
             GroupActiveError: The group has members.
@@ -216,7 +225,12 @@ class GroupWriter:
             for each in step.offsets
             if each.before is None and by_partition(now).get(partition_of(each)) is not None
         ]
-        if kept:
+        if kept and by_partition(now).keys() <= {partition_of(each) for each in kept}:
+            journal.undoing(context.step)
+            refused = self.port.remove(name)
+            if refused is not None:
+                return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before), refused))
+        elif kept:
             return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before)))
         told = f"Group {name!r} is committed as it was before, in {len(step.offsets)} partitions."
         undone = replace(step, state=StepState.UNDONE, told=told)

@@ -48,6 +48,27 @@ class KafkaGroups:
         asked = {group: _ask(client, group, offsets) for group, offsets in wanted.items()}
         return {group: _reply(client, group, len(wanted[group]), future) for group, future in asked.items()}
 
+    def remove(self, group: str) -> str | None:
+        """Delete a group with all its commits; give the reason where that is refused.
+
+        Raises:
+            ClusterError: The cluster gave no answer; nothing was sent.
+            LostReplyError: It was sent, and no reply came.
+        """
+        client = self._contacted()
+        asked = client.admin.delete_consumer_groups([group], request_timeout=client.deadline.left_s())[group]
+        try:
+            asked.result(timeout=client.deadline.grace_s())
+        except TimeoutError as error:
+            raise _lost(group, reason(error)) from error
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            if _may_have_arrived(error):
+                raise _lost(group, reason(error)) from error
+            return reason(error)
+        return None
+
     def _contacted(self) -> Client:
         """Give the client, in contact and with all its time."""
         if self._client is None:
@@ -68,9 +89,7 @@ def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
     except TimeoutError as error:
         return _lost(group, reason(error))
     except KafkaException as error:
-        code = error.args[0].code()
-        # Everything else that the client itself reports (a negative number) may come after the request was sent.
-        if code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT):
+        if _may_have_arrived(error):
             return _lost(group, reason(error))
         return ApplyError(
             f"Group {group!r}: expected to commit {count} partitions, but {reason(error)}. Nothing was committed.",
@@ -81,6 +100,12 @@ def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
         for one in answer.topic_partitions
         if one.error is not None
     }
+
+
+def _may_have_arrived(error: KafkaException) -> bool:
+    """Everything but a few that the client itself reports (a negative number) may come after the request was sent."""
+    code = error.args[0].code()
+    return bool(code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT))
 
 
 def _partition(one: GroupOffset) -> KafkaPartition:
