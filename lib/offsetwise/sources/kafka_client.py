@@ -27,6 +27,7 @@ LOGGER.addHandler(logging.NullHandler())
 _POLL_S: Final = 0.05
 _FIRST_WAIT_S: Final = 0.25
 _GRACE_S: Final = 1.0
+_BEYOND_S: Final = 30.0
 _HANG_UPS: Final = 3
 _ALL_DOWN_GRACE_S: Final = 3.0
 """How long brokers that refuse are tried again: a name may have several addresses, of which one is right."""
@@ -76,6 +77,15 @@ class Deadline:
     def grace_s(self) -> float:
         """Seconds until a second after the end, at least none: for answers that librdkafka itself gives up on."""
         return max(self._end + _GRACE_S - time.monotonic(), 0.0)
+
+    def beyond_s(self) -> float:
+        """A time-out for librdkafka that passes only when nobody waits any more.
+
+        For what a group's coordinator answers. An answer that comes just as librdkafka gives such a request up aborts
+        the whole process (its assertion `eonce->refcnt > 0`, librdkafka issue 4605; seen with 2.16.0 in every second
+        run of ten such requests), so that it is we who stop waiting, and closing the client ends the request.
+        """
+        return self.left_s() + _BEYOND_S
 
     @property
     def passed(self) -> bool:

@@ -96,7 +96,7 @@ def _ask(client: Client, name: str) -> Future[Any]:
         late.set_exception(TimeoutError())
         return late
     request = [ConsumerGroupTopicPartitions(name)]
-    return client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[name]
+    return client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[name]
 
 
 def _wait(client: Client, future: Future[Any]) -> None:

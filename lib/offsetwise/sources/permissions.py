@@ -123,9 +123,10 @@ def read_permissions(
     client = Client(config, timeout_s=timeout_s)
     contacted = client.contact()
     within: dict[str, Any] = {"request_timeout": client.deadline.left_s(), "include_authorized_operations": True}
+    beyond = within | {"request_timeout": client.deadline.beyond_s()}
     described = client.admin.describe_cluster(**within)
     of_topics = client.admin.describe_topics(TopicCollection(sorted(set(topics))), **within) if topics else {}
-    of_groups = client.admin.describe_consumer_groups(sorted(set(groups)), **within) if groups else {}
+    of_groups = client.admin.describe_consumer_groups(sorted(set(groups)), **beyond) if groups else {}
     authorizer = _authorizer(client, next(iter(contacted.brokers)))
     granted = [_granted(client, Resource.CLUSTER, "", described)]
     granted += [_granted(client, Resource.TOPIC, name, future) for name, future in of_topics.items()]
