@@ -37,6 +37,10 @@ from tests.approval.signed import (
     trusting,
 )
 
+OLD_ID, NEW_ID = (
+    json.loads((Path(offsetwise.__file__).parent / "sample" / name).read_text(encoding="utf-8"))["cluster_id"]
+    for name in ("old.json", "new.json")
+)
 OTHER_CLUSTER = replace(
     PLAN, requirements=replace(PLAN.requirements, new=replace(PLAN.requirements.new, cluster_id="other-id"))
 )
@@ -44,8 +48,8 @@ OF_SAMPLE = replace(
     PLAN,
     requirements=replace(
         PLAN.requirements,
-        old=replace(PLAN.requirements.old, cluster_id=demo.SAMPLE_CLUSTERS[0]),
-        new=replace(PLAN.requirements.new, cluster_id=demo.SAMPLE_CLUSTERS[1]),
+        old=replace(PLAN.requirements.old, cluster_id=OLD_ID),
+        new=replace(PLAN.requirements.new, cluster_id=NEW_ID),
     ),
 )
 
@@ -386,7 +390,7 @@ class TestTrust:
         refused("demo key", "sample", call=lambda: judged(approval, policy=trusting(key)))
 
     def test_in_the_demo_key_needs_both_clusters_to_be_the_samples(self) -> None:
-        for old, new in itertools.product((demo.SAMPLE_CLUSTERS[0], None, "x"), (demo.SAMPLE_CLUSTERS[1], None, "x")):
+        for old, new in itertools.product((OLD_ID, None, "x", NEW_ID), (NEW_ID, None, "x", OLD_ID)):
             made = OF_SAMPLE.requirements
             plan = replace(
                 OF_SAMPLE,
@@ -394,7 +398,7 @@ class TestTrust:
                     made, old=replace(made.old, cluster_id=old), new=replace(made.new, cluster_id=new)
                 ),
             )
-            assert demo.is_of_sample(plan) == ((old, new) == demo.SAMPLE_CLUSTERS)
+            assert demo.is_of_sample(plan) == ((old, new) == (OLD_ID, NEW_ID))
 
     def test_without_a_time_zone_there_is_no_now(self) -> None:
         with pytest.raises(ValueError, match="zone"):
@@ -414,12 +418,23 @@ def test_every_refused_approval_is_told_where_too_few_are_left() -> None:
     assert error.problem.count("It counts for nothing.") == 2
 
 
-def test_the_demo_key_and_the_sample_are_those_that_are_bundled() -> None:
-    sample = Path(offsetwise.__file__).parent / "sample"
-
-    ids = [json.loads((sample / name).read_text(encoding="utf-8"))["cluster_id"] for name in ("old.json", "new.json")]
-    assert tuple(ids) == demo.SAMPLE_CLUSTERS
+def test_the_demo_key_and_the_sample_are_those_that_are_bundled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert demo.sample_clusters() == (OLD_ID, NEW_ID)
     assert demo.demo_key().public.id == demo.DEMO_KEY_ID
+
+    (tmp_path / "sample").mkdir()
+    for name in ("old.json", "new.json"):
+        (tmp_path / "sample" / name).write_text(json.dumps({"cluster_id": None}))
+    monkeypatch.setattr(demo, "package_files", lambda _: tmp_path)
+    demo.sample_clusters.cache_clear()
+    try:
+        nameless = replace(PLAN.requirements.old, cluster_id=None), replace(PLAN.requirements.new, cluster_id=None)
+        wanted = replace(PLAN.requirements, old=nameless[0], new=nameless[1])
+        assert not demo.is_of_sample(replace(PLAN, requirements=wanted)), "a cluster that is not known is nobody's"
+    finally:
+        demo.sample_clusters.cache_clear()
 
 
 def _digest(plan: Plan) -> str:

@@ -21,7 +21,8 @@ def judged(
     made: Comparison | None = None, job: JobTraits = HARMLESS, *, sink_rewound: bool = False
 ) -> dict[str, Strategy]:
     return {
-        each.name: each for each in judge_strategies(made or comparison(), migration(job), sink_rewound=sink_rewound)
+        each.kind.name: each
+        for each in judge_strategies(made or comparison(), migration(job), sink_rewound=sink_rewound)
     }
 
 
@@ -33,11 +34,11 @@ def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
     made = judged()
 
     assert set(made) == NAMES
-    assert {each.target_kind for each in made.values()} >= set(TargetKind)
+    assert {each.kind.target_kind for each in made.values()} >= set(TargetKind)
     for each in made.values():
-        assert each.keeps
-        assert each.gives_up
-        assert each.needs
+        assert each.kind.keeps
+        assert each.kind.gives_up
+        assert each.kind.needs
         assert each.applies == (not each.why_not)
 
 
@@ -125,7 +126,9 @@ def test_commands_are_ones_that_exist_with_names_quoted() -> None:
 
 def test_the_samples_are_judged_by_what_their_jobs_state() -> None:
     read = observed("payments")
-    made = {each.name: each for each in judge_strategies(read.comparison, workflow.sample(), checkpoint="payments")}
+    made = {
+        each.kind.name: each for each in judge_strategies(read.comparison, workflow.sample(), checkpoint="payments")
+    }
 
     assert made["checkpoint-copy"].applies
     assert "the file sink ignores batch ids" in made["fresh-seeded"].why_not[0]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
+from importlib.resources import files as package_files
 from typing import Final
 
+from offsetwise import files
 from offsetwise.approval import keys
 from offsetwise.model import Plan
 
-SAMPLE_CLUSTERS: Final = ("b293O5StTAyCeuTNjGl4vQ", "bx91MkiHSky9MfS3ylNQ1Q")
-"""The ids of the clusters that the bundled sample was recorded from. They exist no more."""
 DEMO_KEY_ID: Final = "a04af87f335fb1f2f083832b21c28bf5a8e87f1758b36703141cb4d14a8da8e4"
 
 
@@ -19,6 +20,21 @@ def demo_key() -> keys.PrivateKey:
     return keys.demo(seed)
 
 
+@cache
+def sample_clusters() -> tuple[object, object]:
+    """Give the ids of the old and the new cluster that the bundled sample was recorded from. They exist no more.
+
+    Raises:
+        FileError: The bundled sample is damaged.
+    """
+    old, new = (
+        files.read_object((package_files("offsetwise") / "sample" / name).read_bytes(), subject=name).get("cluster_id")
+        for name in ("old.json", "new.json")
+    )
+    return old, new
+
+
 def is_of_sample(plan: Plan) -> bool:
     """Whether a plan is of the bundled sample. A cluster that is not known is never the sample's."""
-    return (plan.requirements.old.cluster_id, plan.requirements.new.cluster_id) == SAMPLE_CLUSTERS
+    found = plan.requirements.old.cluster_id, plan.requirements.new.cluster_id
+    return None not in found and found == sample_clusters()

@@ -18,7 +18,7 @@ _REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Kind:
     """One way to move a job."""
 
     name: str
@@ -29,24 +29,23 @@ class Strategy:
     keeps: tuple[str, ...]
     gives_up: tuple[str, ...]
     needs: tuple[str, ...]
-    applies: bool
-    why_not: tuple[str, ...]
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A strategy before anybody asked whether it fits."""
-
-    name: str
-    target_kind: TargetKind | None
-    title: str
-    keeps: tuple[str, ...]
-    gives_up: tuple[str, ...]
-    needs: tuple[str, ...]
     options: str = ""
     """What `offsetwise draft` takes beside the target."""
     translates: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """One way to move a job, and whether it fits here."""
+
+    kind: Kind
+    why_not: tuple[str, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def applies(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.why_not
 
 
 COPY: Final = Kind(
@@ -155,13 +154,7 @@ def judge_strategies(
         reasons = [reason.told for reason in _reasons(kind, comparison, job, sink_rewound=sink_rewound)]
         made.append(
             Strategy(
-                name=kind.name,
-                target_kind=kind.target_kind,
-                title=kind.title,
-                keeps=kind.keeps,
-                gives_up=kind.gives_up,
-                needs=kind.needs,
-                applies=not reasons,
+                kind=kind,
                 why_not=tuple(dict.fromkeys(reasons)),
                 commands=_commands(kind, comparison, subject, migration_file),
             )
