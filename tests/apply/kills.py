@@ -3,14 +3,18 @@
     python -m tests.apply.kills SCENARIO FOLDER PART SEED
 
 Run in a process of its own without threads, so that forking it is cheap and safe. PART is 1 for all, n for every n-th.
-Prints one JSON object: kills, seconds, and what did not hold.
+Every kill is done twice: once to go on from it undisturbed, and once to kill the going on as well, at a call that the
+seed chooses among those it makes. Prints one JSON object: kills, how many of them during a recovery, seconds of the
+clock and of the processor, and what did not hold.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -19,9 +23,6 @@ from pathlib import Path
 
 from tests.apply.faults import DeadlyDisk, UnsyncedDisk
 from tests.apply.scenarios import SCENARIOS, Stage
-
-SECOND_KILLS = 1
-"""How often the recovery from one kill is killed as well."""
 
 
 class Arena:
@@ -32,6 +33,7 @@ class Arena:
         self.part = part
         self.random = random.Random(seed)
         self.kills = 0
+        self.kills_in_recovery = 0
         self.failures: list[str] = []
 
     def killed(self, action: Callable[[DeadlyDisk], object], at: int) -> bool:
@@ -92,22 +94,25 @@ class Arena:
         recover: Callable[[DeadlyDisk], object],
         check: Callable[[], None],
     ) -> bool:
-        """Kill once; then kill the recovery a few times, each from the same first kill."""
-        seconds = [0, *(1 + self.random.randrange(40) for _ in range(SECOND_KILLS))]
-        for second in seconds:
-            self.stage.reset()
-            begin()
+        """Kill once and recover; then kill in the same place again, and the recovery as well."""
+        calls = 0
+        for second in (False, True):
+            during = 1 + self.random.randrange(calls) if second and calls else 0
             try:
+                self.stage.reset()
+                begin()
                 if not self.killed(action, at):
                     return False
                 self.stage.must_be_whole_or_absent()
-                if second:
-                    self.killed(recover, second)
+                if during:
+                    self.kills_in_recovery += self.killed(recover, during)
                     self.stage.must_be_whole_or_absent()
-                recover(DeadlyDisk(0))
+                counting = DeadlyDisk(0)
+                recover(counting)
+                calls = counting.calls
                 check()
             except Exception as error:  # noqa: BLE001 - every failure is told
-                self.failures.append(f"{what}, recovery killed at {second}: {type(error).__name__}: {error}")
+                self.failures.append(f"{what}, recovery killed at {during}: {type(error).__name__}: {error}")
         return True
 
 
@@ -116,9 +121,21 @@ def main() -> None:
     name, folder, part, seed = sys.argv[1:]
     begun = time.monotonic()
     arena = Arena(SCENARIOS[name].stage(Path(folder)), int(part), int(seed))
+    gc.freeze()  # a child that collects would copy the memory it shares with its parent
     arena.run()
-    told = {"kills": arena.kills, "seconds": time.monotonic() - begun, "failures": arena.failures}
+    told = {
+        "kills": arena.kills,
+        "in_recovery": arena.kills_in_recovery,
+        "seconds": time.monotonic() - begun,
+        "processor_seconds": sum(_used_s(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)),
+        "failures": arena.failures,
+    }
     print(json.dumps(told))
+
+
+def _used_s(who: int) -> float:
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

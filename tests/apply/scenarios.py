@@ -79,6 +79,11 @@ class Stage:
     new: dict[str, bytes] | None = None
 
     @property
+    def name(self) -> str:
+        """What the scenario is called."""
+        return next(name for name, each in SCENARIOS.items() if each is self.scenario)
+
+    @property
     def source(self) -> Path:
         """The checkpoint."""
         return self.folder / "source"

@@ -41,23 +41,24 @@ def gate(name: str, folder: Path) -> dict[str, Any]:
 
 
 def test_an_application_that_is_killed_anywhere_is_gone_on_with_and_taken_back(
-    tmp_path: Path, figure: Callable[[str], None]
+    quick_path: Path, figure: Callable[[str], None]
 ) -> None:
-    told = gate("kills", tmp_path)
+    told = gate("kills", quick_path)
 
     figure(
-        f"SIGKILL at every {PART}. write step of copy, edit in place, group and receipt in one plan, before and after "
-        f"the commit (seed {SEED}): {told['count']} kills in {told['seconds']:.0f} s, {len(told['wrong'])} not whole"
+        f"SIGKILL at every {PART}. write step of copy, edit in place, three groups and receipt in one plan, before and "
+        f"after each commit, while going on and while rolling back (seed {SEED}): {told['count']:,} kills in "
+        f"{told['seconds']:.0f} s, {len(told['wrong'])} not whole"
     )
     assert told["wrong"] == []
     assert told["count"] > 300 // PART
 
 
-def test_of_twenty_processes_that_apply_one_plan_one_writes(tmp_path: Path, figure: Callable[[str], None]) -> None:
-    told = gate("race", tmp_path)
+def test_of_twenty_processes_that_apply_one_plan_one_writes(quick_path: Path, figure: Callable[[str], None]) -> None:
+    told = gate("race", quick_path)
 
     figure(
-        f"one plan applied by 20 processes at once (seed {SEED}): {told['count']} applications in "
+        f"one plan applied by 20 processes at once (seed {SEED}): {told['count']:,} applications in "
         f"{told['seconds']:.0f} s, {len(told['wrong'])} rounds without exactly one winner"
     )
     assert told["wrong"] == []
