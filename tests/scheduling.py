@@ -9,7 +9,7 @@ from pathlib import Path
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent.parent
-LAB_FIXTURES = ("lab", "sample")
+LAB_FIXTURES = ("lab", "sample", "scene", "moving")
 """Two processes would start two labs, which one machine carries, but not quickly."""
 
 
