@@ -30,6 +30,7 @@ STAGES = (
     {"pipeline"},
     {"proof"},
     {"workflow", "clusters", "lab"},
+    {"review"},
     {"apply", "verify"},
     {"watch", "operate"},
     {"console", "show", "show_apply", "printed"},

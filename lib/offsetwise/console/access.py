@@ -1,134 +1,35 @@
-"""Who may use the console, as its operator wrote it down: the access file.
-
-A person is an issuer and a subject, never an e-mail address: addresses are handed on, and some providers let their
-users choose them.
-"""
+"""The access file that this process keeps to, and where it may serve people."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
-
-from pydantic import Field, StrictBool, StrictInt, model_validator
-from pydantic_core import PydanticCustomError
+from typing import Final
 
 from offsetwise.errors import ConfigError
-from offsetwise.strict_yaml import FileNoun, Section, read
+from offsetwise.review.access import Access, Grant, Role, Roles, SignIn, load_access
+
+__all__ = [
+    "ACCESS_VARIABLE",
+    "LOOPBACK",
+    "Access",
+    "Grant",
+    "Role",
+    "Roles",
+    "SignIn",
+    "check_address",
+    "current",
+    "latest",
+    "load_access",
+    "use",
+]
 
 ACCESS_VARIABLE: Final = "OFFSETWISE_ACCESS"
-"""Names the access file of this process. `launch` sets it."""
+"""Names the access file of this process, where `use` was not told one."""
 
 LOOPBACK: Final = "127.0.0.1"
-
-_FILE: Final = FileNoun(
-    name="an access file",
-    keys="sign_in and roles",
-    described="`docs/sign-in.md` describes the file.",
-    start="Give the path of an access file; `docs/sign-in.md` has one to start from.",
-)
-
-_Text = Annotated[str, Field(min_length=1, max_length=500)]
-
-
-class Role(StrEnum):
-    """What a person may do. Authors and reviewers may also see everything."""
-
-    VIEWER = "viewer"
-    AUTHOR = "author"
-    REVIEWER = "reviewer"
-
-
-class SignIn(StrEnum):
-    """Whether the console can be used without signing in."""
-
-    OPTIONAL = "optional"
-    REQUIRED = "required"
-
-
-class Grant(Section):
-    """Whom a role is given to: one subject, a group, or anyone, always of one issuer."""
-
-    issuer: _Text
-    """The `iss` claim: who vouches for the person."""
-    subject: _Text | None = None
-    """The `sub` claim."""
-    group: _Text | None = None
-    """A value of the groups claim."""
-    anyone: StrictBool = False
-    """Everybody whom the issuer signs in."""
-
-    @model_validator(mode="after")
-    def _says_whom(self) -> Self:
-        if (self.subject is not None) + (self.group is not None) + self.anyone != 1:
-            raise PydanticCustomError("whom", "expected one of subject, group and anyone")
-        return self
-
-    def covers(self, claims: Mapping[str, Any], groups_claim: str) -> bool:
-        """Say whether it speaks of the person with these claims."""
-        if claims.get("iss") != self.issuer:
-            return False
-        if self.anyone:
-            return True
-        if self.subject is not None:
-            return bool(claims.get("sub") == self.subject)
-        groups = claims.get(groups_claim)
-        return self.group == groups if isinstance(groups, str) else self.group in _several(groups)
-
-
-class Roles(Section):
-    """Who has which role."""
-
-    viewer: tuple[Grant, ...] = ()
-    author: tuple[Grant, ...] = ()
-    reviewer: tuple[Grant, ...] = ()
-
-
-class Access(Section):
-    """The access file. Without one, nobody needs to sign in and everybody is a viewer."""
-
-    sign_in: SignIn = SignIn.OPTIONAL
-    sign_in_hours: Annotated[StrictInt, Field(ge=1, le=720)] = 12
-    """How long a sign-in is good for. The browser would keep it for 30 days."""
-    groups_claim: _Text = "groups"
-    roles: Roles = Roles()
-
-    @model_validator(mode="after")
-    def _viewers_mean_something(self) -> Self:
-        if self.roles.viewer and self.sign_in is SignIn.OPTIONAL:
-            raise PydanticCustomError(
-                "viewers", "it names viewers, yet everybody may look while sign_in is optional; say sign_in: required"
-            )
-        return self
-
-    def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
-        """Give the roles of the person with these claims."""
-        given = {
-            role
-            for role, grants in (
-                (Role.VIEWER, self.roles.viewer),
-                (Role.AUTHOR, self.roles.author),
-                (Role.REVIEWER, self.roles.reviewer),
-            )
-            if any(grant.covers(claims, self.groups_claim) for grant in grants)
-        }
-        return frozenset({*given, Role.VIEWER} if given else self.of_nobody())
-
-    def of_nobody(self) -> frozenset[Role]:
-        """Give the roles of somebody of whom nothing is known."""
-        return frozenset({Role.VIEWER} if self.sign_in is SignIn.OPTIONAL else ())
-
-
-def load_access(path: Path) -> Access:
-    """Read an access file.
-
-    Raises:
-        ConfigError: Unreadable, not YAML, or not an access file; the message names the file, the key and what to do.
-    """
-    return read(path, Access, _FILE)
 
 
 def check_address(address: str, access: Access, *, can_sign_in: bool) -> None:
@@ -156,12 +57,23 @@ def check_address(address: str, access: Access, *, can_sign_in: bool) -> None:
         )
 
 
-_current: list[Access] = []
+@dataclass(frozen=True, slots=True)
+class _Used:
+    access: Access
+    path: Path | None
 
 
-def use(access: Access) -> None:
-    """Apply these rules in this process from now on."""
-    _current[:] = [access]
+_current: list[_Used] = []
+
+
+def use(access: Access, path: Path | None = None) -> None:
+    """Apply these rules in this process from now on.
+
+    Args:
+        access: The rules.
+        path: The file they were read from, to be read again when somebody decides.
+    """
+    _current[:] = [_Used(access, path)]
 
 
 def current() -> Access:
@@ -171,9 +83,21 @@ def current() -> Access:
         ConfigError: `launch` did not run, and the access file that the environment names cannot be used.
     """
     if not _current:
-        path = os.environ.get(ACCESS_VARIABLE)
-        use(load_access(Path(path)) if path else Access())
-    return _current[0]
+        told = os.environ.get(ACCESS_VARIABLE)
+        path = Path(told) if told else None
+        use(load_access(path) if path else Access(), path)
+    return _current[0].access
+
+
+def latest() -> Access:
+    """Give the rules as their file says them at this moment, so that a role that was taken away is gone.
+
+    Raises:
+        ConfigError: The file cannot be used any more: then nobody may do anything that asks for a role.
+    """
+    rules = current()
+    path = _current[0].path
+    return rules if path is None else load_access(path)
 
 
 def _is_loopback(address: str) -> bool:
@@ -181,7 +105,3 @@ def _is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return address == "localhost"
-
-
-def _several(value: object) -> Sequence[object]:
-    return value if isinstance(value, (list, tuple)) else ()

@@ -64,7 +64,7 @@ def launch(
         options["server_port"] = port
     bootstrap.load_config_options(flag_options=options)
     rules = access.load_access(access_file) if access_file else access.Access()
-    access.use(rules)
+    access.use(rules, access_file)
     access.check_address(address, rules, can_sign_in=bool(identity.providers()))
     if store_url is not None:
         os.environ[STORE_VARIABLE] = store_url

@@ -1,0 +1,150 @@
+"""Who may use the console, as its operator wrote it down: the access file.
+
+A person is an issuer and a subject, never an e-mail address: addresses are handed on, and some providers let their
+users choose them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import Field, StrictBool, StrictInt, model_validator
+from pydantic_core import PydanticCustomError
+
+from offsetwise.config import Location, TrustedKey
+from offsetwise.strict_yaml import FileNoun, Section, read
+
+_FILE: Final = FileNoun(
+    name="an access file",
+    keys="sign_in and roles",
+    described="`docs/sign-in.md` describes the file.",
+    start="Give the path of an access file; `docs/sign-in.md` has one to start from.",
+)
+
+_Text = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Role(StrEnum):
+    """What a person may do. Authors and reviewers may also see everything."""
+
+    VIEWER = "viewer"
+    AUTHOR = "author"
+    REVIEWER = "reviewer"
+
+
+class SignIn(StrEnum):
+    """Whether the console can be used without signing in."""
+
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
+class Grant(Section):
+    """Whom a role is given to: one subject, a group, or anyone, always of one issuer."""
+
+    issuer: _Text
+    """The `iss` claim: who vouches for the person."""
+    subject: _Text | None = None
+    """The `sub` claim."""
+    group: _Text | None = None
+    """A value of the groups claim."""
+    anyone: StrictBool = False
+    """Everybody whom the issuer signs in."""
+
+    @model_validator(mode="after")
+    def _says_whom(self) -> Self:
+        if (self.subject is not None) + (self.group is not None) + self.anyone != 1:
+            raise PydanticCustomError("whom", "expected one of subject, group and anyone")
+        return self
+
+    def covers(self, claims: Mapping[str, Any], groups_claim: str) -> bool:
+        """Say whether it speaks of the person with these claims."""
+        if claims.get("iss") != self.issuer:
+            return False
+        if self.anyone:
+            return True
+        if self.subject is not None:
+            return bool(claims.get("sub") == self.subject)
+        groups = claims.get(groups_claim)
+        return self.group == groups if isinstance(groups, str) else self.group in _several(groups)
+
+
+class Roles(Section):
+    """Who has which role."""
+
+    viewer: tuple[Grant, ...] = ()
+    author: tuple[Grant, ...] = ()
+    reviewer: tuple[Grant, ...] = ()
+
+
+class Decisions(Section):
+    """How plans are decided about in the console."""
+
+    key: Location | None = None
+    """The console's private key, from `offsetwise keygen --console`. Without it, nothing can be approved here."""
+    required: Annotated[StrictInt, Field(ge=1, le=100)] = 1
+    """How many people must approve a plan. Whoever applies may ask for more."""
+    recent_sign_in_minutes: Annotated[StrictInt, Field(ge=1, le=1_440)] = 60
+    """How long after signing in a person may decide."""
+    open_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] = 168
+    """How long after it was submitted a plan can be decided about."""
+    valid_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] = 168
+    """How long an approval is good for."""
+    trusted_keys: tuple[TrustedKey, ...] = ()
+    """Whose approvals may be brought in from elsewhere: other consoles' keys and reviewers' own."""
+
+
+class Access(Section):
+    """The access file. Without one, nobody needs to sign in and everybody is a viewer."""
+
+    sign_in: SignIn = SignIn.OPTIONAL
+    sign_in_hours: Annotated[StrictInt, Field(ge=1, le=720)] = 12
+    """How long a sign-in is good for. The browser would keep it for 30 days."""
+    groups_claim: _Text = "groups"
+    roles: Roles = Roles()
+    service_accounts: tuple[Grant, ...] = ()
+    """Who is no person, whatever roles the rest gives them: they decide about nothing."""
+    separation_of_duties: StrictBool = True
+    """Whether a plan's author and editors are kept from deciding. Whoever applies keeps them from it anyway."""
+    decisions: Decisions = Decisions()
+
+    @model_validator(mode="after")
+    def _viewers_mean_something(self) -> Self:
+        if self.roles.viewer and self.sign_in is SignIn.OPTIONAL:
+            raise PydanticCustomError(
+                "viewers", "it names viewers, yet everybody may look while sign_in is optional; say sign_in: required"
+            )
+        return self
+
+    def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
+        """Give the roles of the person with these claims."""
+        given = {
+            role
+            for role, grants in (
+                (Role.VIEWER, self.roles.viewer),
+                (Role.AUTHOR, self.roles.author),
+                (Role.REVIEWER, self.roles.reviewer),
+            )
+            if any(grant.covers(claims, self.groups_claim) for grant in grants)
+        }
+        return frozenset({*given, Role.VIEWER} if given else self.of_nobody())
+
+    def of_nobody(self) -> frozenset[Role]:
+        """Give the roles of somebody of whom nothing is known."""
+        return frozenset({Role.VIEWER} if self.sign_in is SignIn.OPTIONAL else ())
+
+
+def load_access(path: Path) -> Access:
+    """Read an access file.
+
+    Raises:
+        ConfigError: Unreadable, not YAML, or not an access file; the message names the file, the key and what to do.
+    """
+    return read(path, Access, _FILE)
+
+
+def _several(value: object) -> Sequence[object]:
+    return value if isinstance(value, (list, tuple)) else ()

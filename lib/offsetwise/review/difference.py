@@ -1,0 +1,77 @@
+"""What a version of a plan changes against another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Final
+
+from offsetwise.model import Plan, PlannedPosition
+
+_OF_A_VERSION: Final = frozenset({"positions", "drafted_at", "editors", "totals"})
+"""Parts of a plan that are told otherwise, or that every version changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionChange:
+    """One partition that the two versions treat differently."""
+
+    source: str
+    topic: str
+    partition: int
+    before: PlannedPosition | None
+    """None where only the later version has it."""
+    after: PlannedPosition | None
+    """None where only the earlier version has it."""
+    parts: tuple[str, ...]
+    """The names of what differs: `new_offset`, `override`, …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What differs between two versions."""
+
+    before: str
+    """Digest of the earlier version."""
+    after: str
+    """Digest of the later version."""
+    positions: tuple[PositionChange, ...]
+    parts: tuple[str, ...]
+    """Other parts of the plan that differ: `strategy`, `targets`, `requirements`, …"""
+
+
+def difference(before: Plan, after: Plan, *, digests: tuple[str, str]) -> Difference:
+    """Say what differs between two versions, partitions whose offset moves first.
+
+    Args:
+        before: The earlier version.
+        after: The later version.
+        digests: Theirs.
+    """
+    changes = sorted(_positions(before, after), key=lambda each: "new_offset" not in each.parts)
+    parts = tuple(
+        field.name
+        for field in fields(Plan)
+        if field.name not in _OF_A_VERSION and getattr(before, field.name) != getattr(after, field.name)
+    )
+    return Difference(before=digests[0], after=digests[1], positions=tuple(changes), parts=parts)
+
+
+def _positions(before: Plan, after: Plan) -> Iterator[PositionChange]:
+    old = {_key(one): one for one in before.positions}
+    new = {_key(one): one for one in after.positions}
+    for key in sorted(old.keys() | new.keys()):
+        one, other = old.get(key), new.get(key)
+        if one == other:
+            continue
+        parts = tuple(
+            field.name
+            for field in fields(PlannedPosition)
+            if one is None or other is None or getattr(one, field.name) != getattr(other, field.name)
+        )
+        source, topic, partition = key
+        yield PositionChange(source=source, topic=topic, partition=partition, before=one, after=other, parts=parts)
+
+
+def _key(one: PlannedPosition) -> tuple[str, str, int]:
+    return one.source, one.topic, one.partition

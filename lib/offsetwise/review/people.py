@@ -1,0 +1,121 @@
+"""Who does something about a plan, and whether they had a hand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from offsetwise.approval.people import plain, same_person
+from offsetwise.store.review_rows import EditorRow, Who
+
+_NAMES: Final = ("name", "preferred_username", "email")
+"""Claims that may hold what a person is called, for the screen only: the first that is there."""
+MAX_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody whom an identity provider signed in. Issuer and subject are the identity.
+
+    A person carries no role: roles are looked up in the configuration whenever something is asked for.
+    """
+
+    issuer: str
+    subject: str
+    name: str
+    """Only shown."""
+    email: str | None = None
+    """Never an identity. Two identities with one address are taken for one person where that bars them."""
+    groups: tuple[str, ...] = ()
+    signed_in_at: datetime | None = None
+    """When they proved who they are (`auth_time`), else when the token was issued (`iat`). None: not known."""
+    expires_at: datetime | None = None
+    """When the provider's word ends (`exp`). None: not said."""
+    service_account: bool = False
+    """Whether the provider says that it is a program."""
+
+
+def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person | None:
+    """Give the person of an ID token's claims; None for claims that name nobody.
+
+    Args:
+        claims: Of a token whose signature was checked.
+        groups_claim: The claim that lists the person's groups.
+    """
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
+        return None
+    names = (claims.get(claim) for claim in _NAMES)
+    email = claims.get("email")
+    groups = claims.get(groups_claim)
+    several = groups if isinstance(groups, (list, tuple)) else [groups]
+    login = claims.get("preferred_username")
+    return Person(
+        issuer=issuer,
+        subject=subject,
+        name=next((name for name in names if isinstance(name, str) and name), subject)[:MAX_NAME],
+        email=email if isinstance(email, str) and email else None,
+        groups=tuple(each for each in several if isinstance(each, str)),
+        signed_in_at=_time(claims.get("auth_time")) or _time(claims.get("iat")),
+        expires_at=_time(claims.get("exp")),
+        # How Entra ID and Keycloak say that a token is a program's.
+        service_account=claims.get("idtyp") == "app"
+        or (isinstance(login, str) and login.startswith("service-account-")),
+    )
+
+
+def recorded(person: Person) -> str:
+    """Give the name under which a plan records its author or an editor.
+
+    >>> recorded(Person(issuer="https://login.example.org", subject="42", name="Ada", email="ada@example.org"))
+    'https://login.example.org 42 <ada@example.org>'
+    """
+    address = "" if person.email is None else f" <{person.email}>"
+    return f"{person.issuer} {person.subject}{address}"
+
+
+def who(person: Person) -> Who:
+    """Give a person as the store keeps them."""
+    address = None if person.email is None else plain(person.email)
+    return Who(issuer=person.issuer, subject=person.subject, name=person.name[:MAX_NAME], address=address)
+
+
+def is_of(person: Person, editors: Iterable[EditorRow]) -> bool:
+    """Whether a person is the author or an editor, by issuer and subject."""
+    return any((each.issuer, each.subject) == (person.issuer, person.subject) for each in editors)
+
+
+def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]) -> str | None:
+    """Say why somebody may not decide about a plan; None if nothing recorded bars them.
+
+    Doubt bars: the same mail address behind another issuer, or a name that may be theirs. It costs a reviewer, the
+    other way costs the rule.
+
+    Args:
+        somebody: Who wants to decide.
+        editors: Who wrote, edited or submitted any version.
+        names: The author and editors as the plan itself records them.
+    """
+    own = [somebody.subject] if somebody.address is None else [somebody.subject, somebody.address]
+    for each in editors:
+        what = "author" if each.since_number == 1 else "editor"
+        if (each.issuer, each.subject) == (somebody.issuer, somebody.subject):
+            return f"{somebody.subject} of {somebody.issuer} is its {what}"
+        theirs = [each.subject] if each.address is None else [each.subject, each.address]
+        if any(same_person(one, other) for one in own for other in theirs):
+            return f"{somebody.subject} of {somebody.issuer} may be its {what} {each.subject} of {each.issuer}"
+    for name in names:
+        if any(same_person(name, one) for one in own):
+            return f"{somebody.subject} of {somebody.issuer} is, or may be, {name!r}, who is recorded in it"
+    return None
+
+
+def _time(value: object) -> datetime | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

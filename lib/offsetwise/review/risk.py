@@ -1,0 +1,97 @@
+"""What a reviewer must not overlook in a plan, and what they type to show that they did not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.approval import demo
+from offsetwise.model import Exactness, Outcome, Plan, PlannedPosition, Start
+
+_TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a decision needs to know of a version, so that its file is not parsed again for it."""
+
+    partitions: int
+    risky: int
+    """Partitions with at least one risk."""
+    confirm: str | None
+    """What an approver has to type; None where nothing is unsafe and nothing skips."""
+    sample: bool
+    """Whether it is a plan of the bundled sample."""
+    names: tuple[str, ...]
+    """Its author and editors, as it records them."""
+
+    def dump(self) -> str:
+        """Write it as JSON."""
+        return json.dumps(
+            {
+                "partitions": self.partitions,
+                "risky": self.risky,
+                "confirm": self.confirm,
+                "sample": self.sample,
+                "names": self.names,
+            },
+            sort_keys=True,
+        )
+
+    @classmethod
+    def load(cls, text: str) -> Facts:
+        """Read what `dump` wrote."""
+        body = json.loads(text)
+        return cls(**{**body, "names": tuple(body["names"])})
+
+
+def facts_of(plan: Plan, digest: str) -> Facts:
+    """Give what a decision needs to know of a plan."""
+    risky = [one for one in plan.positions if any(True for _ in risks(one))]
+    return Facts(
+        partitions=len(plan.positions),
+        risky=len(risky),
+        confirm=_confirm(plan, digest, risky),
+        sample=demo.is_of_sample(plan),
+        names=(plan.author, *plan.editors),
+    )
+
+
+def risks(one: PlannedPosition) -> Iterator[str]:
+    """Say what is unsafe about one position, a clause each."""
+    if one.skip is None:
+        yield "it is not known how many records are skipped"
+    elif one.skip > 0:
+        yield f"{one.skip} skipped"
+    if one.replay is None:
+        yield "it is not known how many records are read twice"
+    if one.foreign_below is not None and one.foreign_below > 0:
+        yield f"{one.foreign_below} foreign below"
+    if one.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN):
+        yield f"the place is {one.exactness}"
+    if one.override is not None:
+        yield f"decided by a person: {one.override.reason}"
+    elif one.start is not Start.TRANSLATED and one.old_offset is not None:
+        yield f"started at {one.start} in place of its position"
+
+
+def plan_risks(plan: Plan) -> Iterator[str]:
+    """Say what is unsafe about a plan as a whole, a sentence each.
+
+    Not its findings: drafting refused what they block, or a person decided about it, which is a risk of the position.
+    """
+    for check in plan.gate:
+        if check.outcome is not Outcome.PASSED:
+            yield f"{check.name}: {check.told}"
+
+
+def _confirm(plan: Plan, digest: str, risky: list[PlannedPosition]) -> str | None:
+    if not risky and next(plan_risks(plan), None) is None:
+        return None
+    count = Counter(one.new_topic for one in risky or plan.positions)
+    topic = min(count, key=lambda name: (-count[name], name))
+    return topic if _TYPABLE.fullmatch(topic) else digest[:8]
