@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import os
+import json
 import re
-import shlex
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
+from offsetwise import cli
 from offsetwise.client_properties import ALLOWED
 from offsetwise.config import load_migration
+from offsetwise.exit_codes import EXIT_CODES
 from offsetwise.findings import Code, Stage, describe
 from offsetwise.findings.checks import CHECKS, MIGRATION_CHECKS
 from offsetwise.model import Checkpoint, Exactness, PartitionComparison, RawVerdict, Severity
+from tests.commands import call, run
+from tests.docs_pages import blocks, section, walk
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "findings"
@@ -29,11 +33,12 @@ DESIGN = {
     Severity.BLOCKS: """LOSS_BEYOND_END LOSS_INSIDE_LOG CONFUSION BELOW_LOG_START PARTITION_MISSING TOPIC_MISSING
         TOPIC_RECREATED OPEN_TRANSACTION NOT_YET_MIRRORED CHECKPOINT_POLLUTED CHECKPOINT_DAMAGED CLUSTER_UNCLEAR
         PARTITIONS_FEWER PENDING_BATCH_DIFFERS NATIVE_BELOW ABORTED_VISIBLE MIRROR_SKEW_EXCEEDS_WATERMARK
-        REPLAY_NOT_TOLERATED UNTRANSLATED""",
+        REPLAY_NOT_TOLERATED UNTRANSLATED NO_POSITION""",
     Severity.WARNS: """REPLAY NEW_PARTITION TARGET_AHEAD MIRROR_STALLED MISSING_AHEAD FOREIGN_AHEAD SCHEMA_IDS_MASKED
         GROUP_OFFSETS_EXPIRE METADATA_NOT_CARRIED PENDING_BATCH RETENTION_BEFORE_CUTOVER DUPLICATES_AHEAD
         READER_SUSPECTED LEADER_EPOCH_CARRIED GROUP_DRIFT SINK_BATCH_IDS ISOLATION_DIFFERS TOPIC_UNREADABLE
-        PARTITION_UNREADABLE CONFIG_UNREADABLE GROUP_UNREADABLE MIRROR_UNREADABLE""",
+        PARTITION_UNREADABLE CONFIG_UNREADABLE GROUP_UNREADABLE MIRROR_UNREADABLE CHECKPOINT_UNALIGNED
+        TRANSACTION_PENDING""",
     Severity.INFORMS: "TIMESTAMPS_UNUSABLE COMPACTED GAP RECORDS_FILTERED PARTITIONS_MORE CHECKPOINT_OLD",
 }
 """The published codes. A code may be added; it is never removed, renamed or given another severity."""
@@ -41,10 +46,6 @@ DESIGN = {
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-def _blocks(path: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", _text(path), flags=re.DOTALL)
 
 
 def _anchors(path: Path) -> set[str]:
@@ -129,7 +130,7 @@ def test_the_allowed_properties_are_listed() -> None:
 
 
 def test_the_migration_in_the_documents_can_be_loaded(tmp_path: Path) -> None:
-    (example,) = [block for block in _blocks(ROOT / "docs/formats.md", "yaml") if "source:" in block]
+    (example,) = [block for block in blocks(_text(ROOT / "docs/formats.md"), "yaml") if "source:" in block]
     (tmp_path / "migration.yaml").write_text(example, encoding="utf-8")
 
     assert load_migration(tmp_path / "migration.yaml").name == "orders-to-new"
@@ -137,7 +138,7 @@ def test_the_migration_in_the_documents_can_be_loaded(tmp_path: Path) -> None:
 
 def test_every_yaml_example_is_yaml() -> None:
     for path in DOCUMENTS:
-        for block in _blocks(path, "yaml"):
+        for block in blocks(_text(path), "yaml"):
             assert isinstance(yaml.safe_load(block), dict)
 
 
@@ -169,24 +170,54 @@ def test_no_document_names_a_machine() -> None:
         assert re.findall(r"(?:/home/|/root/|/work/|/tmp/)\S*", _text(path)) == [], path
 
 
-def test_the_session_in_the_readme_runs_as_shown(sample: Path, tmp_path: Path) -> None:
+def test_the_session_in_the_readme_runs_as_shown(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line shown appears, in order, in what the command prints; … stands for lines left out."""
     (tmp_path / "lab").symlink_to(sample.parent)
-    (session,) = _blocks(ROOT / "README.md", "console")
-    for step in session.split("$ ")[1:]:
-        command, *shown = step.strip().splitlines()
-        name, *arguments = shlex.split(command)
-        assert name == "offsetwise"
-        ran = subprocess.run(
-            [str(Path(sys.executable).with_name(name)), *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env={**os.environ, "COLUMNS": "120"},
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        printed = iter(" ".join(line.split()) for line in ran.stdout.splitlines())
-        for line in (line for line in shown if line != "…"):
-            assert " ".join(line.split()) in printed, f"{command}: {line!r} is not printed\n{ran.stdout}"
+    monkeypatch.setenv("COLUMNS", "120")
+
+    walk(_text(ROOT / "README.md"), lambda step: run(*step.arguments[1:], cwd=tmp_path))
+
+
+def test_the_table_of_exit_codes_is_that_of_the_command_line() -> None:
+    table = re.findall(r"^\| (\d) \| ([^|]+) \|", section("docs/automation.md", "Exit codes"), flags=re.MULTILINE)
+
+    assert {int(code): meaning for code, meaning in table} == dict(EXIT_CODES)
+
+
+def test_the_page_on_automation_names_every_schema() -> None:
+    told = re.findall(r"\| ([^|]+) \|$", section("docs/automation.md", "What each command prints"), flags=re.MULTILINE)
+    named = {name for cell in told for name in re.findall(r"`([a-z-]+)`", cell)}
+    (known,) = re.findall(r"expected one of (.*);", call("schema", "none", "--json").refused()["problem"])
+
+    assert named | {"migration"} == set(known.split(", "))
+    for name in named:
+        assert json.loads(call("schema", name).out)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_in_the_text_exist_with_their_options(path: Path) -> None:
+    known = {name: _options(command) for name, command in _commands()}
+    fenced = re.findall(r"```\w*\n(.*?)```", _text(path), flags=re.DOTALL)
+    inline = re.findall(r"(?<!`)`([^`]+)`(?!`)", re.sub(r"```.*?```", "", _text(path), flags=re.DOTALL))
+    shown = "\n".join([*fenced, *inline]).replace("\\\n", " ")
+    for line in shown.splitlines():
+        for name, rest in re.findall(r"(?:^|[\s/])offsetwise ((?:lab )?[a-z]+)\b([^|>;]*)", line):
+            assert name in known, f"{line!r}: there is no such command"
+            assert set(re.findall(r"(?<!\S)\[?(--[a-z-]+)", rest)) <= known[name], f"{line!r}: no such option"
+
+
+def _commands() -> Iterator[tuple[str, Any]]:
+    root: Any = get_command(cli.app)
+    for name, command in root.commands.items():
+        yield name, command
+        for inner, under in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", under
+
+
+def _options(command: Any) -> set[str]:
+    return {"--help"} | {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+
+
+def test_places_that_contributors_are_led_to_exist() -> None:
+    for name in re.findall(r"`((?:lib|tests|tools|pages|docs)/[^`\s<>*]*)`", _text(ROOT / "CONTRIBUTING.md")):
+        assert (ROOT / name).exists(), name

@@ -176,12 +176,13 @@ def test_the_golden_checkpoint_has_the_names_other_tools_rely_on() -> None:
     assert files.dump(plain, indent=None) == (
         '{"batches": [], "commit_log_version": 1, "configuration": [], "engine": "spark", '
         '"format": "offsetwise/checkpoint", "format_version": "1.0", "job_id": "0d1c", "last_committed_batch": 6, '
-        '"last_planned_batch": 7, "offset_files": [], "offset_log_version": 1, '
+        '"last_planned_batch": 7, "offset_files": [], "offset_log_version": 1, "operators": [], '
         '"problems": [{"code": "GAP", "fix": "Nothing.", "message": "Batch 3 is missing."}], "reruns_batch": 7, '
-        '"restart": "Batch 7 runs again.", "sources": [{"id": "0", "index": 0, "kind": "kafka", "positions": '
+        '"restart": "Batch 7 runs again.", "saved": null, '
+        '"sources": [{"id": "0", "index": 0, "kind": "kafka", "marked": [], "positions": '
         '[{"offset": "1050", "partition": 0, "planned_offset": "9007199254740993", "topic": "orders"}], "raw": null}, '
-        '{"id": "1", "index": 1, "kind": "other", "positions": [], "raw": "7"}], "state": [], '
-        '"uri": "checkpoints/orders"}\n'
+        '{"id": "1", "index": 1, "kind": "other", "marked": [], "positions": [], "raw": "7"}], "state": [], '
+        '"transactions": [], "uri": "checkpoints/orders"}\n'
     )
 
 

@@ -87,6 +87,7 @@ def _second_opinion(folder: Path) -> dict[str, Any]:
                     for topic, partition, offset in found
                 ],
                 "raw": None if found else text,
+                "marked": [],
             }
             for index, (name, found, text) in enumerate(start)
         ],

@@ -36,6 +36,7 @@ class Code(StrEnum):
     MIRROR_SKEW_EXCEEDS_WATERMARK = "MIRROR_SKEW_EXCEEDS_WATERMARK"
     REPLAY_NOT_TOLERATED = "REPLAY_NOT_TOLERATED"
     UNTRANSLATED = "UNTRANSLATED"
+    NO_POSITION = "NO_POSITION"
     REPLAY = "REPLAY"
     NEW_PARTITION = "NEW_PARTITION"
     TARGET_AHEAD = "TARGET_AHEAD"
@@ -58,6 +59,8 @@ class Code(StrEnum):
     CONFIG_UNREADABLE = "CONFIG_UNREADABLE"
     GROUP_UNREADABLE = "GROUP_UNREADABLE"
     MIRROR_UNREADABLE = "MIRROR_UNREADABLE"
+    CHECKPOINT_UNALIGNED = "CHECKPOINT_UNALIGNED"
+    TRANSACTION_PENDING = "TRANSACTION_PENDING"
     TIMESTAMPS_UNUSABLE = "TIMESTAMPS_UNUSABLE"
     COMPACTED = "COMPACTED"
     GAP = "GAP"
@@ -246,6 +249,13 @@ _ALL: Final = (
         "Follow the reason in the evidence; a place nobody can prove needs a person's decision in writing.",
     ),
     _kind(
+        Code.NO_POSITION,
+        _BLOCKS,
+        "The checkpoint names a partition without a position to translate",
+        "Let the job read from the partition once on the old cluster, then take a new savepoint.",
+        stage=Stage.READER,
+    ),
+    _kind(
         Code.REPLAY,
         _WARNS,
         "Records would be read twice",
@@ -381,6 +391,20 @@ _ALL: Final = (
         _WARNS,
         "One of MirrorMaker's topics was not read whole",
         "Grant READ on the topic, or take the snapshot again.",
+        stage=Stage.READER,
+    ),
+    _kind(
+        Code.CHECKPOINT_UNALIGNED,
+        _WARNS,
+        "The checkpoint holds records in flight",
+        "Take a savepoint: it is always aligned.",
+        stage=Stage.READER,
+    ),
+    _kind(
+        Code.TRANSACTION_PENDING,
+        _WARNS,
+        "The checkpoint holds transactions of a sink",
+        "Ask the sink's cluster whether they are committed: `kafka-transactions.sh describe --transactional-id NAME`.",
         stage=Stage.READER,
     ),
     _kind(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offsetwise.model.findings import Problem
-from offsetwise.model.offsets import Offset
+from offsetwise.model.offsets import Count, Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +21,29 @@ class SourcePosition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedPosition:
+    """One partition that a checkpoint names without an offset: its start is chosen when the job starts."""
+
+    topic: str
+    partition: int
+    starts_at: str
+    """`earliest`, `latest`, `committed` (the group's offset), or `initializer` (whatever the job's code says)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSource:
-    """One source of a streaming query, in plan order."""
+    """One source of a streaming job, in the order of its checkpoint."""
 
     index: int
     id: str
-    """The position as text or, in a v2 offset log, the name of the source."""
+    """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: uid or, without one, id."""
     kind: str
-    """`kafka`, or `other` for everything whose offsets are not Kafka's."""
+    """`kafka`, `dynamic-kafka` (Flink, several clusters), or `other`: its offsets are not those of one Kafka."""
     positions: tuple[SourcePosition, ...] = ()
     raw: str | None = None
-    """The offset text as found, for sources of kind `other`; None for a source without an offset yet."""
+    """The offset text as found, for sources of other kinds; None for a source without an offset yet."""
+    marked: tuple[MarkedPosition, ...] = ()
+    """Partitions without an offset, which are never translated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +94,83 @@ class StateStore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorState:
+    """One state of one operator of a Flink job, over all its subtasks."""
+
+    name: str
+    kind: str
+    """`split`, `union`, `broadcast` (operator state), `keyed`, `raw`, `coordinator` or `in-flight`."""
+    elements: int | None
+    """How many elements it has; None where only the engine could count them."""
+    size_bytes: int
+    places: tuple[str, ...]
+    """Where its bytes are: `inline`, `relative`, `absolute`, `segment`; sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One operator of a Flink job."""
+
+    id: str
+    """32 hexadecimal digits: the hash of the uid, or of the job graph where there is none."""
+    name: str | None
+    uid: str | None
+    """As the checkpoint says (Flink 2), or as a person named it and its hash proved; None where nobody knows."""
+    parallelism: int
+    max_parallelism: int
+    finished: bool
+    states: tuple[OperatorState, ...] = ()
+    transactional_id_prefix: str | None = None
+    """Of a KafkaSink's writer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A Kafka transaction of a Flink sink that its checkpoint holds open."""
+
+    operator: str
+    """The operator's id."""
+    transactional_id: str
+    producer_id: Count | None
+    """None where only the writer names it."""
+    epoch: int | None
+    checkpoint_id: int
+    state: str
+    """`received`, `retry`, `failed`, `committed` as the committer says, or `precommitted` as the writer does."""
+    schema: str | None
+    """`v1`: a restore resumes the producer. `FLIP-319`: it completes what the broker has prepared (KIP-939)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainedCheckpoint:
+    """Another checkpoint of the same job that could be started from."""
+
+    uri: str
+    id: int
+    written_ms: int | None
+    """None where the file system tells no times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a Flink checkpoint says of itself."""
+
+    kind: str | None
+    """`savepoint` or `checkpoint`; None where it does not tell."""
+    id: int
+    format_version: int
+    format: str | None
+    """`canonical` or `native`, of a savepoint."""
+    written_ms: int | None
+    aligned: bool
+    """False: it holds records in flight."""
+    compressed: bool
+    """Whether operator state of a Kafka source is compressed."""
+    retained: tuple[RetainedCheckpoint, ...] = ()
+    """The other retained checkpoints of the job, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A streaming job's saved positions, as far as they can be trusted.
 
@@ -91,6 +180,7 @@ class Checkpoint:
     uri: str
     engine: str
     job_id: str | None
+    """Spark: the query's id. Flink: the job's, where the folder is named by it."""
     last_planned_batch: int | None
     last_committed_batch: int | None
     reruns_batch: int | None
@@ -106,4 +196,8 @@ class Checkpoint:
     offset_log_version: int | None = None
     commit_log_version: int | None = None
     offset_files: tuple[tuple[str, str], ...] = ()
-    """(relative path, SHA-256 in hex) of the offset files that decide where the job restarts."""
+    """(relative path, SHA-256 in hex) of the files that decide where the job restarts."""
+    operators: tuple[Operator, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
+    saved: Saved | None = None
+    """Of Flink's checkpoints and savepoints only."""

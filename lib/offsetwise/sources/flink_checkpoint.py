@@ -1,0 +1,402 @@
+"""A Flink checkpoint or savepoint: where exactly its Kafka sources continue, and what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
+from offsetwise.model import Checkpoint, CheckpointSource, Operator, Problem, RetainedCheckpoint, Saved
+from offsetwise.sources.flink_bytes import Cursor, DamagedError
+from offsetwise.sources.flink_elements import StateBlob, element_bounds, element_cursors, is_compressed
+from offsetwise.sources.flink_folder import METADATA, job_of, retained_beside
+from offsetwise.sources.flink_metadata import (
+    Metadata,
+    OperatorEntry,
+    OperatorHandle,
+    StreamHandle,
+    Subtask,
+    UnknownVersionError,
+    parse_metadata,
+)
+from offsetwise.sources.flink_operators import operators_of
+from offsetwise.sources.flink_source import (
+    DAMAGED,
+    LEGACY_STATE,
+    READER_STATE,
+    TAKE_ANOTHER,
+    Kept,
+    read_source,
+)
+from offsetwise.sources.flink_transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
+from offsetwise.sources.flink_uid import operator_id
+from offsetwise.sources.storage import MAX_READ_BYTES, Entry, FolderReader, Tree, open_tree
+
+UNALIGNED: Final = "CHECKPOINT_UNALIGNED"
+WANTED: Final = frozenset({READER_STATE, LEGACY_STATE, WRITER_STATE, COMMITTER_STATE})
+SHOWN_PARTITIONS: Final = 4
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+
+Elsewhere = Callable[[str], bytes | StorageError]
+"""Reads a file by the absolute path that a checkpoint gives."""
+
+
+def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Sequence[str] = ()) -> Checkpoint:
+    """Read a checkpoint or savepoint.
+
+    Args:
+        uri: Its folder, or the `_metadata` file in it: a path, or a URI of any file system in `location.SCHEMES`.
+        roots: The folders that may be read; None when a person named the path. Then state that the checkpoint keeps
+            elsewhere is read from the folder above it only.
+        uids: Uids of operators as a person knows them, which older checkpoints hold as hashes only.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The folder is missing or cannot be read.
+        NotACheckpointError: It is something else.
+        CheckpointError: Its `_metadata` is damaged, or of a version that is not read; or no operator has a uid given.
+    """
+    folder = uri.rstrip("/")
+    if folder.rpartition("/")[2] == METADATA:
+        folder = folder.rpartition("/")[0] or "."
+    tree = open_tree(folder, roots=roots)
+    above = folder.rstrip("/").rpartition("/")[0]
+
+    def elsewhere(path: str) -> bytes | StorageError:
+        place, _, name = path.rpartition("/")
+        try:
+            return open_tree(place, roots=roots if roots is not None else [above or folder]).read(name)
+        except StorageError as error:
+            return error
+
+    around = None
+    if above:
+        try:
+            around = open_tree(above, roots=roots)
+        except StorageError:
+            around = None  # the folder above is outside the roots: no others are offered
+    return read_from(tree, around=around, elsewhere=elsewhere, uids=uids)
+
+
+def read_from(
+    folder: FolderReader,
+    *,
+    root: Sequence[Entry] | None = None,
+    around: FolderReader | None = None,
+    elsewhere: Elsewhere | None = None,
+    uids: Sequence[str] = (),
+) -> Checkpoint:
+    """Read a checkpoint from an open folder; see `read_checkpoint`.
+
+    Args:
+        folder: The folder with `_metadata`.
+        root: What stands in it, where that is known already.
+        around: The folder above it, where other retained checkpoints stand.
+        elsewhere: Reads state by its absolute path; None where that is not possible.
+        uids: As for `read_checkpoint`.
+    """
+    entries = folder.entries(details=True) if root is None else root
+    data = _metadata(folder, entries)
+    metadata = _parsed(folder, data)
+    _require_known(folder, metadata.operators, uids)
+    opened = _Opened.of(folder, data, metadata, elsewhere)
+    sinks = _sinks(metadata, opened)
+    sources, problems = _sources(metadata, opened, dict(zip(map(operator_id, uids), uids, strict=True)))
+    operators = _named(operators_of(metadata, sinks.prefixes), uids)
+    written = next((entry.modified_s for entry in entries if entry.name == METADATA), None)
+    unaligned = any(subtask.channels for entry in metadata.operators for subtask in entry.subtasks)
+    problems = [*opened.problems, *problems, *sinks.problems]
+    if unaligned:
+        problems.append(_unaligned())
+    name = folder.uri.rstrip("/").rpartition("/")[2]
+    saved = Saved(
+        kind=metadata.kind or _kind_by_name(name),
+        id=metadata.checkpoint_id,
+        format_version=metadata.version,
+        format=metadata.format,
+        written_ms=None if written is None else int(written * 1000),
+        aligned=not unaligned,
+        compressed=opened.compressed,
+        retained=_retained(around, name),
+    )
+    return Checkpoint(
+        uri=folder.uri,
+        engine="flink",
+        job_id=job_of(folder.uri),
+        last_planned_batch=None,
+        last_committed_batch=None,
+        reruns_batch=None,
+        restart=_restart(saved, sources, problems),
+        sources=sources,
+        problems=tuple(problems),
+        offset_files=((METADATA, hashlib.sha256(data).hexdigest()), *opened.digests()),
+        operators=operators,
+        transactions=sinks.transactions,
+        saved=saved,
+    )
+
+
+def _metadata(folder: FolderReader, entries: Sequence[Entry]) -> bytes:
+    size = next((entry.size_bytes for entry in entries if entry.name == METADATA), None)
+    if not any(entry.name == METADATA for entry in entries):
+        raise NotACheckpointError(
+            f"{folder.uri}: expected the folder of a Flink checkpoint or savepoint, found no _metadata in it. "
+            "No position was read.",
+            fix="Give the folder that holds _metadata, such as chk-42 or savepoint-1c854b-670a03101f94.",
+        )
+    # State of many keys stands in the file itself, which then is far larger than a log file of Spark.
+    large = replace(folder, max_file_bytes=MAX_READ_BYTES) if isinstance(folder, Tree) else folder
+    found = large.read_many({METADATA: size})[METADATA]
+    if isinstance(found, StorageError):
+        raise found
+    return found
+
+
+def _parsed(folder: FolderReader, data: bytes) -> Metadata:
+    try:
+        return parse_metadata(data)
+    except UnknownVersionError as error:
+        raise CheckpointError(
+            f"{_shown(folder)}, {error}. No position was read.",
+            fix="Restore it with a Flink of 1.20 to 2.3, and take a new savepoint there.",
+        ) from error
+    except DamagedError as error:
+        kind = NotACheckpointError if error.at == 0 else CheckpointError
+        raise kind(
+            f"{_shown(folder)}: expected the _metadata of a Flink savepoint or checkpoint; {error}. "
+            "No position was read.",
+            fix=TAKE_ANOTHER,
+        ) from error
+
+
+def _shown(folder: FolderReader) -> str:
+    return f"{folder.uri.rstrip('/')}/{METADATA}"
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The bytes of every operator state that is looked into, and what could not be opened."""
+
+    data: bytes
+    files: dict[str, bytes]
+    blobs: dict[tuple[str, int], StateBlob] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    compressed: bool = False
+
+    @classmethod
+    def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> _Opened:
+        """Open what the sources and sinks keep, wherever it stands."""
+        wanted = list(_wanted(metadata))
+        names = {handle.path for _, _, handle in wanted if handle.kind == "relative" and _is_plain(handle.path)}
+        coordinators = [entry.coordinator for entry in metadata.operators if entry.coordinator is not None]
+        names |= {handle.path for handle in coordinators if handle.kind == "relative" and _is_plain(handle.path)}
+        read = folder.read_many(dict.fromkeys(sorted(names))) if names else {}
+        made = cls(data=data, files={name: found for name, found in read.items() if isinstance(found, bytes)})
+        for entry, subtask, handle in wanted:
+            found = made._bytes(handle, read, elsewhere)
+            if isinstance(found, StateBlob):
+                made.blobs[entry.id, subtask.index] = found
+            else:
+                made.problems.append(
+                    _damaged(
+                        f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {found} "
+                        "Its positions are left out."
+                    )
+                )
+        return made
+
+    def _bytes(
+        self, handle: StreamHandle, read: Mapping[str, bytes | StorageError], elsewhere: Elsewhere | None
+    ) -> StateBlob | str:
+        """Give the bytes behind a handle, or why there are none."""
+        if handle.kind == "inline":
+            return StateBlob(METADATA, self.data, handle.at, handle.at + handle.size)
+        if handle.kind == "relative":
+            found = read.get(handle.path)
+            if found is None:
+                return f"{handle.path!r} is no name of a file in its folder."
+        elif elsewhere is None:
+            return f"it stands at {handle.path}, outside the folder."
+        else:
+            found = elsewhere(handle.path)
+            self.files |= {handle.path: found} if isinstance(found, bytes) else {}
+        if isinstance(found, StorageError):
+            return found.problem
+        if handle.at + handle.size > len(found):
+            return f"{handle.path} has {len(found):,} bytes, expected {handle.at + handle.size:,}."
+        if handle.kind == "relative" and handle.size != len(found):
+            return f"{handle.path} has {len(found):,} bytes, expected {handle.size:,}."
+        return StateBlob(handle.path, found, handle.at, handle.at + handle.size)
+
+    def coordinator(self, entry: OperatorEntry) -> Cursor | None:
+        """Give the state of an operator's coordinator; None where it has none that can be read."""
+        handle = entry.coordinator
+        if handle is None:
+            return None
+        if handle.kind == "inline":
+            return Cursor(self.data, handle.at, handle.at + handle.size)
+        found = self.files.get(handle.path)
+        return None if found is None else Cursor(found)
+
+    def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
+        """Give the elements of one state over all subtasks, and whether every subtask's could be opened."""
+        made: list[Cursor | DamagedError] = []
+        complete = True
+        for subtask in entry.subtasks:
+            handle = subtask.managed
+            if handle is None or not any(state.name == name for state in handle.states):
+                continue
+            blob = self.blobs.get((entry.id, subtask.index))
+            if blob is None:
+                complete = False
+                continue
+            try:
+                bounds = element_bounds(handle)[name]
+                self.compressed = self.compressed or (bool(bounds) and is_compressed(blob))
+                made += element_cursors(blob, name, bounds)
+            except DamagedError as error:
+                complete = False
+                self.problems.append(
+                    _damaged(
+                        f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {blob.file}, {error}. "
+                        "Its positions are left out."
+                    )
+                )
+        return made, complete
+
+    def digests(self) -> tuple[tuple[str, str], ...]:
+        """Give (name, SHA-256) of the state files in the folder that were read."""
+        return tuple(
+            (name, hashlib.sha256(found).hexdigest()) for name, found in sorted(self.files.items()) if _is_plain(name)
+        )
+
+
+def _wanted(metadata: Metadata) -> list[tuple[OperatorEntry, Subtask, StreamHandle]]:
+    made = []
+    for entry in metadata.operators:
+        for subtask in entry.subtasks:
+            handle = subtask.managed
+            if handle is not None and handle.handle is not None and _keeps(handle) and handle.handle.kind != "empty":
+                made.append((entry, subtask, handle.handle))
+    return made
+
+
+def _keeps(handle: OperatorHandle) -> bool:
+    return any(state.name in WANTED and state.offsets for state in handle.states)
+
+
+def _sources(
+    metadata: Metadata, opened: _Opened, uids: Mapping[str, str]
+) -> tuple[tuple[CheckpointSource, ...], list[Problem]]:
+    made: list[CheckpointSource] = []
+    problems: list[Problem] = []
+    for entry in metadata.operators:
+        names = _state_names(entry)
+        for name in (READER_STATE, LEGACY_STATE):
+            coordinated = name == READER_STATE and entry.coordinator is not None and not entry.finished
+            if name not in names and not coordinated:
+                continue
+            elements, complete = opened.elements(entry, name)
+            kept = Kept(
+                index=len(made),
+                id=entry.uid or uids.get(entry.id) or entry.id,
+                called=called(entry),
+                legacy=name == LEGACY_STATE,
+                elements=elements,
+                coordinator=opened.coordinator(entry),
+                complete=complete and not any(subtask.finished for subtask in entry.subtasks),
+            )
+            source, found = read_source(kept)
+            if name in names or source.kind != "other":
+                made.append(source)
+                problems += found
+    return tuple(made), problems
+
+
+def _sinks(metadata: Metadata, opened: _Opened) -> Sinks:
+    found = []
+    for entry in metadata.operators:
+        names = _state_names(entry)
+        if names & {WRITER_STATE, COMMITTER_STATE}:
+            writer, _ = opened.elements(entry, WRITER_STATE)
+            committer, _ = opened.elements(entry, COMMITTER_STATE)
+            found.append(SinkElements(entry.id, called(entry), writer, committer))
+    return read_sinks(found)
+
+
+def _state_names(entry: OperatorEntry) -> set[str]:
+    return {state.name for subtask in entry.subtasks if subtask.managed is not None for state in subtask.managed.states}
+
+
+def called(entry: OperatorEntry) -> str:
+    """Give what an operator is called in sentences."""
+    return f"operator {entry.uid or entry.name or entry.id!r}"
+
+
+def _named(operators: Sequence[Operator], uids: Sequence[str]) -> tuple[Operator, ...]:
+    """Give operators the uids that people typed, where the hash proves them."""
+    known = {operator_id(uid): uid for uid in uids}
+    return tuple(replace(each, uid=each.uid or known.get(each.id)) for each in operators)
+
+
+def _require_known(folder: FolderReader, operators: Sequence[OperatorEntry], uids: Sequence[str]) -> None:
+    ids = {each.id for each in operators}
+    unknown = [uid for uid in uids if operator_id(uid) not in ids]
+    if unknown:
+        raise CheckpointError(
+            f"{folder.uri}: expected an operator with the uid {unknown[0]!r}, but its hash {operator_id(unknown[0])} "
+            f"is none of the checkpoint's: {', '.join(sorted(ids)) or 'it has no operator'}. Nothing was shown.",
+            fix="Check the spelling in the job's code; an operator without a uid has an id made from the job graph.",
+        )
+
+
+def _retained(around: FolderReader | None, name: str) -> tuple[RetainedCheckpoint, ...]:
+    return () if around is None else retained_beside(around, name)
+
+
+def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequence[Problem]) -> str:
+    """Say in one sentence where the job continues, with its numbers."""
+    what = f"{(saved.kind or 'checkpoint').capitalize()} {saved.id}"
+    shown = [
+        f"{at.topic}-{at.partition} at {at.offset}" for source in sources for at in source.positions[:SHOWN_PARTITIONS]
+    ][:SHOWN_PARTITIONS]
+    more = sum(len(source.positions) for source in sources) - len(shown)
+    if more:
+        shown.append(f"and {more:,} more partitions")
+    shown += [
+        f"{at.topic}-{at.partition} at its {at.starts_at} offset"
+        for source in sources
+        for at in source.marked[:SHOWN_PARTITIONS]
+    ][:SHOWN_PARTITIONS]
+    if shown:
+        return f"{what}: the job continues with {', '.join(shown)}."
+    reason = next((one.message for one in problems if one.code == DAMAGED), "it has no Kafka source.")
+    return f"{what}: where the job continues cannot be told: {reason}"
+
+
+def _kind_by_name(name: str) -> str | None:
+    if re.fullmatch(r"chk-\d+", name):
+        return "checkpoint"
+    return "savepoint" if name.startswith("savepoint-") else None
+
+
+def _is_plain(path: str) -> bool:
+    return _PLAIN_NAME.fullmatch(path) is not None and path not in (".", "..")
+
+
+def _unaligned() -> Problem:
+    return Problem(
+        code=UNALIGNED,
+        message="It is unaligned: it holds records in flight, read before its offsets. They stay in the state, and it "
+        "is not edited.",
+        fix="Take a savepoint: it is always aligned.",
+    )
+
+
+def _damaged(message: str) -> Problem:
+    return Problem(code=DAMAGED, message=message, fix=TAKE_ANOTHER)

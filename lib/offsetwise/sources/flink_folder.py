@@ -1,0 +1,66 @@
+"""The folders that Flink writes checkpoints into, and which of them could be started from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.errors import StorageError
+from offsetwise.model import RetainedCheckpoint
+from offsetwise.sources.storage import Entry, FolderReader
+
+METADATA: Final = "_metadata"
+LISTED: Final = 20
+"""How many retained checkpoints are looked into, the newest ones."""
+
+_RETAINED: Final = re.compile(r"chk-(\d{1,18})")
+_JOB: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def is_flink(entries: Sequence[Entry]) -> bool:
+    """Whether a folder with these names is a Flink checkpoint or savepoint."""
+    return any(entry.name == METADATA for entry in entries)
+
+
+def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:
+    """Give the whole checkpoints in the folder of a job (`chk-N` beside `shared` and `taskowned`), newest first."""
+    found = [(int(matched[1]), entry.name) for entry in entries if (matched := _RETAINED.fullmatch(entry.name))]
+    made = []
+    for number, name in sorted(found, reverse=True)[:LISTED]:
+        try:
+            inside = folder.entries(name, details=True)
+        except StorageError:
+            continue
+        written = next((entry for entry in inside if entry.name == METADATA), None)
+        if written is not None:
+            made.append(
+                RetainedCheckpoint(
+                    uri=f"{folder.uri.rstrip('/')}/{name}",
+                    id=number,
+                    written_ms=None if written.modified_s is None else int(written.modified_s * 1000),
+                )
+            )
+    return tuple(made)
+
+
+def retained_beside(folder: FolderReader, name: str) -> tuple[RetainedCheckpoint, ...]:
+    """Give the other checkpoints in the folder of a job; none where it cannot be listed.
+
+    Args:
+        folder: The folder above the checkpoint.
+        name: The checkpoint's own name.
+    """
+    if _RETAINED.fullmatch(name) is None:
+        return ()
+    try:
+        entries = folder.entries()
+    except StorageError:
+        return ()
+    return retained_in(folder, [entry for entry in entries if entry.name != name])
+
+
+def job_of(uri: str) -> str | None:
+    """Give the job's id, where the folder above a retained checkpoint is named by it."""
+    parts = uri.rstrip("/").split("/")
+    return parts[-2] if len(parts) > 1 and _JOB.fullmatch(parts[-2]) else None
