@@ -149,7 +149,7 @@ def test_the_schema_of_a_plan_is_published() -> None:
 
 
 def test_the_script_in_the_documents_runs(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "automation.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```sh\n(.*?)```", page, flags=re.DOTALL)
     path = os.pathsep.join([str(Path(COMMAND).parent), os.environ["PATH"]])
 
