@@ -124,8 +124,12 @@ FAILBACK: Final = Kind(
     target_kind=TargetKind.SPARK_CHECKPOINT,
     title="failback",
     keeps=("the state", "the query id; batch ids go on above what the sink has"),
-    gives_up=("records written to the new cluster only, unless they are mirrored back",),
-    needs=("a migration file with source and target swapped", "the new job's checkpoint, stopped after a commit"),
+    gives_up=("records that only the new cluster has and the job has not read, unless they are mirrored back",),
+    needs=(
+        "a migration file with source and target swapped, and `belongs_to: old` for the checkpoint",
+        "the new job's checkpoint, stopped after a commit",
+        "a copy on the old cluster of the last record that the job read of each partition",
+    ),
 )
 BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP)}
 
