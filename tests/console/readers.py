@@ -67,10 +67,12 @@ class ValueReader:
         live: Comparison | Exception | None = None,
         gate: threading.Event | None = None,
         counted: Reconciliation | Exception | None = None,
+        count_gate: threading.Event | None = None,
     ) -> None:
         self._recorded = {"orders": builders.comparison()} if recorded is None else dict(recorded)
         self._live = live
         self._gate = gate
+        self._count_gate = count_gate
         self._counted = COUNTED if counted is None else counted
         self.calls: Counter[str] = Counter()
         self.folders: dict[str, Path] = {}
@@ -120,6 +122,8 @@ class ValueReader:
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:  # noqa: ARG002 - the protocol's
         self.calls["reconciliation"] += 1
+        while self._count_gate is not None and not self._count_gate.wait(timeout=0.05):
+            progress("compare every record", 0, 1)
         progress("compare every record", 1, 1)
         if isinstance(self._counted, Exception):
             raise self._counted

@@ -20,9 +20,10 @@ def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: Op
     assert [button.label for button in page.button] == ["Open the sample"]
 
 
-def test_what_is_not_built_is_described_and_offers_no_button(open_page: OpenPage) -> None:
+def test_what_is_done_on_the_command_line_names_its_command_and_offers_no_button(open_page: OpenPage) -> None:
     page = open_page(ValueReader(live=builders.comparison()))
-    assert words(page).count("Not part of this version.") == 2
+    for command in ("draft", "sign", "apply"):
+        assert f"`offsetwise {command}`" in words(page)
     assert not {"Draft plan", "Approve", "Submit"} & {button.label for button in page.button}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from dataclasses import replace
 
 import pytest
@@ -52,6 +53,23 @@ def test_a_failure_is_told_and_the_rest_of_the_page_stays(open_page: OpenPage) -
     assert "the job was lost" in words(page)
     assert "Look at Spark" in words(page)
     assert page.metric[0].value == "8"
+
+
+def test_a_count_can_be_stopped_and_nothing_is_shown_of_it(open_page: OpenPage) -> None:
+    gate = threading.Event()
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"), count_gate=gate)
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    page.button(key="reconcile-now").click().run()
+    page.button(key="reconcile-stop").click().run()
+    settle(page)
+    assert "records are on both clusters" not in words(page)
+    assert not page.exception
+    gate.set()
+    page.button(key="reconcile-now").click().run()
+    settle(page)
+    assert "1,580 records are on both clusters" in words(page)
+    assert reader.calls["reconciliation"] == 2
 
 
 def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:

@@ -20,6 +20,7 @@ from offsetwise.console.access import Access, Grant, Role, Roles, SignIn
 from offsetwise.console.data import WorkflowReader
 from offsetwise.console.palette import DARK, LIGHT
 from offsetwise.errors import AccessError, ConfigError
+from tests.console import builders
 from tests.console.conftest import APP, words
 from tests.console.readers import ValueReader
 from tests.console.test_words import contrast
@@ -180,6 +181,48 @@ def test_unknown_values_in_the_url_break_no_page(page: str) -> None:
     for name, value in UNKNOWN.items():
         made.query_params[name] = value
     whole(made.run())
+
+
+LINKED = ["checkpoint", "clusters", "compare", "lag"]
+"""Pages that show one migration, by the end of their address."""
+
+
+@pytest.mark.parametrize("page", [*(f"pages/explore/{name}.py" for name in LINKED), "pages/operate/fleet.py"])
+def test_a_link_to_a_migration_that_is_not_here_says_so_and_what_is_shown_instead(page: str) -> None:
+    desk.use(bundled())
+    made = AppTest.from_file(str(APP), default_timeout=60)
+    made.switch_page(page)
+    made.query_params["migration"] = "**nobody**"
+    made.query_params["of"] = "checkpoint theirs"
+    for _ in range(2):
+        made.run()
+        whole(made)
+        told = [each.value for each in made.warning if "The link names" in each.value]
+        assert told[0].startswith("**The link names a migration that this console does not have: \\*\\*nobody")
+        assert "What you see is orders\\-to\\-new \\(sample\\)." in told[0]
+
+
+def test_a_link_to_positions_that_are_not_here_says_so_until_others_are_picked() -> None:
+    desk.use(ValueReader({"orders": builders.comparison(), "payments": builders.comparison()}))
+    made = AppTest.from_file(str(APP), default_timeout=60)
+    made.switch_page("pages/explore/compare.py")
+    made.query_params["of"] = "checkpoint theirs"
+    made.run()
+    assert "positions of sample that this console does not have: checkpoint theirs" in made.warning[0].value
+    made.sidebar.selectbox(key="of").select("checkpoint payments").run()
+    made.sidebar.selectbox(key="of").select("checkpoint orders").run()
+    assert not [each for each in made.warning if "The link names" in each.value]
+
+
+def test_a_link_to_what_is_here_says_nothing() -> None:
+    desk.use(ValueReader({"orders": builders.comparison(), "payments": builders.comparison()}))
+    made = AppTest.from_file(str(APP), default_timeout=60)
+    made.switch_page("pages/explore/compare.py")
+    made.query_params["migration"] = "sample"
+    made.query_params["of"] = "checkpoint payments"
+    made.run()
+    assert made.sidebar.selectbox(key="of").value == "checkpoint payments"
+    assert not [each for each in made.warning if "The link names" in each.value]
 
 
 def test_whoever_has_no_role_sees_what_to_ask_for() -> None:

@@ -45,9 +45,7 @@ class Filters:
 def migration(desk: Desk) -> Offered:
     """Let the person pick a migration, in the sidebar."""
     names = {one.name: one for one in desk.offered}
-    with st.sidebar:
-        chosen = st.selectbox("Migration", list(names), key="migration", bind="query-params", format_func=wording.plain)
-    return names[chosen]
+    return names[_of_link("Migration", "migration", list(names), what="a migration")]
 
 
 def migration_and_subject(desk: Desk) -> tuple[Offered, Subject | None]:
@@ -56,9 +54,33 @@ def migration_and_subject(desk: Desk) -> tuple[Offered, Subject | None]:
     subjects = {str(one): one for one in chosen.subjects}
     if not subjects:
         return chosen, None
+    what = f"positions of {chosen.name}"
+    return chosen, subjects[_of_link("Positions of", "of", list(subjects), what=what)]
+
+
+def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
+    """Let the person choose one in the sidebar. If a link names one that is not here, say so while the first stands in.
+
+    Streamlit forgets an unknown value of the URL at the next rerun, which a page may cause by itself.
+    """
+    asked, noted = st.query_params.get(key), f"{key}-of-link"
+    if asked is not None and asked not in options:
+        st.session_state[noted] = asked
+    elif asked is not None or key not in st.session_state:
+        st.session_state.pop(noted, None)
     with st.sidebar:
-        of = st.selectbox("Positions of", list(subjects), key="of", bind="query-params", format_func=wording.plain)
-    return chosen, subjects[of]
+        chosen = st.selectbox(label, options, key=key, bind="query-params", format_func=wording.plain)
+    wanted: str | None = st.session_state.get(noted)
+    if wanted is None or chosen != options[0]:
+        st.session_state.pop(noted, None)
+    else:
+        st.warning(
+            f"**The link names {wording.markdown(what)} that this console does not have: {wording.markdown(wanted)}**"
+            f"  \nWhat you see is {wording.markdown(chosen)}. Pick another one in the sidebar, or start the console "
+            "with the migration file that the link was made with.",
+            icon=":material/link_off:",
+        )
+    return chosen
 
 
 def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:

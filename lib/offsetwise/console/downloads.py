@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Final
 
@@ -33,6 +34,15 @@ def button(label: str, file_name: str, data: bytes | Callable[[], bytes], *, key
         on_click="ignore",
         help=says,
     )
+
+
+@contextmanager
+def beside(text: str) -> Iterator[None]:
+    """Put the buttons drawn inside to the right of a text, and all of them below it where it leaves no room."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(text, width="stretch")
+        with st.container(horizontal=True, width="content"):
+            yield
 
 
 def rows(name: str, key: str, frame: Callable[[], pd.DataFrame]) -> None:

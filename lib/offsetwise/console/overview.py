@@ -29,13 +29,14 @@ _PATH: Final = (
     (
         ":material/edit_note:",
         "2 · Plan",
-        "Decide how the job moves: keep its state, or start anew. A plan is made from a comparison. "
-        "Not part of this version.",
+        "Decide how the job moves: keep its state, or start anew. Done on the command line: `offsetwise draft` makes "
+        "a plan from a comparison.",
     ),
     (
         ":material/fact_check:",
         "3 · Review",
-        "A second person agrees to exactly that plan before anything is written. Not part of this version.",
+        "A second person agrees to exactly that plan with `offsetwise sign`, before `offsetwise apply` writes "
+        "anything.",
     ),
 )
 

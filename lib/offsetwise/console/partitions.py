@@ -69,8 +69,7 @@ def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colour
 def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) -> None:
     total = len(held.value.partitions)
     amount = f"{number(len(rows))} of {many(total, 'partition')}" if len(rows) < total else many(total, "partition")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":gray[{amount}. Select a row to see its proof.]", width="stretch")
+    with downloads.beside(f":gray[{amount}. Select a row to see its proof.]"):
         for text, make in (("CSV", lambda: exports.csv(rows)), ("JSON", lambda: exports.json(held.value, rows))):
             downloads.button(
                 text,

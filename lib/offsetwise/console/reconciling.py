@@ -43,11 +43,12 @@ def draw(desk: Desk, migration: Offered, topics: tuple[str, ...]) -> None:
     question = ReconciliationOf(migration=migration.name, topic=topic)
     offer = blocks.Offer(
         what=f"every record of {markdown(topic)}",
-        why="Counting reads the whole topic on both clusters. Nothing is written.",
+        why="Counting reads the whole topic on both clusters. Nothing is written. It can be stopped.",
         now="Count every record",
         again="Count again",
         icon=":material/functions:",
         key="reconcile",
+        stop="Stop counting",
     )
     held = asked(desk, question, offer)
     if held is not None:
@@ -74,9 +75,8 @@ def _counted(held: Held[Reconciliation], when: str) -> None:
         notes.append(
             f"Headers that only the new cluster has do not count: {markdown(', '.join(made.ignored_headers))}."
         )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        counted = f"Counted as {markdown(made.isolation_level.value)} {markdown(when)}."
-        st.markdown(f":gray[{' '.join([counted, *notes])}]", width="stretch")
+    counted = f"Counted as {markdown(made.isolation_level.value)} {markdown(when)}."
+    with downloads.beside(f":gray[{' '.join([counted, *notes])}]"):
         downloads.button(
             "CSV",
             "reconciliation.csv",
@@ -104,8 +104,8 @@ def partition_table(made: Reconciliation) -> pd.DataFrame:
     """Give the counts by partition; one row each, in log order."""
     columns = {
         "p": "partition",
-        "records on old": "old_records",
-        "records on new": "new_records",
+        "on old": "old_records",
+        "on new": "new_records",
         "on both": "both",
         "missing on new": "missing",
         "doubled on new": "duplicated",

@@ -19,6 +19,8 @@ _ROW_PX: Final = 35
 _MAX_ROWS: Final = 12
 _LARGEST_NUMBER: Final = 2**53
 _DIGIT_PX: Final = 8
+_LETTER_PX: Final = 7
+_NARROWEST_PX: Final = 60
 _CELL_PADDING_PX: Final = 20
 _KEPT_TABLES: Final = 128
 _CELL: Final = re.compile(r"row(\d+)_col(\d+)")
@@ -116,12 +118,16 @@ def fixed(styled: Styler) -> Styler:
 
 
 def layout(table: pd.DataFrame, widths: Mapping[str, int]) -> Layout:
-    """Give width and alignment by column: never so narrow that leading digits of a number would be cut."""
+    """Give width and alignment by column: never so narrow that leading digits of a number would be cut.
+
+    Where `widths` says nothing, a column of numbers holds its heading too.
+    """
     made: Layout = {}
     for name in table.columns:
         if _integer(table[name]):
             digits = max((len(f"{end:,}") for end in _ends(table[name])), default=0)
-            made[name] = (max(widths.get(name, 80), _CELL_PADDING_PX + _DIGIT_PX * digits), "right")
+            heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(str(name)))
+            made[name] = (max(widths.get(name, heading), _CELL_PADDING_PX + _DIGIT_PX * digits), "right")
         else:
             made[name] = (widths.get(name), None)
     return made

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, Final, TypeVar
-from uuid import uuid4
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -19,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from offsetwise.errors import CheckpointError, SparkError
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows, StoreRows
+from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import first_line, spark_errors, translate_spark_error
 
 Progress = Callable[[str, int, int], None]
@@ -31,9 +30,7 @@ PROVIDERS: Final = {
 }
 FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 """Spark 4.0 and 4.1 read a commit log of exactly this version."""
-POLL_S: Final = 0.2
 
-_T = TypeVar("_T")
 _WORDS: Final = (
     (
         re.compile(r"INVALID_LOG_VERSION|UnsupportedLogVersion|only supported log version"),
@@ -117,7 +114,7 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
 def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> list[Row]:
     metadata = spark.read.format("state-metadata").load(path)
     try:
-        return _interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
+        return interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
     except (PySparkException, Py4JError) as error:
         raise SparkError(
             f"{uri}: not readable with Spark {spark.version}, because {_why(error)}. No state was read.",
@@ -136,7 +133,7 @@ def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callab
         return StoreRows(**made, problem="not counted: it keeps named state variables, which Spark reads one by one.")
     try:
         frame = _store(spark, path, row, batch)
-        counted = _interruptible(spark, frame.groupBy("partition_id").count().collect, watch)
+        counted = interruptible(spark, frame.groupBy("partition_id").count().collect, watch)
         columns = f"{_type(frame, 'key')} → {_type(frame, 'value')}"
     except (PySparkException, Py4JError) as error:
         return StoreRows(**made, problem=f"not readable with Spark {spark.version}, because {_why(error)}.")
@@ -153,28 +150,6 @@ def _store(spark: SparkSession, path: str, row: Row, batch: int) -> DataFrame:
         .option("batchId", batch)
         .load(path)
     )
-
-
-def _interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable[[], None]) -> _T:
-    """Run a Spark action in a thread of its own, so that whoever watches can stop it."""
-    tag = f"offsetwise-{uuid4().hex}"
-
-    def run() -> _T:
-        spark.addTag(tag)
-        try:
-            return action()
-        finally:
-            spark.removeTag(tag)
-
-    with ThreadPoolExecutor(1, thread_name_prefix="offsetwise-state") as pool:
-        running = pool.submit(run)
-        try:
-            while not wait((running,), timeout=POLL_S).done:
-                watch()
-        except BaseException:
-            spark.interruptTag(tag)
-            raise
-        return running.result()
 
 
 def _told(progress: Progress, done: int, total: int, step: str = "count rows") -> Callable[[], None]:

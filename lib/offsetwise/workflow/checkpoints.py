@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from offsetwise.config import Migration, SparkSettings
-from offsetwise.errors import OffsetwiseError
+from offsetwise.errors import OffsetwiseError, UsageError
 from offsetwise.fleet import Fleet
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.fleet import expand, inspect_many
 from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
-from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from offsetwise.sources.spark_state_path import spark_path
@@ -28,7 +28,12 @@ INSPECT_IN_PROCESS = 3
 
 
 def inspect(
-    uris: Sequence[str], *, roots: tuple[str, ...] | None = None, spark: SparkSettings | None = None, batches: int = 100
+    uris: Sequence[str],
+    *,
+    roots: tuple[str, ...] | None = None,
+    spark: SparkSettings | None = None,
+    batches: int = 100,
+    uids: Sequence[str] = (),
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
     """Read checkpoints, globs of folders expanded: a few in-process, many on Spark.
 
@@ -37,15 +42,22 @@ def inspect(
         roots: The folders that may be read; None when a person named the paths.
         spark: Where many are read; a local session by default.
         batches: How many of the newest retained batches to read.
+        uids: Uids of a Flink job's operators, which then is the only one inspected.
 
     Raises:
+        UsageError: Uids were named with several paths.
         StorageError: A single path cannot be read.
         CheckpointError: A single path holds no checkpoint. One of many is a `FailedCheckpoint`.
     """
     found = expand(uris, roots=roots)
+    if uids and len(found) != 1:
+        raise UsageError(
+            f"inspect: expected one path where uids are named, found {len(found)}. Nothing was read.",
+            fix="Give one Flink checkpoint or savepoint.",
+        )
     if len(found) <= INSPECT_IN_PROCESS:
         for uri in found:
-            yield _inspected(uri, roots, batches, alone=len(found) == 1)
+            yield _inspected(uri, roots, batches, uids, alone=len(found) == 1)
         return
     from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
 
@@ -113,9 +125,11 @@ def fleet(migration: Migration, *, progress: Progress = unheard) -> Fleet:
     return read_fleet(migration, progress, in_process=INSPECT_IN_PROCESS)
 
 
-def _inspected(uri: str, roots: tuple[str, ...] | None, batches: int, *, alone: bool) -> Checkpoint | FailedCheckpoint:
+def _inspected(
+    uri: str, roots: tuple[str, ...] | None, batches: int, uids: Sequence[str], *, alone: bool
+) -> Checkpoint | FailedCheckpoint:
     try:
-        return read_checkpoint(uri, roots=roots, batches=batches)
+        return read_checkpoint(uri, roots=roots, batches=batches, uids=uids)
     except OffsetwiseError as error:
         if alone:
             raise

@@ -13,7 +13,7 @@ from offsetwise.model import BelongsTo, Cluster, Comparison, Snapshot
 from offsetwise.plan.rewind import rewound
 from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.storage import open_tree
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.workflow.progress import unheard

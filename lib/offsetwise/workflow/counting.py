@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offsetwise.config import Migration, java_properties
@@ -22,7 +23,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     Args:
         migration: The migration.
         topic: The topic's name on the old cluster.
-        progress: Told each step.
+        progress: Told each step, and several times a second while Spark counts; what it raises stops the count.
 
     Raises:
         ClusterError: A cluster or the topic cannot be read, or retention removed records meanwhile.
@@ -30,6 +31,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     """
     from offsetwise.pipeline import reconcile as counting  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.content import SALT_BYTES  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - as above
     from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
     from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
 
@@ -44,9 +46,15 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     ship(session)
     progress("start Spark", 1, 1)
     progress("compare every record", 0, 1)
-    made = counting.reconcile(
-        session, logs[Cluster.OLD], logs[Cluster.NEW], isolation=migration.isolation_level, salt=os.urandom(SALT_BYTES)
+    count = partial(
+        counting.reconcile,
+        session,
+        logs[Cluster.OLD],
+        logs[Cluster.NEW],
+        isolation=migration.isolation_level,
+        salt=os.urandom(SALT_BYTES),
     )
+    made = interruptible(session, count, lambda: progress("compare every record", 0, 1))
     for side, log in logs.items():
         _check_not_passed(migration, side, log)
     progress("compare every record", 1, 1)

@@ -14,8 +14,8 @@ from offsetwise.plan.drift import Drift
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.request import DraftRequest, StartChoice
 from offsetwise.sources import kafka
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.record_times import timestamps_at
-from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.workflow.comparing import digests, observe
 from offsetwise.workflow.progress import unheard
 from offsetwise.workflow.stored import Observed

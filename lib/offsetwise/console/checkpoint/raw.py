@@ -62,8 +62,7 @@ def draw(desk: Desk, migration: str, name: str, held: derived.Reading) -> None:
 
 def _raw(file: RawFile[Any]) -> None:
     size = "" if file.data is None else f" · {many(len(file.data), 'byte')}"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{markdown(file.path)}**{size}", width="stretch")
+    with downloads.beside(f"**{markdown(file.path)}**{size}"):
         if file.data is not None:
             downloads.button(
                 "Raw",

@@ -203,8 +203,7 @@ def _configuration(held: derived.Reading) -> None:
 
 def _identifiers(held: derived.Reading) -> None:
     shown = held.value.checkpoint
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(":gray[The whole checkpoint as it was read, as a file of Offsetwise:]", width="stretch")
+    with downloads.beside(":gray[The whole checkpoint as it was read, as a file of Offsetwise:]"):
         downloads.button(
             "Checkpoint (JSON)",
             "checkpoint.json",

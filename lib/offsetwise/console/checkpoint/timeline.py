@@ -37,8 +37,7 @@ def draw(held: derived.Reading) -> None:
         frame = derived.batch_table(held, scope)
         with st.expander("Data", expanded=True):
             table.plain(frame, alt=_ends(facts), widths=_WIDTHS)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f":gray[{many(len(frame), 'retained batch', 'retained batches')}.]", width="stretch")
+        with downloads.beside(f":gray[{many(len(frame), 'retained batch', 'retained batches')}.]"):
             downloads.rows("batches", "batches", lambda: derived.batch_table(held, scope))
 
 

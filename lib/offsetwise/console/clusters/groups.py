@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from offsetwise.console import choosing, guard, paging, table
-from offsetwise.console.clusters import frames
+from offsetwise.console.clusters import frames, notes
 from offsetwise.console.clusters.view import View
 from offsetwise.console.wording import many
 
@@ -37,6 +37,7 @@ def draw(view: View) -> None:
             widths={"old topic": 150, "new topic": 150, "p": 40, "MirrorMaker says": 130, "hint": 420},
             missing="none" if None not in view.ids else "?",
         )
+        notes.draw("What the hints say", [("", hint) for hint in made["hint"]])
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -8,7 +8,7 @@ from offsetwise.clusters.retention import RetentionDeadline, Standing, deadline
 from offsetwise.console import guard, paging, table
 from offsetwise.console.asking import asked
 from offsetwise.console.blocks import Offer
-from offsetwise.console.clusters import frames, history
+from offsetwise.console.clusters import frames, history, notes
 from offsetwise.console.clusters.questions import ClusterOf, StandingsOf
 from offsetwise.console.clusters.view import HeldCluster
 from offsetwise.console.desk import Desk, Offered
@@ -52,8 +52,17 @@ def _of_cluster(desk: Desk, migration: Offered, question: ClusterOf, read: HeldC
     table.plain(
         frames.retention_table(made[: paging.PAGE_ROWS]),
         alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
-        widths={"position of": 170, "topic": 130, "p": 40, "record time (UTC)": 180, "reached from (UTC)": 180},
+        widths={
+            "position of": 150,
+            "topic": 110,
+            "p": 40,
+            "record time (UTC)": 180,
+            "reached from (UTC)": 180,
+            "method": 90,
+            "why": 700,
+        },
     )
+    notes.draw("How that is known", [(each.method.value, each.why) for each in made])
     if len(made) > paging.PAGE_ROWS:
         st.markdown(f":gray[The soonest {paging.PAGE_ROWS} of {many(len(made), 'position')}.]")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, guard
+from offsetwise.console import guard
 from offsetwise.console.clusters import access, cards, mirror, retaining, topics, words
 from offsetwise.console.clusters.groups import draw as draw_groups
 from offsetwise.console.clusters.view import HeldCluster, View, view
@@ -45,8 +45,6 @@ def _read(desk: Desk, migration: Offered, held: dict[Cluster, HeldCluster | None
     with guard.block("topics"):
         if shown.pairs:
             topics.draw(shown)
-        else:
-            blocks.empty("No topic to show.", "Neither cluster shows a topic of this migration to the user.")
     with guard.block("groups"):
         draw_groups(shown)
     with guard.block("mirror"):

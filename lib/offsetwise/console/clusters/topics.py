@@ -118,8 +118,7 @@ def _table(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
 def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
     total = len(view.pairs)
     amount = many(total, "topic") if len(pairs) == total else f"{len(pairs):,} of {many(total, 'topic')}"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":gray[{amount}.]", width="stretch")
+    with downloads.beside(f":gray[{amount}.]"):
         for what, make in (
             ("topics", lambda: downloads.csv(frames.topic_table(pairs, view))),
             ("partitions", lambda: downloads.csv(frames.partition_table(pairs))),

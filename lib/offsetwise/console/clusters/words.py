@@ -55,7 +55,7 @@ def answer(view: View) -> tuple[Tone, str]:
             "partitions or configuration. What each difference means stands below.",
         )
     if not view.pairs:
-        return Tone.UNKNOWN, "**No topic to show.** Neither cluster has one that the migration maps."
+        return Tone.UNKNOWN, "**No topic to show.** Neither cluster shows one of this migration to the user."
     if len(view.pairs) == 1:
         return Tone.RIGHT, "**The topic agrees** in partitions and configuration."
     return Tone.RIGHT, f"**All {len(view.pairs):,} topics agree** in partitions and configuration."

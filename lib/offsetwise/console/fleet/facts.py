@@ -65,8 +65,9 @@ def _links(row: FleetRow, migration: str) -> None:
 
 def _failed(failed: FailedCheckpoint) -> None:
     with st.container(border=True):
-        st.markdown(f"**{markdown(failed.error)}**  \n{markdown(failed.problem)}")
+        st.markdown(f"**This checkpoint could not be read**  \n{markdown(failed.problem)}")
         st.markdown(f"**What to do:** {markdown(failed.fix)}")
+        st.markdown(f":gray[Named {markdown(failed.error)} in the table and in downloads.]")
 
 
 def _problems(checkpoint: Checkpoint) -> None:

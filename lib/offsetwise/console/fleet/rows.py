@@ -74,8 +74,7 @@ def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
     total = len(held.value.rows)
     amount = f"{number(len(rows))} of {many(total, 'checkpoint')}" if len(rows) < total else many(total, "checkpoint")
     now = derived.now_ms(held)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":gray[{amount}. Select a row to see its facts.]", width="stretch")
+    with downloads.beside(f":gray[{amount}. Select a row to see its facts.]"):
         downloads.button(
             "CSV", "fleet.csv", lambda: exports.csv(rows, now), key="download-CSV", says="The rows shown, as CSV."
         )

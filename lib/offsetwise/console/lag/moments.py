@@ -24,7 +24,6 @@ def draw(frame: pd.DataFrame, name: str, *, alt: str) -> None:
     """
     with st.expander("Data"):
         table.plain(frame.head(_SHOWN), alt=alt)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            newest = "" if len(frame) <= _SHOWN else f"The newest {_SHOWN} of "
-            st.markdown(f":gray[{newest}{many(len(frame), 'moment')}.]", width="stretch")
+        newest = "" if len(frame) <= _SHOWN else f"The newest {_SHOWN} of "
+        with downloads.beside(f":gray[{newest}{many(len(frame), 'moment')}.]"):
             downloads.rows(name, name, lambda: frame)

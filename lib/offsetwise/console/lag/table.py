@@ -49,13 +49,11 @@ def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition
         },
         alt=f"{many(len(page), 'partition')} with position and lag on both clusters.",
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        amount = "" if len(rows) == len(sample.partitions) else f"{number(len(rows))} of "
-        st.markdown(
-            f":gray[{amount}{many(len(sample.partitions), 'partition')}. A negative lag is past the end. "
-            "Select a row to see it over time.]",
-            width="stretch",
-        )
+    amount = "" if len(rows) == len(sample.partitions) else f"{number(len(rows))} of "
+    with downloads.beside(
+        f":gray[{amount}{many(len(sample.partitions), 'partition')}. A negative lag is past the end. "
+        "Select a row to see it over time.]"
+    ):
         downloads.button(
             "CSV",
             "lag.csv",
