@@ -10,7 +10,7 @@ from offsetwise.apply.recheck import RecordPlace
 from offsetwise.config import Migration, java_properties
 from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Snapshot
 from offsetwise.sources import kafka
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.storage import open_tree
 from offsetwise.translation.identify import Records
 

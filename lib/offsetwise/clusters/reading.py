@@ -16,10 +16,10 @@ from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint, Cluster, Link, Snapshot, TopicPartition
 from offsetwise.sources import connection, kafka, permissions, record_times
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.connection import Step
 from offsetwise.sources.mirror_topics import recognise
 from offsetwise.sources.permissions import AclCommand, Permissions
-from offsetwise.sources.spark_checkpoint import read_checkpoint
 
 Progress = Callable[[str, int, int], None]
 """Called with step, done and total."""

@@ -58,9 +58,15 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, batches: in
     return read_from(open_tree(uri, roots=roots), batches=batches)
 
 
-def read_from(folder: FolderReader, *, batches: int = 100) -> Checkpoint:
-    """Read a checkpoint from an open folder; see `read_checkpoint`."""
-    root = require_checkpoint(folder)
+def read_from(folder: FolderReader, *, batches: int = 100, entries: tuple[Entry, ...] | None = None) -> Checkpoint:
+    """Read a checkpoint from an open folder; see `read_checkpoint`.
+
+    Args:
+        folder: The folder.
+        batches: As for `read_checkpoint`.
+        entries: What stands in the folder, with details, where that is known already.
+    """
+    root = require_checkpoint(folder, entries)
     listed, moved = _list_logs(folder), False
     for _ in range(ATTEMPTS):
         logs = _read_logs(folder, root, listed, batches=batches)

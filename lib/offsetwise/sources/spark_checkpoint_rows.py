@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from offsetwise.errors import OffsetwiseError
@@ -17,12 +17,18 @@ from offsetwise.model import (
     BatchSource,
     Checkpoint,
     CheckpointSource,
+    MarkedPosition,
+    Operator,
+    OperatorState,
     Problem,
+    RetainedCheckpoint,
+    Saved,
     SourcePosition,
     StateStore,
     TopicOffsets,
+    Transaction,
 )
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.checkpoint import read_checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +103,7 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
                 one.kind,
                 one.raw,
                 [[at.topic, at.partition, at.offset, at.planned_offset] for at in one.positions],
+                [[at.topic, at.partition, at.starts_at] for at in one.marked],
             ]
             for one in value.sources
         ],
@@ -117,6 +124,9 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
         "state": [[one.operator, one.partitions, one.files, one.size_bytes, one.keys] for one in value.state],
         "configuration": value.configuration,
         "offset_files": value.offset_files,
+        "operators": [asdict(one) for one in value.operators],
+        "transactions": [asdict(one) for one in value.transactions],
+        "saved": None if value.saved is None else asdict(value.saved),
     }
     return json.dumps(body, separators=(",", ":"))
 
@@ -146,8 +156,12 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
                     SourcePosition(topic=topic, partition=partition, offset=offset, planned_offset=end)
                     for topic, partition, offset, end in positions
                 ),
+                marked=tuple(
+                    MarkedPosition(topic=topic, partition=partition, starts_at=word)
+                    for topic, partition, word in marked
+                ),
             )
-            for index, id_, kind, raw, positions in body["sources"]
+            for index, id_, kind, raw, positions, marked in body["sources"]
         ),
         problems=tuple(Problem(code=code, message=message, fix=fix) for code, message, fix in body["problems"]),
         batches=tuple(
@@ -178,4 +192,16 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
         offset_log_version=offset_version,
         commit_log_version=commit_version,
         offset_files=tuple((path, digest) for path, digest in body["offset_files"]),
+        operators=tuple(_operator(one) for one in body["operators"]),
+        transactions=tuple(Transaction(**one) for one in body["transactions"]),
+        saved=None if body["saved"] is None else _saved(body["saved"]),
     )
+
+
+def _operator(body: dict[str, Any]) -> Operator:
+    states = (OperatorState(**each | {"places": tuple(each["places"])}) for each in body["states"])
+    return Operator(**body | {"states": tuple(states)})
+
+
+def _saved(body: dict[str, Any]) -> Saved:
+    return Saved(**body | {"retained": tuple(RetainedCheckpoint(**each) for each in body["retained"])})

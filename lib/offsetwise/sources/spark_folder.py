@@ -16,15 +16,19 @@ COPY_MARKER: Final = ".offsetwise-copy.json"
 """Put last into a copy of ours on an object store, where nothing can be renamed; without it the copy is not whole."""
 
 
-def require_checkpoint(folder: FolderReader) -> tuple[Entry, ...]:
+def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None = None) -> tuple[Entry, ...]:
     """Give what stands in the folder, if it is a Spark checkpoint.
+
+    Args:
+        folder: The folder.
+        entries: What stands in it, with details, where that is known already.
 
     Raises:
         NotACheckpointError: It is something else; the message says what.
         StorageError: It is missing or cannot be listed.
     """
     try:
-        entries = folder.entries(details=True)
+        entries = folder.entries(details=True) if entries is None else entries
     except MissingError as error:
         if "found a file" in error.problem:
             raise _not(folder, "a file", "Give the folder that holds offsets/, commits/ and metadata.") from error

@@ -19,7 +19,7 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.sources import kafka
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import resolve
 
