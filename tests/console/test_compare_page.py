@@ -33,6 +33,17 @@ def test_the_answer_stands_first_and_says_at_least(open_page: OpenPage) -> None:
     ]
 
 
+def test_what_the_new_offsets_cost_is_said_of_those_that_were_counted_only(open_page: OpenPage) -> None:
+    rows = builders.comparison().partitions
+    counted = [row for row in rows if row.replay is not None and row.skip is not None]
+    assert 0 < len(counted) < len(rows)
+    replay = sum(row.replay or 0 for row in counted)
+    page = open_page(ValueReader(), COMPARE)
+    assert f"at most {replay:,} record" in words(page)
+    assert f"in the {len(counted)} of 8 partitions that were counted" in words(page)
+    assert "(#evidence)" in words(page)
+
+
 def test_it_is_said_which_cluster_the_positions_belong_to_and_why(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), COMPARE)
     assert "The positions are those of the old cluster: All positions lie inside the old cluster's logs" in words(

@@ -154,6 +154,9 @@ def _answer(held: Held[Comparison]) -> None:
     tone, head, rest = derived.facts(held).answer
     box, icon = _ANSWER[tone]
     box(f"**{head}** {markdown(rest)}", icon=icon)
+    if held.value.partitions:
+        told = markdown(derived.facts(held).at_new_offsets)
+        st.markdown(f"{told} [Why, partition by partition](#{evidence.ANCHOR})")
 
 
 def _metrics(shown: Comparison) -> None:

@@ -29,6 +29,8 @@ class Facts:
     """What the page says about a whole comparison."""
 
     answer: tuple[Tone, str, str]
+    at_new_offsets: str
+    """What a restart at the new offsets would cost."""
     topics: tuple[str, ...]
     """By name."""
     worst_topics: tuple[str, ...]
@@ -97,6 +99,7 @@ def _facts(held_id: int, _held: Held[Comparison]) -> Facts:  # noqa: ARG001 - th
     shown = _held.value
     return Facts(
         answer=verdicts.answer(shown),
+        at_new_offsets=verdicts.at_new_offsets(shown),
         topics=tuple(sorted({row.topic for row in shown.partitions})),
         worst_topics=tuple(heat.worst_topics(shown.partitions)),
         codes=tuple(sorted({code for row in shown.partitions for code in row.findings})),

@@ -13,13 +13,15 @@ from offsetwise.console.figures import partition_name
 from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.model import Checkpoint, Comparison, Exactness, Finding, PartitionComparison, Side
 
+ANCHOR: Final = "evidence"
+"""What a link within the page names."""
 _FACTS_PX: Final = 560
 _NEIGHBOUR_WIDTHS: Final = {"old offset": 84, "new offset": 84, "time (UTC)": 190, "identity": 84, "for the job": 100}
 
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
     """Draw everything that is known about one partition."""
-    st.subheader(f"Evidence · {markdown(partition_name(row))}", anchor=False)
+    st.subheader(f"Evidence · {markdown(partition_name(row))}", anchor=ANCHOR)
     for facts, words in ((_around, _why), (_at_old_number, _cost)):
         with st.container(horizontal=True, gap="large"):
             with st.container(width=_FACTS_PX):

@@ -181,6 +181,19 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
     return Tone.RIGHT, f"The numbers are right for all {total:,} partitions", "on the new cluster too."
 
 
+def at_new_offsets(comparison: Comparison) -> str:
+    """Say what a restart at the new offsets would cost: of what was counted, and how much of it that is."""
+    counted = [
+        (row.replay, row.skip) for row in comparison.partitions if row.replay is not None and row.skip is not None
+    ]
+    total = len(comparison.partitions)
+    if not counted:
+        return "What a restart at the new offsets would read twice or never is not counted for any partition."
+    replay, skip = (sum(numbers) for numbers in zip(*counted, strict=True))
+    of = "" if len(counted) == total else f", in the {len(counted):,} of {many(total, 'partition')} that were counted"
+    return f"At the new offsets: at most {many(replay, 'record')} read twice, at most {number(skip)} never read{of}."
+
+
 def _costs(comparison: Comparison) -> list[str]:
     summary = comparison.summary
     confused = sum(1 for row in comparison.partitions if row.raw.verdict is RawVerdict.CONFUSION)
