@@ -15,6 +15,7 @@ from pydantic import Field, StrictBool, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
 from offsetwise.config import Location, TrustedKey
+from offsetwise.review.people import Person
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
@@ -131,6 +132,18 @@ class Access(Section):
             if any(grant.covers(claims, self.groups_claim) for grant in grants)
         }
         return frozenset({*given, Role.VIEWER} if given else self.of_nobody())
+
+    def roles_of(self, person: Person | None) -> frozenset[Role]:
+        """Give the roles of somebody, as this file says them."""
+        return self.of_nobody() if person is None else self.of(self._claims(person))
+
+    def is_service(self, person: Person) -> bool:
+        """Say whether this file names somebody as a service account."""
+        claims = self._claims(person)
+        return any(grant.covers(claims, self.groups_claim) for grant in self.service_accounts)
+
+    def _claims(self, person: Person) -> Mapping[str, Any]:
+        return {self.groups_claim: person.groups, "iss": person.issuer, "sub": person.subject}
 
     def of_nobody(self) -> frozenset[Role]:
         """Give the roles of somebody of whom nothing is known."""

@@ -112,6 +112,14 @@ def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]
     return None
 
 
+def may_be_one(one: Who, other: Who) -> bool:
+    """Whether two may be one person: the same identity, the same mail address, or names that may be one's."""
+    if (one.issuer, one.subject) == (other.issuer, other.subject):
+        return True
+    first, second = ([each.subject] if each.address is None else [each.subject, each.address] for each in (one, other))
+    return any(same_person(name, another) for name in first for another in second)
+
+
 def _time(value: object) -> datetime | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

@@ -1,0 +1,141 @@
+"""Who may do what in a review. Pure: the rules, the person and the time are handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.approval import strict
+from offsetwise.approval.keys import OWN_ISSUER, RESERVED
+from offsetwise.review.access import Access, Role
+from offsetwise.review.answers import NotAllowed
+from offsetwise.review.people import Person, is_of, who, why_barred
+from offsetwise.store.review_rows import EditorRow
+
+
+class Verb(StrEnum):
+    """What a person can ask for, as the audit log names it."""
+
+    SAVE = "save"
+    SUBMIT = "submit"
+    APPROVE = "approve"
+    REJECT = "reject"
+    COMMENT = "comment"
+    WITHDRAW = "withdraw"
+    IMPORT_ENVELOPE = "import envelope"
+    ADD_RECEIPT = "add receipt"
+    RECEIVE_BUNDLE = "receive bundle"
+
+    @property
+    def decides(self) -> bool:
+        """Whether it is a decision, which the author and editors are barred from."""
+        return self in (Verb.APPROVE, Verb.REJECT)
+
+
+NEEDED: Final = {
+    Verb.SAVE: frozenset({Role.AUTHOR}),
+    Verb.SUBMIT: frozenset({Role.AUTHOR}),
+    Verb.WITHDRAW: frozenset({Role.AUTHOR}),
+    Verb.APPROVE: frozenset({Role.REVIEWER}),
+    Verb.REJECT: frozenset({Role.REVIEWER}),
+    Verb.COMMENT: frozenset({Role.AUTHOR, Role.REVIEWER}),
+    Verb.IMPORT_ENVELOPE: frozenset({Role.AUTHOR, Role.REVIEWER}),
+    Verb.ADD_RECEIPT: frozenset({Role.AUTHOR, Role.REVIEWER}),
+    Verb.RECEIVE_BUNDLE: frozenset({Role.REVIEWER}),
+}
+"""Of these roles, one is enough."""
+
+DEMO_ISSUER: Final = f"{RESERVED}demo"
+_ASK: Final = "Ask the operator to name you in the access file: issuer and subject exactly as said here."
+
+
+def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, demo: bool) -> NotAllowed | None:
+    """Say why somebody may not do this with any plan; None if they may.
+
+    Args:
+        person: Who asks; None for nobody signed in.
+        verb: What they ask for.
+        rules: The access file as it is now.
+        now: With its time zone.
+        demo: Whether this is the demonstration, which knows its own people only.
+    """
+    if person is None:
+        return NotAllowed(
+            why=f"To {verb}, you have to be signed in, and you are not.",
+            fix="Sign in; where no provider is set up, docs/sign-in.md says how.",
+        )
+    named = f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
+    if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
+        return NotAllowed(
+            why=f"Your identity, {named}, cannot stand in a plan or an approval: expected up to {strict.MAX_NAME} "
+            "printable characters.",
+            fix="Ask the operator of the identity provider for another subject.",
+        )
+    if demo != (person.issuer == DEMO_ISSUER) or (not demo and person.issuer.startswith((OWN_ISSUER, RESERVED))):
+        return NotAllowed(
+            why=f"You are {named}, who is nobody here: the demonstration has its own people, and they are nobody "
+            "elsewhere.",
+            fix="Use the sample with the people of the demonstration, and everything else signed in.",
+        )
+    if not (rules.roles_of(person) & NEEDED[verb]):
+        needed = " or ".join(sorted(NEEDED[verb]))
+        return NotAllowed(why=f"To {verb}, you need the role {needed}, and {named} does not have it.", fix=_ASK)
+    return _why_not_decide(person, rules, now) if verb.decides else None
+
+
+def why_not_own(
+    person: Person, verb: Verb, rules: Access, editors: Iterable[EditorRow], names: Iterable[str]
+) -> NotAllowed | None:
+    """Say why somebody may not do this with this plan, by the hand they had in it; None if they may.
+
+    Args:
+        person: Who asks.
+        verb: What they ask for.
+        rules: The access file as it is now.
+        editors: Who wrote, edited or submitted any version of the plan.
+        names: The author and editors as its newest version records them.
+    """
+    if verb.decides and rules.separation_of_duties:
+        barred = why_barred(who(person), editors, names)
+        if barred is not None:
+            return NotAllowed(
+                why=f"Nobody decides about a plan that they had a hand in, and {barred}.",
+                fix="Let a reviewer decide who neither wrote, edited nor submitted any version of it.",
+            )
+    if verb in (Verb.SUBMIT, Verb.WITHDRAW) and not is_of(person, editors):
+        return NotAllowed(
+            why=f"Only its author and editors {verb} a plan, and {person.subject!a} of {person.issuer!a} is none.",
+            fix="Ask one of them, or save a version of your own first.",
+        )
+    return None
+
+
+def _why_not_decide(person: Person, rules: Access, now: datetime) -> NotAllowed | None:
+    if person.service_account or rules.is_service(person):
+        return NotAllowed(
+            why=f"{person.subject!a} of {person.issuer!a} is a service account, and plans are decided by people.",
+            fix="Let a person decide who is signed in as themselves.",
+        )
+    limit = timedelta(minutes=rules.decisions.recent_sign_in_minutes)
+    at = person.signed_in_at
+    again = "Sign out, sign in again, and open the plan once more."
+    if at is None:
+        return NotAllowed(
+            why="It is not known when you signed in: the identity provider did not say.",
+            fix="Ask its operator for the claim auth_time or iat in the ID token.",
+        )
+    if now - at > limit or at - now > timedelta(minutes=2):
+        return NotAllowed(
+            why=f"To decide, you have to have signed in within the last {rules.decisions.recent_sign_in_minutes} "
+            f"minutes; you signed in at {at:%Y-%m-%d %H:%M} UTC, and it is {now:%Y-%m-%d %H:%M}.",
+            fix=again,
+        )
+    if person.expires_at is not None and now >= person.expires_at:
+        return NotAllowed(
+            why=f"The identity provider vouched for you until {person.expires_at:%Y-%m-%d %H:%M} UTC, and it is "
+            f"{now:%Y-%m-%d %H:%M}.",
+            fix=again,
+        )
+    return None

@@ -1,0 +1,197 @@
+"""One attempt to change something: who, what, under which rules, and what its row of the audit log says."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from offsetwise.approval import PrivateKey, read_private_key
+from offsetwise.errors import NotApprovedError, PlanError
+from offsetwise.model import Plan
+from offsetwise.plan.digest import digest as digest_of
+from offsetwise.plan.reading import read_plan
+from offsetwise.review.access import Access
+from offsetwise.review.allowing import Verb, why_not
+from offsetwise.review.answers import REFUSALS, AlreadyDecided, AlreadyOpen, NotAllowed, Stale
+from offsetwise.review.difference import Difference, difference
+from offsetwise.review.people import Person
+from offsetwise.review.sheet import Standing, standing
+from offsetwise.store.audit import Record
+from offsetwise.store.review_rows import PlanRow, State, VersionRow
+from offsetwise.store.reviews import Change, Look
+
+PARSED_PLANS: Final = 8
+"""Plans kept parsed."""
+_TOLD: Final = 1_000
+"""Characters of a reason in the audit log."""
+
+NO_PLAN: Final = NotAllowed(why="There is no such plan here.", fix="Choose a plan from the list.")
+NOBODY: Final = NotAllowed(why="You have to be signed in, and you are not.", fix="Sign in.")
+NO_KEY: Final = NotAllowed(
+    why="This console has no key to sign decisions with, so nothing can be approved or rejected in it.",
+    fix="Make one with `offsetwise keygen --console`, and name it as decisions.key in the access file; docs/sign-in.md "
+    "shows how.",
+)
+
+
+class ParsedPlans:
+    """Plans that were parsed, by digest: what has the same digest is the same plan. Safe to use from threads."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Plan] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, look: Look, version: VersionRow) -> Plan:
+        """Give a version's plan.
+
+        Raises:
+            PlanError: The kept bytes are not those that the digest names.
+        """
+        with self._lock:
+            found = self._kept.get(version.digest)
+            if found is not None:
+                self._kept.move_to_end(version.digest)
+                return found
+        parsed = read_plan(content_of(look, version), subject=f"version {version.number} of plan {version.plan}")
+        with self._lock:
+            self._kept[version.digest] = parsed
+            while len(self._kept) > PARSED_PLANS:
+                self._kept.popitem(last=False)
+        return parsed
+
+    def difference(self, look: Look, before: VersionRow, after: VersionRow) -> Difference:
+        """Say what differs between two versions."""
+        return difference(self.get(look, before), self.get(look, after), digests=(before.digest, after.digest))
+
+
+def content_of(look: Look, version: VersionRow) -> bytes:
+    """Give the bytes of a version, which have its digest.
+
+    Raises:
+        PlanError: They have another one.
+    """
+    content = look.content(version.id)
+    if digest_of(content) != version.digest:
+        raise PlanError(
+            f"Version {version.number} of plan {version.plan}: expected the bytes with the digest "
+            f"{version.digest[:12]}…, found others: they were changed in the database. Nothing was used from them.",
+            fix="Check the audit log, and restore the database from a copy that is whole.",
+        )
+    return content
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """What is tried, inside a change."""
+
+    verb: Verb
+    person: Person | None
+    rules: Access
+    now: datetime
+    change: Change
+    plans: ParsedPlans
+    demo_key: PrivateKey | None
+    plan: PlanRow | None
+    """None for a new one, and for one that is not there."""
+    digest: str | None
+    before: State | None
+    details: dict[str, str | int | bool | None] = field(default_factory=dict)
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the attempt, epoch ms."""
+        return int(self.now.timestamp() * 1000)
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether this is the demonstration."""
+        return self.demo_key is not None
+
+    def admitted(self) -> Person | NotAllowed:
+        """Give the person, if they may do this with any plan."""
+        refused = why_not(self.person, self.verb, self.rules, self.now, demo=self.is_demo)
+        return refused or self.person or NOBODY
+
+    def opened(self) -> tuple[Person, PlanRow, VersionRow] | NotAllowed:
+        """Give the person, if they may do this, the plan and its newest version."""
+        person = self.admitted()
+        if isinstance(person, NotAllowed):
+            return person
+        if self.plan is None:
+            return NO_PLAN
+        newest = self.change.version(self.plan.id, self.plan.number)
+        self.digest = self.digest or newest.digest
+        return person, self.plan, newest
+
+    def standing(self, row: PlanRow, version: VersionRow) -> Standing:
+        """Say how far a plan came."""
+        return standing(self.change, row, version, required=self.rules.decisions.required, now=self.now)
+
+    def stale(self, row: PlanRow, newest: VersionRow, digest: str) -> Stale | NotAllowed:
+        """Answer somebody who was shown another version than the newest."""
+        shown = self.change.version_of(digest)
+        if shown is None or shown.plan != row.id:
+            return NotAllowed(
+                why=f"{digest[:12]!a} is the digest of no version of plan {row.id}.", fix="Open the plan again."
+            )
+        return Stale(digest=newest.digest, difference=self.plans.difference(self.change, shown, newest))
+
+    def key(self) -> PrivateKey:
+        """Give the key that decisions are signed with.
+
+        Raises:
+            NotApprovedError: There is none.
+            FileError: It cannot be used.
+        """
+        if self.demo_key is not None:
+            return self.demo_key
+        if self.rules.decisions.key is None:
+            raise NotApprovedError(NO_KEY.why, fix=NO_KEY.fix)
+        return read_private_key(Path(self.rules.decisions.key))
+
+    def record(self, answer: object) -> None:
+        """Write the audit log's row of what was answered."""
+        after = None if self.plan is None else self.change.plan(self.plan.id)
+        details: dict[str, str | int | bool | None] = {
+            **self.details,
+            "name": None if self.person is None else self.person.name[:200],
+            "before": self.before,
+            "after": None if after is None else after.state,
+            "number": None if after is None else after.number,
+            "separation_of_duties": self.rules.separation_of_duties,
+            "required": self.rules.decisions.required,
+            "answer": type(answer).__name__,
+        }
+        if isinstance(answer, NotAllowed):
+            details["why"] = answer.why[:_TOLD]
+        elif isinstance(answer, (AlreadyDecided, AlreadyOpen)):
+            details["why"] = answer.told[:_TOLD]
+        elif isinstance(answer, Stale):
+            details["newest"] = answer.digest
+            details["drifts"] = len(answer.drifts)
+        self.change.record(
+            Record(
+                at_ms=self.now_ms,
+                issuer=None if self.person is None else self.person.issuer,
+                subject=None if self.person is None else self.person.subject,
+                action=self.verb.value,
+                result="refused" if isinstance(answer, REFUSALS) else "done",
+                plan=None if self.plan is None else self.plan.id,
+                digest=self.digest,
+                details=details,
+            )
+        )
+
+
+def decided(row: PlanRow, told: Standing) -> AlreadyDecided:
+    """Answer somebody who comes after the decision."""
+    by = ", ".join(f"{each.by.subject} of {each.by.issuer} at {_time(each.at_ms)}" for each in told.counted)
+    return AlreadyDecided(state=row.state, told=f"Plan {row.id} is {row.state}{f', approved by {by}' if by else ''}.")
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,183 @@
+"""Deciding: an approval or a rejection is signed here or brought in, and kept with its envelope. Inside one change."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from offsetwise.approval import ApprovalFile, Policy, Statement, Verdict, believed, vouch
+from offsetwise.approval.key_files import listed_key
+from offsetwise.errors import FileError, OffsetwiseError, PlanError
+from offsetwise.plan.drift import Drift
+from offsetwise.review.allowing import why_not_own
+from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, NotAllowed, Rejected, Stale
+from offsetwise.review.attempt import Attempt, content_of, decided
+from offsetwise.review.people import may_be_one, who, why_barred
+from offsetwise.review.risk import Facts
+from offsetwise.review.sheet import Standing
+from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What somebody wants to say of the version that they were shown."""
+
+    digest: str
+    verdict: Verdict
+    typed: str | None
+    drifts: tuple[Drift, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Matter:
+    """What is decided about."""
+
+    row: PlanRow
+    newest: VersionRow
+    told: Standing
+
+
+def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
+    """Sign and keep the decision of somebody who is signed in."""
+    opened = attempt.opened()
+    if isinstance(opened, NotAllowed):
+        return opened
+    person, row, newest = opened
+    facts = Facts.load(newest.facts)
+    refused = why_not_own(person, attempt.verb, attempt.rules, attempt.change.editors(row.id), facts.names)
+    if refused is not None:
+        return refused
+    matter = _Matter(row=row, newest=newest, told=attempt.standing(row, newest))
+    closed = _why_not_now(attempt, matter, wanted.digest, who(person))
+    if closed is not None:
+        return closed
+    if wanted.verdict is Verdict.APPROVED:
+        if wanted.drifts:
+            return Stale(digest=newest.digest, difference=None, drifts=wanted.drifts)
+        if facts.confirm is not None and wanted.typed != facts.confirm:
+            return NotAllowed(
+                why=f"Something in this plan is unsafe or skips records: expected {facts.confirm!r} to be typed, "
+                f"found {(wanted.typed or '')[:80]!a}.",
+                fix=f"Look at the rows marked unsafe, then type {facts.confirm}.",
+            )
+    try:
+        content_of(attempt.change, newest)
+        key = attempt.key()
+        made, said = vouch(
+            wanted.digest,
+            key,
+            issuer=person.issuer,
+            subject=person.subject,
+            now=attempt.now,
+            expires_in=timedelta(hours=attempt.rules.decisions.valid_hours),
+            verdict=wanted.verdict,
+        )
+    except (FileError, PlanError) as error:
+        return NotAllowed(why=error.problem, fix=error.fix)
+    return _decided(attempt, matter, _Signed(by=who(person), said=said, envelope=made, key=key.public.id))
+
+
+def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
+    """Keep a decision that was signed elsewhere."""
+    change, opened = attempt.change, attempt.opened()
+    if isinstance(opened, NotAllowed):
+        return opened
+    _, row, newest = opened
+    try:
+        trusted = [(listed_key(each), each) for each in attempt.rules.decisions.trusted_keys]
+        policy = Policy(
+            trusted=tuple(key for key, _ in trusted),
+            vouching=tuple((key.id, each.vouches_for) for key, each in trusted if each.vouches_for is not None),
+        )
+        key, said = believed(content_of(change, newest), attempt.plans.get(change, newest), file, policy, attempt.now)
+    except OffsetwiseError as error:
+        return NotAllowed(why=error.problem, fix=error.fix)
+    signer = Who(issuer=said.issuer, subject=said.subject, name=said.subject)
+    names = Facts.load(newest.facts).names
+    barred = why_barred(signer, change.editors(row.id), names) if attempt.rules.separation_of_duties else None
+    if barred is not None:
+        return NotAllowed(
+            why=f"Nobody decides about a plan that they had a hand in, and {barred}.",
+            fix="Let a reviewer decide who neither wrote, edited nor submitted any version of it.",
+        )
+    if change.nonce_used(said.nonce):
+        return AlreadyDecided(state=row.state, told=f"This very envelope of {said.subject} is kept already.")
+    matter = _Matter(row=row, newest=newest, told=attempt.standing(row, newest))
+    closed = _why_not_now(attempt, matter, said.plan_digest, signer)
+    if closed is not None:
+        return closed
+    return _decided(attempt, matter, _Signed(by=signer, said=said, envelope=file.content, key=key.id))
+
+
+def _why_not_now(
+    attempt: Attempt, matter: _Matter, digest: str, somebody: Who
+) -> NotAllowed | Stale | AlreadyDecided | None:
+    """Say why nobody, or not this one again, decides about this version now."""
+    row, newest, told = matter.row, matter.newest, matter.told
+    if digest != newest.digest:
+        return attempt.stale(row, newest, digest)
+    if row.state is State.DRAFT:
+        return NotAllowed(
+            why="This version was not submitted, so there is nothing to decide yet.",
+            fix="Ask its author to submit it.",
+        )
+    if told.expired:
+        return NotAllowed(
+            why="Its submission, or an approval of it, has expired.",
+            fix="Ask its author to look at it again and submit it again.",
+        )
+    if row.state is not State.SUBMITTED:
+        return decided(row, told)
+    for each in told.counted:
+        if (each.by.issuer, each.by.subject) == (somebody.issuer, somebody.subject):
+            return decided(row, told)
+        if may_be_one(each.by, somebody):
+            return NotAllowed(
+                why=f"{somebody.subject} of {somebody.issuer} is, or may be, {each.by.subject} of "
+                f"{each.by.issuer}, whose approval is counted already.",
+                fix="Let another person decide.",
+            )
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signed:
+    """A decision with its envelope."""
+
+    by: Who
+    said: Statement
+    envelope: bytes
+    key: str
+
+
+def _decided(attempt: Attempt, matter: _Matter, signed: _Signed) -> Approved | Rejected:
+    row, told, said, envelope = matter.row, matter.told, signed.said, signed.envelope
+    if told.submission is None:
+        raise AssertionError("decided about what was not submitted")
+    attempt.change.add_decision(
+        row.id,
+        told.submission.id,
+        digest=said.plan_digest,
+        by=signed.by,
+        verdict=said.verdict.value,
+        at_ms=int(said.approved_at.timestamp() * 1000),
+        expires_at_ms=int(said.expires_at.timestamp() * 1000),
+        nonce=said.nonce,
+        envelope=envelope,
+        separation=attempt.rules.separation_of_duties,
+    )
+    attempt.details.update(
+        approver_issuer=said.issuer,
+        approver_subject=said.subject,
+        verdict=said.verdict,
+        key=signed.key,
+        envelope_sha256=hashlib.sha256(envelope).hexdigest(),
+    )
+    if said.verdict is Verdict.REJECTED:
+        attempt.change.move(row.id, State.REJECTED, number=row.number, at_ms=attempt.now_ms)
+        return Rejected(plan=row.id, digest=said.plan_digest, envelope=envelope)
+    counted, required = len(told.counted) + 1, attempt.rules.decisions.required
+    state = State.APPROVED if counted >= required else State.SUBMITTED
+    attempt.change.move(row.id, state, number=row.number, at_ms=attempt.now_ms)
+    return Approved(plan=row.id, digest=said.plan_digest, envelope=envelope, counted=counted, required=required)

@@ -1,0 +1,54 @@
+"""The demonstration: the bundled sample's plans, decided by people who do not exist.
+
+Its people are nobody anywhere else, its board takes plans of the sample only, and `apply` refuses the demo key on
+anything but the sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from offsetwise.approval.demo import demo_key
+from offsetwise.review.access import Access, Grant, Role, Roles
+from offsetwise.review.allowing import DEMO_ISSUER
+from offsetwise.review.board import Board
+from offsetwise.review.people import Person
+from offsetwise.store.reviews import Reviews
+
+AUTHOR = "demo author"
+REVIEWER = demo_key().public.subject
+VIEWER = "demo viewer"
+_NAMES = {
+    AUTHOR: (Role.AUTHOR, "Ada, who drafts"),
+    REVIEWER: (Role.REVIEWER, "Rita, who reviews"),
+    VIEWER: (Role.VIEWER, "Vera, who looks"),
+}
+
+
+def demo_people(now: datetime) -> dict[Role, Person]:
+    """Give the people of the demonstration by the role they play, signed in just now."""
+    return {
+        role: Person(issuer=DEMO_ISSUER, subject=subject, name=name, signed_in_at=now)
+        for subject, (role, name) in _NAMES.items()
+    }
+
+
+def demo_rules() -> Access:
+    """Give the rules of the demonstration. No access file changes them."""
+    return Access(
+        roles=Roles(
+            author=(Grant(issuer=DEMO_ISSUER, subject=AUTHOR),),
+            reviewer=(Grant(issuer=DEMO_ISSUER, subject=REVIEWER),),
+        )
+    )
+
+
+def demo_board(reviews: Reviews, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Board:
+    """Make the board of the demonstration.
+
+    Args:
+        reviews: A store of its own: what is decided in the demonstration does not belong beside real plans.
+        clock: Gives the time, with its zone.
+    """
+    return Board(reviews, demo_rules, demo_key=demo_key(), clock=clock)

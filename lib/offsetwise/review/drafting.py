@@ -1,0 +1,204 @@
+"""Drafting: a version is saved, submitted, or the plan withdrawn. Each inside one change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise import files
+from offsetwise.model import Plan
+from offsetwise.review.allowing import why_not_own
+from offsetwise.review.answers import (
+    AlreadyOpen,
+    Done,
+    NotAllowed,
+    OtherAnswer,
+    SaveAnswer,
+    Saved,
+    Stale,
+    SubmitAnswer,
+    Submitted,
+    Unchanged,
+)
+from offsetwise.review.attempt import Attempt, decided
+from offsetwise.review.people import Person, recorded, who
+from offsetwise.review.risk import Facts, facts_of
+from offsetwise.store.review_rows import PlanRow, State
+from offsetwise.workflow import Observed
+
+_TOLD: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """A version that is to be saved."""
+
+    plan: Plan
+    content: bytes
+    digest: str
+    base: str | None
+    """The digest of the version that was edited."""
+    observed: Observed | None
+
+    @property
+    def moves(self) -> str:
+        """What it moves: its checkpoint, or its group on the old cluster. One plan is open for each."""
+        needs = self.plan.requirements
+        if needs.checkpoint is not None:
+            return f"checkpoint {needs.checkpoint.uri.rstrip('/')}"
+        name = self.plan.positions[0].source if needs.old_group is None else needs.old_group.group
+        return f"group {name} on {needs.old.cluster_id or needs.old.name}"
+
+
+def save(attempt: Attempt, drafted: Drafted) -> SaveAnswer:
+    """Save a new plan, or the next version of one."""
+    change, person, digest = attempt.change, attempt.admitted(), drafted.digest
+    if isinstance(person, NotAllowed):
+        return person
+    facts = facts_of(drafted.plan, digest)
+    if attempt.is_demo and not facts.sample:
+        return NotAllowed(
+            why="The demonstration takes plans of the bundled sample only, and this one is of other clusters.",
+            fix="Sign in and draft it for your own migration.",
+        )
+    there = change.version_of(digest)
+    if there is not None:
+        if attempt.plan is not None and (there.plan, there.number) == (attempt.plan.id, attempt.plan.number):
+            return Unchanged(plan=there.plan, number=there.number, digest=digest)
+        return NotAllowed(
+            why=f"Exactly this was saved before, as version {there.number} of plan {there.plan}.",
+            fix="Open that plan, or draft a new one.",
+        )
+    refused = _why_not_new(attempt, drafted) if attempt.plan is None else _why_not_edit(attempt, attempt.plan, drafted)
+    if refused is None:
+        refused = _wrong_names(attempt, drafted.plan, person)
+    return _saved(attempt, person, drafted, facts) if refused is None else refused
+
+
+def _saved(attempt: Attempt, person: Person, drafted: Drafted, facts: Facts) -> Saved:
+    change, digest = attempt.change, drafted.digest
+    dropped = 0
+    if attempt.plan is None:
+        plan, number = change.add_plan(migration=drafted.plan.migration, moves=drafted.moves, at_ms=attempt.now_ms), 1
+    else:
+        plan, number = attempt.plan.id, attempt.plan.number + 1
+        newest = change.version(plan, attempt.plan.number)
+        dropped = len(attempt.standing(attempt.plan, newest).counted)
+    version = change.add_version(
+        plan, number, digest=digest, content=drafted.content, facts=facts.dump(), by=who(person), at_ms=attempt.now_ms
+    )
+    change.add_editor(plan, number, who(person))
+    if drafted.observed is not None:
+        observed = drafted.observed
+        for kind, kept in (("comparison", observed.comparison), ("old", observed.old), ("new", observed.new)):
+            change.add_file(version, kind, files.dump(kept).encode())
+    change.move(plan, State.DRAFT, number=number, at_ms=attempt.now_ms)
+    attempt.plan = change.plan(plan)
+    attempt.details.update(dropped_approvals=dropped, facts=facts.dump()[:_TOLD])
+    return Saved(plan=plan, number=number, digest=digest, dropped=dropped)
+
+
+def _why_not_new(attempt: Attempt, drafted: Drafted) -> NotAllowed | AlreadyOpen | None:
+    other = attempt.change.open_plan(drafted.moves)
+    if other is not None:
+        return _already_open(other)
+    if drafted.base is not None:
+        return NotAllowed(why="A new plan has no earlier version.", fix="Open the plan that was edited.")
+    return None
+
+
+def _why_not_edit(attempt: Attempt, row: PlanRow, drafted: Drafted) -> NotAllowed | Stale | AlreadyOpen | None:
+    base, moves = drafted.base, drafted.moves
+    newest = attempt.change.version(row.id, row.number)
+    if row.state in (State.WITHDRAWN, State.APPLIED):
+        return NotAllowed(why=f"Plan {row.id} is {row.state}, and is not changed any more.", fix="Draft a new plan.")
+    if base != newest.digest:
+        shown = None if base is None else attempt.change.version_of(base)
+        if shown is None or shown.plan != row.id:
+            return NotAllowed(
+                why="It is not said which version was edited, or that was none of this plan.",
+                fix="Open the plan, and edit its newest version.",
+            )
+        return Stale(digest=newest.digest, difference=attempt.plans.difference(attempt.change, shown, newest))
+    migration = drafted.plan.migration
+    if (row.migration, row.moves) != (migration, moves):
+        return NotAllowed(
+            why=f"Plan {row.id} moves {row.moves} of {row.migration!r}, and this version moves {moves} of "
+            f"{migration!r}.",
+            fix="Draft a new plan for that.",
+        )
+    if not row.state.open:
+        other = attempt.change.open_plan(moves)
+        if other is not None:
+            return _already_open(other)
+    return None
+
+
+def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed | None:
+    """Refuse a plan that does not record who had a hand in it: whoever applies knows them from there alone."""
+    own = recorded(person)
+    earlier: tuple[str, ...] = ()
+    if attempt.plan is not None:
+        earlier = Facts.load(attempt.change.version(attempt.plan.id, attempt.plan.number).facts).names
+    author = earlier[0] if earlier else own
+    needed = {*earlier[1:], own} - {author}
+    missing = sorted(needed - set(parsed.editors))
+    if parsed.author != author or missing:
+        found = f"{parsed.author!r} with the editors {', '.join(map(repr, parsed.editors)) or 'nobody'}"
+        return NotAllowed(
+            why=f"It has to record its author {author!r}"
+            + (f" and the editors {', '.join(map(repr, missing))}" if missing else "")
+            + f", found {found}.",
+            fix="Draft it again here, where the names are filled in.",
+        )
+    strangers = {each.override.by for each in parsed.positions if each.override is not None} - {author, *needed}
+    if strangers:
+        return NotAllowed(
+            why=f"An offset in it was decided by {min(strangers)!r}, who is not recorded as author or editor.",
+            fix="Decide offsets under your own name.",
+        )
+    return None
+
+
+def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
+    """Ask for decisions about a version."""
+    change, opened = attempt.change, attempt.opened()
+    if isinstance(opened, NotAllowed):
+        return opened
+    person, row, newest = opened
+    refused = why_not_own(person, attempt.verb, attempt.rules, change.editors(row.id), ())
+    if refused is not None:
+        return refused
+    if digest != newest.digest:
+        return attempt.stale(row, newest, digest)
+    told = attempt.standing(row, newest)
+    if row.state is not State.DRAFT and not told.expired:
+        return decided(row, told)
+    number = 1 if told.submission is None else told.submission.round + 1
+    expires_at_ms = attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000
+    change.add_submission(newest.id, number, by=who(person), at_ms=attempt.now_ms, expires_at_ms=expires_at_ms)
+    change.move(row.id, State.SUBMITTED, number=row.number, at_ms=attempt.now_ms)
+    return Submitted(plan=row.id, digest=digest, expires_at_ms=expires_at_ms)
+
+
+def withdraw(attempt: Attempt) -> OtherAnswer:
+    """Take a plan back for good."""
+    change, opened = attempt.change, attempt.opened()
+    if isinstance(opened, NotAllowed):
+        return opened
+    person, row, newest = opened
+    refused = why_not_own(person, attempt.verb, attempt.rules, change.editors(row.id), ())
+    if refused is not None:
+        return refused
+    if row.state in (State.WITHDRAWN, State.APPLIED):
+        return decided(row, attempt.standing(row, newest))
+    change.move(row.id, State.WITHDRAWN, number=row.number, at_ms=attempt.now_ms)
+    return Done(plan=row.id, state=State.WITHDRAWN)
+
+
+def _already_open(other: PlanRow) -> AlreadyOpen:
+    return AlreadyOpen(
+        plan=other.id,
+        told=f"Plan {other.id} for {other.moves} is {other.state}. There is one open plan at a time: edit that one, or "
+        "have it withdrawn.",
+    )

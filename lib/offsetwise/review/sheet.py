@@ -1,0 +1,96 @@
+"""A plan as the screens of a review show it: everything about it at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from offsetwise.approval import Verdict
+from offsetwise.model import Plan
+from offsetwise.review.risk import Facts
+from offsetwise.store.review_rows import (
+    CommentRow,
+    DecisionRow,
+    EditorRow,
+    PlanRow,
+    ReceiptRow,
+    State,
+    SubmissionRow,
+    VersionRow,
+    Who,
+)
+from offsetwise.store.reviews import Look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One plan, with its newest version."""
+
+    row: PlanRow
+    plan: Plan
+    """The newest version, parsed."""
+    version: VersionRow
+    facts: Facts
+    versions: tuple[VersionRow, ...]
+    """All of them, ascending."""
+    editors: tuple[EditorRow, ...]
+    """Who wrote, edited or submitted any version; the author first."""
+    standing: Standing
+    decisions: tuple[DecisionRow, ...]
+    """About all versions, ascending."""
+    comments: tuple[CommentRow, ...]
+    receipts: tuple[ReceiptRow, ...]
+
+    @property
+    def digest(self) -> str:
+        """What a decision about it has to name."""
+        return self.version.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How far the newest version came, at one moment."""
+
+    state: State
+    submission: SubmissionRow | None
+    """The last one of the newest version; None where it was never submitted."""
+    counted: tuple[DecisionRow, ...]
+    """Approvals of that submission that have not expired."""
+    required: int
+    expired: bool
+    """Whether it was submitted, and can be decided or applied no more: it has to be submitted again."""
+
+    @property
+    def approved(self) -> bool:
+        """Whether enough people approve exactly this version, now."""
+        return self.state is State.APPROVED and not self.expired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A plan that waits for somebody."""
+
+    plan: int
+    migration: str
+    moves: str
+    digest: str
+    by: Who
+    """Who submitted it, or saved its newest version."""
+    since_ms: int
+    why: str
+    """A clause: what it waits for."""
+
+
+def standing(look: Look, row: PlanRow, version: VersionRow, *, required: int, now: datetime) -> Standing:
+    """Say how far a plan's newest version came."""
+    now_ms = int(now.timestamp() * 1000)
+    submission = look.submission(version.id)
+    here = [] if submission is None else [d for d in look.decisions(row.id) if d.submission == submission.id]
+    counted = tuple(d for d in here if d.verdict == Verdict.APPROVED and now_ms < d.expires_at_ms)
+    expired = False
+    if row.state is State.SUBMITTED:
+        lapsed = any(d.verdict == Verdict.APPROVED and now_ms >= d.expires_at_ms for d in here)
+        expired = submission is None or now_ms >= submission.expires_at_ms or lapsed
+    elif row.state is State.APPROVED:
+        expired = len(counted) < required
+    return Standing(state=row.state, submission=submission, counted=counted, required=required, expired=expired)
