@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -106,27 +106,27 @@ def wait_until_mirrored_back(lab: Lab) -> None:
         time.sleep(0.25)
 
 
-def applied(move: Move) -> Path:
-    """Draft, sign and apply a copy."""
-    move.draft("spark-checkpoint")
+def applied(move: Move) -> dict[str, Any]:
+    """Draft, sign and apply a copy; give the plan."""
+    plan = move.draft("spark-checkpoint")
     move.sign()
     move.apply("--output", str(move.copy), "--execute")
     assert move.verify() == (0, {"CONFIRMED"}, False)
-    return move.copy
+    return plan
 
 
 def test_a_job_goes_back_to_the_old_cluster_and_counts_every_record_exactly_once(scene: Scene, moving: Moving) -> None:
     clean, checkpoint = scene.clean
-    there = clean.restarted()
-    used = applied(moving(checkpoint))
+    there, move = clean.restarted(), moving(checkpoint)
+    used = move.copy
+    applied(move)
     scene.orders.arrive(50)
     there.run(scene.orders.lab.new_bootstrap, used)
     left = tree(used)
 
     back, again = moving(used, back=True), there.restarted()
-    rows = back.compare()["partitions"]
-    assert {row["partition"]: int(row["new_offset"]) - int(row["old_offset"]) for row in rows} == GONE
-    applied(back)
+    positions = applied(back)["positions"]
+    assert {each["partition"]: int(each["new_offset"]) - int(each["old_offset"]) for each in positions} == GONE
     scene.orders.arrive(50)
     again.run(scene.orders.lab.old_bootstrap, back.copy)
 
@@ -141,7 +141,9 @@ def test_records_that_only_the_new_cluster_had_are_waited_for_and_counted_once(
 ) -> None:
     lab, job = returned.lab, Job(spark=scene.clean[0].spark)
     job.run(lab.old_bootstrap, tmp_path / "orders", topic=RETURNED)
-    used = applied(moving(tmp_path / "orders"))
+    move = moving(tmp_path / "orders")
+    used = move.copy
+    applied(move)
     only_new = produce_to_new(lab, NEW_ONLY, first=0)
     there = job.restarted()
     there.run(lab.new_bootstrap, used, topic=RETURNED)

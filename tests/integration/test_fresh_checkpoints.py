@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.commands import call
@@ -61,6 +63,16 @@ class Fresh:
     """By partition: the next record, on the new cluster."""
     unread: dict[tuple[int, int], int]
     """The serial of every record from there on, by partition and offset on the new cluster."""
+    once: tuple[set[str], bool]
+    taken_back: tuple[set[str], bool]
+    """What stood there when it had been applied, and taken back: names at the output, and whether there is a group."""
+
+    @staticmethod
+    def stands(move: Move) -> tuple[set[str], bool]:
+        names = {path.name for path in move.copy.iterdir()} if move.copy.exists() else set()
+        new = yaml.safe_load(move.migration.read_text())["target"]["properties"]["bootstrap.servers"]
+        listed = AdminClient({"bootstrap.servers": new, "log_level": 2}).list_consumer_groups().result(30).valid
+        return names, GROUP in {each.group_id for each in listed or ()}
 
     @property
     def starting(self) -> Path:
@@ -85,10 +97,17 @@ def fresh(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     targets = ("--target", "seeded-checkpoint", "--target", f"consumer-group:{GROUP}")
     plan = move.draft("starting-offsets", *targets)
     move.sign()
+    first = folder / "first.json"
+    move.apply("--output", str(move.copy), "--receipt", str(first), "--execute")
+    once = Fresh.stands(move)
+    assert call("rollback", first, "-m", move.migration, "--execute").code == 0
+    taken_back = Fresh.stands(move)
     move.apply("--output", str(move.copy), "--execute")
     return Fresh(
         move=move,
         plan=plan,
+        once=once,
+        taken_back=taken_back,
         places={partition: offset - GONE[partition] for partition, offset in reached.items()},
         unread={
             (partition, offset - GONE[partition]): serial
@@ -114,6 +133,11 @@ def test_one_plan_stands_at_three_targets_as_planned(fresh: Fresh) -> None:
 
     kinds = ("starting-offsets", "seeded-checkpoint", "consumer-group")
     assert turnouts(fresh) == {kind: {"CONFIRMED"} for kind in kinds}
+
+
+def test_three_targets_are_taken_back_to_nothing_and_applied_again(fresh: Fresh) -> None:
+    assert fresh.once == ({"starting-offsets", "seeded-checkpoint"}, True)
+    assert fresh.taken_back == (set(), False)
 
 
 def test_export_prints_what_was_applied(fresh: Fresh) -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from offsetwise.lab import Lab
-from tests.commands import Ran, call
+from tests.integration.groups import Job, commit, member, read_on
 from tests.integration.topics import copies, create, produce
 
 CLICKS, VIEWS = "moved-clicks", "moved-views"
@@ -38,114 +33,16 @@ def topics(lab: Lab) -> dict[str, int]:
     return {topic: place + SHIFTS[topic] for topic, place in PLACES.items()}
 
 
-def commit(bootstrap: str, group: str, offsets: dict[str, int], metadata: str = "") -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(t, 0, o, metadata) for t, o in offsets.items()], asynchronous=False)
-    consumer.close()
-
-
-def committed(bootstrap: str, group: str) -> dict[str, tuple[int, str]]:
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
-    request = [ConsumerGroupTopicPartitions(group)]
-    answer = admin.list_consumer_group_offsets(request)[group].result(30)
-    return {one.topic: (one.offset, one.metadata or "") for one in answer.topic_partitions if one.offset >= 0}
-
-
-@contextmanager
-def member(bootstrap: str, group: str) -> Iterator[Consumer]:
-    """Join a group on both topics; on leaving, commit where it stands."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "session.timeout.ms": 6000,
-            "log_level": 2,
-        }
-    )
-    consumer.subscribe([CLICKS, VIEWS])
-    try:
-        yield consumer
-    finally:
-        consumer.close()
-
-
-def read_on(bootstrap: str, group: str, count: int) -> dict[str, list[str]]:
-    """Let a real consumer of the group read so many records and commit."""
-    found: dict[str, list[str]] = {CLICKS: [], VIEWS: []}
-    end = time.monotonic() + 60
-    with member(bootstrap, group) as consumer:
-        while sum(map(len, found.values())) < count and time.monotonic() < end:
-            message = consumer.poll(0.5)
-            if message is None:
-                continue
-            assert message.error() is None, message.error()
-            found[str(message.topic())].append(json.loads(message.value() or b"{}")["serial"])
-        consumer.commit(asynchronous=False)
-    return found
-
-
-@dataclass
-class Job:
-    """One group, its migration file, and the commands on its plan."""
-
-    lab: Lab
-    group: str
-    folder: Path
-
-    def call(self, *arguments: str | Path) -> Ran:
-        return call(*arguments, "--migration", self.folder / "m.yaml", "--json")
-
-    def drafted(self) -> Path:
-        """Draft a plan for the group and sign it."""
-        plan = self.folder / "plan.json"
-        made = self.call(
-            "draft", "--group", self.group, "--target", f"consumer-group:{self.group}", "--out", plan, "--author", "ann"
-        )
-        assert made.code == 0, made.err
-        assert call("keygen", "--out", self.folder / "rea", "--as", "rea").code == 0
-        signing = ("--key", self.folder / "rea", "--as", "rea", "--out", self.folder / "approval.json")
-        signed = call("sign", plan, *signing)
-        assert signed.code == 0, signed.err
-        return plan
-
-    def apply(self, *more: str) -> Ran:
-        return self.call(
-            "apply",
-            self.folder / "plan.json",
-            *("--approval", self.folder / "approval.json", "--trust", self.folder / "rea.pub"),
-            *("--receipt", self.folder / "receipt.json"),
-            *more,
-        )
-
-    def receipt(self, command: str, *more: str) -> Ran:
-        return self.call(command, self.folder / "receipt.json", *more)
-
-    def now(self) -> dict[str, tuple[int, str]]:
-        return committed(self.lab.new_bootstrap, self.group)
-
-
 @pytest.fixture
 def job(lab: Lab, topics: dict[str, int], tmp_path: Path) -> Callable[..., Job]:
     assert topics
 
-    def make(group: str, *, before: bool) -> Job:
-        body: dict[str, Any] = {
-            "name": "moved",
-            "source": {"properties": {"bootstrap.servers": lab.old_bootstrap}},
-            "target": {"properties": {"bootstrap.servers": lab.new_bootstrap}},
-            "topics": {"policy": "identity"},
-            "link": "other",
-            "writers": "mirror-only",
-            "groups": [group],
-            "spark": {"master": "local[2]"},
-        }
-        (tmp_path / "m.yaml").write_text(yaml.safe_dump(body), encoding="utf-8")
+    def make(group: str, *, before: dict[str, int]) -> Job:
+        made = Job(lab, group, tmp_path)
+        made.write_migration()
         commit(lab.old_bootstrap, group, PLACES)
         if before:
-            commit(lab.new_bootstrap, group, EARLIER, "by hand")
-        made = Job(lab, group, tmp_path)
+            commit(lab.new_bootstrap, group, before, "by hand")
         made.drafted()
         return made
 
@@ -155,7 +52,7 @@ def job(lab: Lab, topics: dict[str, int], tmp_path: Path) -> Callable[..., Job]:
 def test_a_real_consumer_goes_on_at_exactly_the_next_record(
     job: Callable[..., Job], topics: dict[str, int], figure: Callable[[str], None]
 ) -> None:
-    moved = job("moved-whole", before=False)
+    moved = job("moved-whole", before={})
 
     dry = moved.apply("--detailed-exitcode")
     assert dry.code == 2, dry.err
@@ -169,7 +66,7 @@ def test_a_real_consumer_goes_on_at_exactly_the_next_record(
     assert {each["turnout"] for each in before_start["positions"]} == {"CONFIRMED"}
 
     unread = {topic: [f"r{number}" for number in range(place, N)] for topic, place in PLACES.items()}
-    found = read_on(moved.lab.new_bootstrap, moved.group, sum(map(len, unread.values())))
+    found = read_on(moved.lab.new_bootstrap, moved.group, [CLICKS, VIEWS], sum(map(len, unread.values())))
     assert found == unread, "every record that was not read, once, in order"
 
     after = moved.receipt("verify").answered()
@@ -182,7 +79,7 @@ def test_a_real_consumer_goes_on_at_exactly_the_next_record(
 
 
 def test_a_rollback_restores_what_was_committed(job: Callable[..., Job], topics: dict[str, int]) -> None:
-    moved = job("moved-back", before=True)
+    moved = job("moved-back", before=EARLIER)
     before = moved.now()
     assert before == {topic: (offset, "by hand") for topic, offset in EARLIER.items()}
 
@@ -198,8 +95,23 @@ def test_a_rollback_restores_what_was_committed(job: Callable[..., Job], topics:
     assert different.code == 5, "what stands there is not what was approved any more"
 
 
-def test_a_partition_without_commit_before_keeps_the_new_one_and_is_told(job: Callable[..., Job]) -> None:
-    moved = job("moved-kept", before=False)
+def test_a_rollback_leaves_no_group_where_none_was(job: Callable[..., Job], topics: dict[str, int]) -> None:
+    moved = job("moved-away", before={})
+    moved.apply("--execute").answered()
+    assert moved.now() == {topic: (place, "") for topic, place in topics.items()}
+
+    assert moved.receipt("rollback", "--execute").code == 0
+
+    assert moved.now() == {}
+    admin = AdminClient({"bootstrap.servers": moved.lab.new_bootstrap, "log_level": 2})
+    assert moved.group not in {each.group_id for each in admin.list_consumer_groups().result(30).valid}
+    assert moved.receipt("rollback", "--execute").code == 0, "twice is once"
+
+
+def test_a_partition_without_commit_before_keeps_the_new_one_and_is_told(
+    job: Callable[..., Job], topics: dict[str, int]
+) -> None:
+    moved = job("moved-kept", before={VIEWS: EARLIER[VIEWS]})
     moved.apply("--execute").answered()
 
     ran = moved.receipt("rollback", "--execute")
@@ -207,13 +119,14 @@ def test_a_partition_without_commit_before_keeps_the_new_one_and_is_told(job: Ca
     assert ran.code == 1
     (step,) = json.loads(ran.out)["steps"]
     assert step["state"] == "failed"
+    assert moved.now() == {CLICKS: (topics[CLICKS], ""), VIEWS: (EARLIER[VIEWS], "by hand")}
     assert f"kafka-consumer-groups.sh --delete-offsets --group {moved.group} --topic {CLICKS}:0" in step["told"]
 
 
 def test_a_group_with_a_member_is_refused(job: Callable[..., Job]) -> None:
-    moved = job("moved-busy", before=True)
+    moved = job("moved-busy", before=EARLIER)
     before = moved.now()
-    with member(moved.lab.new_bootstrap, moved.group) as consumer:
+    with member(moved.lab.new_bootstrap, moved.group, [CLICKS, VIEWS]) as consumer:
         end = time.monotonic() + 30
         while not consumer.assignment() and time.monotonic() < end:
             consumer.poll(0.2)
@@ -228,7 +141,7 @@ def test_a_group_with_a_member_is_refused(job: Callable[..., Job]) -> None:
 
 
 def test_a_group_that_somebody_wrote_in_between_is_refused(job: Callable[..., Job]) -> None:
-    moved = job("moved-raced", before=True)
+    moved = job("moved-raced", before=EARLIER)
     commit(moved.lab.new_bootstrap, moved.group, {CLICKS: 6}, "another hand")
     before = moved.now()
 
@@ -246,9 +159,9 @@ def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[...,
     from offsetwise.errors import ApplyError  # noqa: PLC0415 - as above
     from offsetwise.model import GroupOffset  # noqa: PLC0415 - as above
 
-    moved = job("moved-joined", before=True)
+    moved = job("moved-joined", before=EARLIER)
     groups = KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}))
-    with member(lab.new_bootstrap, moved.group) as consumer:
+    with member(lab.new_bootstrap, moved.group, [CLICKS, VIEWS]) as consumer:
         end = time.monotonic() + 30
         while not consumer.assignment() and time.monotonic() < end:
             consumer.poll(0.2)
