@@ -24,7 +24,8 @@ from offsetwise.review import deciding, drafting, exports, remarks
 from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, why_not, why_not_own
 from offsetwise.review.answers import DecideAnswer, NotAllowed, OtherAnswer, SaveAnswer, SubmitAnswer
-from offsetwise.review.attempt import NO_KEY, NO_PLAN, Attempt, ParsedPlans
+from offsetwise.review.attempt import NO_KEY, NO_PLAN, Attempt, ParsedPlans, content_of
+from offsetwise.review.bundle import open_bundle, pack
 from offsetwise.review.deciding import Decision
 from offsetwise.review.difference import Difference
 from offsetwise.review.drafting import Drafted
@@ -355,6 +356,56 @@ class Board:
             plan,
             lambda attempt: remarks.add_receipt(attempt, receipt, content),
             digest=receipt.plan_digest,
+        )
+
+    # ----------------------------------------------------------------------- elsewhere
+
+    def bundle(self, person: Person | None, plan: int) -> exports.Export:
+        """Give a submitted plan with all that a reviewer needs, in one file, for a console that reaches no cluster.
+
+        Raises:
+            PlanError: There is no such plan, or it is not submitted.
+        """
+        rules = self._rules()
+        with self._looking(person, "Packing the plan") as look:
+            row = look.plan(plan)
+            if row is None:
+                raise _no_version(plan)
+            version = look.version(plan, row.number)
+            told = standing(look, row, version, required=rules.decisions.required, now=self._clock())
+            if row.state is not State.SUBMITTED or told.submission is None:
+                raise PlanError(
+                    f"Plan {plan}: expected one that is submitted, found it {row.state}. Nothing was packed.",
+                    fix="Submit it first.",
+                )
+            packed = pack(
+                content_of(look, version),
+                look.files(version.id),
+                submitted_by=told.submission.by,
+                submitted_at_ms=told.submission.at_ms,
+                expires_at_ms=told.submission.expires_at_ms,
+                editors=look.editors(plan),
+                comments=look.comments(plan),
+            )
+        name = f"plan-{version.digest[:8]}.review.gz"
+        return exports.Export(name=name, content=packed, mime="application/gzip", digest=version.digest, approved=False)
+
+    def receive_bundle(self, person: Person | None, data: bytes, *, name: str = "the bundle") -> SaveAnswer:
+        """Keep a plan that was submitted at another console, to be decided about here, without any cluster.
+
+        Its people are barred here as they are there. The approval goes back as the envelope that `export` gives.
+
+        Raises:
+            FileError: Not a bundle, or changed since it was written.
+            PlanError: Its plan contradicts itself.
+        """
+        read = open_bundle(data, subject=name)
+        return self._attempted(
+            Verb.RECEIVE_BUNDLE,
+            person,
+            None,
+            lambda attempt: drafting.receive(attempt, read),
+            digest=read.plan_digest,
         )
 
     # ----------------------------------------------------------------------- how

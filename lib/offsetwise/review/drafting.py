@@ -21,9 +21,11 @@ from offsetwise.review.answers import (
     Unchanged,
 )
 from offsetwise.review.attempt import Attempt, decided
+from offsetwise.review.bundle import Bundle
 from offsetwise.review.people import Person, recorded, who
 from offsetwise.review.risk import Facts, facts_of
-from offsetwise.store.review_rows import PlanRow, State
+from offsetwise.store.review_rows import EditorRow, PlanRow, State, Who
+from offsetwise.store.reviews import Change
 from offsetwise.workflow import Observed
 
 _TOLD: Final = 1_000
@@ -88,10 +90,7 @@ def _saved(attempt: Attempt, person: Person, drafted: Drafted, facts: Facts) -> 
         plan, number, digest=digest, content=drafted.content, facts=facts.dump(), by=who(person), at_ms=attempt.now_ms
     )
     change.add_editor(plan, number, who(person))
-    if drafted.observed is not None:
-        observed = drafted.observed
-        for kind, kept in (("comparison", observed.comparison), ("old", observed.old), ("new", observed.new)):
-            change.add_file(version, kind, files.dump(kept).encode())
+    _add_files(change, version, drafted.observed)
     change.move(plan, State.DRAFT, number=number, at_ms=attempt.now_ms)
     attempt.plan = change.plan(plan)
     attempt.details.update(dropped_approvals=dropped, facts=facts.dump()[:_TOLD])
@@ -194,6 +193,55 @@ def withdraw(attempt: Attempt) -> OtherAnswer:
         return decided(row, attempt.standing(row, newest))
     change.move(row.id, State.WITHDRAWN, number=row.number, at_ms=attempt.now_ms)
     return Done(plan=row.id, state=State.WITHDRAWN)
+
+
+def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
+    """Keep a plan that was submitted elsewhere, to be decided about here."""
+    change, person = attempt.change, attempt.admitted()
+    if isinstance(person, NotAllowed):
+        return person
+    drafted = Drafted(
+        plan=bundle.plan, content=bundle.content, digest=bundle.plan_digest, base=None, observed=bundle.observed
+    )
+    attempt.details.update(bundle=bundle.digest)
+    there = change.version_of(drafted.digest)
+    if there is not None:
+        attempt.plan = change.plan(there.plan)
+        return Unchanged(plan=there.plan, number=there.number, digest=drafted.digest)
+    refused = _why_not_new(attempt, drafted)
+    if refused is not None:
+        return refused
+    if attempt.now_ms >= bundle.expires_at_ms:
+        return NotAllowed(
+            why="Its submission has ended at the console that it comes from.",
+            fix="Ask its author to submit it again, and for a new bundle.",
+        )
+    plan = change.add_plan(migration=bundle.plan.migration, moves=drafted.moves, at_ms=attempt.now_ms)
+    facts, by = facts_of(bundle.plan, drafted.digest), bundle.submitted_by
+    version = change.add_version(
+        plan, 1, digest=drafted.digest, content=drafted.content, facts=facts.dump(), by=by, at_ms=attempt.now_ms
+    )
+    for each in bundle.editors:
+        change.add_editor(plan, each.since_number, _named(each))
+    change.add_editor(plan, 1, by)
+    _add_files(change, version, bundle.observed)
+    for remark in bundle.comments:
+        change.add_comment(plan, 1, by=remark.by, at_ms=remark.at_ms, body=remark.body)
+    ends = min(bundle.expires_at_ms, attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000)
+    change.add_submission(version, 1, by=by, at_ms=bundle.submitted_at_ms, expires_at_ms=ends)
+    change.move(plan, State.SUBMITTED, number=1, at_ms=attempt.now_ms)
+    attempt.plan = change.plan(plan)
+    return Saved(plan=plan, number=1, digest=drafted.digest, dropped=0)
+
+
+def _named(editor: EditorRow) -> Who:
+    return Who(issuer=editor.issuer, subject=editor.subject, name=editor.subject, address=editor.address)
+
+
+def _add_files(change: Change, version: int, observed: Observed | None) -> None:
+    if observed is not None:
+        for kind, kept in (("comparison", observed.comparison), ("old", observed.old), ("new", observed.new)):
+            change.add_file(version, kind, files.dump(kept).encode("utf-8", "surrogatepass"))
 
 
 def _already_open(other: PlanRow) -> AlreadyOpen:

@@ -1,0 +1,263 @@
+"""A review bundle: everything a reviewer needs of one plan, in one file, for a console that reaches no cluster.
+
+gzip over one JSON object. Each part stands in it as the exact text of its file with its SHA-256; the bundle's own
+digest is over all of it. Whoever changes the plan and all digests changes the plan's digest too, and the envelope that
+comes back names that: it counts for nothing at home.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+
+from offsetwise import files
+from offsetwise.errors import FileError
+from offsetwise.model import Plan
+from offsetwise.plan.digest import digest as digest_of
+from offsetwise.plan.reading import read_plan
+from offsetwise.store.review_rows import CommentRow, EditorRow, Who
+from offsetwise.workflow import Observed
+
+KIND: Final = "review-bundle"
+MAX_PACKED_BYTES: Final = 64 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
+_OBSERVED: Final = ("comparison", "old", "new")
+_FIX: Final = "Ask for the bundle again, and compare the digest that is shown with the one at its console."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """What a bundle holds, every digest checked."""
+
+    digest: str
+    """Of the bundle."""
+    plan_digest: str
+    content: bytes
+    """The plan's file, every byte."""
+    plan: Plan
+    observed: Observed | None
+    """What it was drafted from; None where that was not kept."""
+    submitted_by: Who
+    submitted_at_ms: int
+    expires_at_ms: int
+    """When its submission ends at the console that it came from."""
+    editors: tuple[EditorRow, ...]
+    comments: tuple[CommentRow, ...]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+_Name = Annotated[str, Field(max_length=1_000)]
+_Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Part(_Shape):
+    sha256: _Hex
+    content: str
+
+
+class _Parts(_Shape):
+    plan: _Part
+    comparison: _Part | None = None
+    old: _Part | None = None
+    new: _Part | None = None
+
+
+class _Editor(_Shape):
+    issuer: _Name
+    subject: _Name
+    address: _Name | None
+    since_number: Annotated[StrictInt, Field(ge=1)]
+
+
+class _Comment(_Shape):
+    number: Annotated[StrictInt, Field(ge=1)]
+    issuer: _Name
+    subject: _Name
+    name: _Name
+    at_ms: StrictInt
+    body: Annotated[str, Field(max_length=10_000)]
+
+
+class _Submission(_Shape):
+    issuer: _Name
+    subject: _Name
+    name: _Name
+    at_ms: StrictInt
+    expires_at_ms: StrictInt
+
+
+class _BundleShape(_Shape):
+    parts: _Parts
+    submission: _Submission
+    editors: Annotated[list[_Editor], Field(min_length=1, max_length=1_000)]
+    comments: Annotated[list[_Comment], Field(max_length=10_000)]
+    digest: _Hex
+
+
+def pack(
+    content: bytes,
+    kept: dict[str, bytes],
+    *,
+    submitted_by: Who,
+    submitted_at_ms: int,
+    expires_at_ms: int,
+    editors: tuple[EditorRow, ...],
+    comments: tuple[CommentRow, ...],
+) -> bytes:
+    """Write a bundle.
+
+    Args:
+        content: The plan's file.
+        kept: The files of the comparison and both snapshots, by `comparison`, `old` and `new`, or none.
+        submitted_by: Who submitted it.
+        submitted_at_ms: When.
+        expires_at_ms: When the submission ends.
+        editors: Who wrote, edited or submitted any version.
+        comments: The discussion.
+    """
+    body: dict[str, Any] = {
+        "format": f"offsetwise/{KIND}",
+        "format_version": files.FORMAT_VERSION,
+        "parts": {"plan": _part(content), **{kind: _part(each) for kind, each in kept.items()}},
+        "submission": {
+            "issuer": submitted_by.issuer,
+            "subject": submitted_by.subject,
+            "name": submitted_by.name,
+            "at_ms": submitted_at_ms,
+            "expires_at_ms": expires_at_ms,
+        },
+        "editors": [
+            {
+                "issuer": each.issuer,
+                "subject": each.subject,
+                "address": each.address,
+                "since_number": each.since_number,
+            }
+            for each in editors
+        ],
+        "comments": [
+            {
+                "number": each.number,
+                "issuer": each.by.issuer,
+                "subject": each.by.subject,
+                "name": each.by.name,
+                "at_ms": each.at_ms,
+                "body": each.body,
+            }
+            for each in comments
+        ],
+    }
+    body["digest"] = _digest(body)
+    # Without the time of packing: the same bundle is the same bytes.
+    return gzip.compress(json.dumps(body, sort_keys=True).encode("ascii"), compresslevel=6, mtime=0)
+
+
+def open_bundle(data: bytes, *, subject: str) -> Bundle:
+    """Read a bundle, strictly.
+
+    Args:
+        data: The whole file.
+        subject: What to call it in errors, usually its name.
+
+    Raises:
+        FileError: Not a bundle, too large, cut off, or changed since it was written.
+        PlanError: Its plan contradicts itself.
+        VersionError: A major version that this release does not know.
+    """
+    body = files.read_object(_unpacked(data, subject), subject=subject)
+    files.check_header(body, KIND, subject=subject)
+    told = {key: value for key, value in body.items() if key not in ("format", "format_version")}
+    try:
+        read = _BundleShape.model_validate(told)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the top level"
+        raise _unusable(subject, f"{place} is wrong: {first['msg'][:200]}") from error
+    if read.digest != _digest({key: value for key, value in body.items() if key != "digest"}):
+        raise _unusable(subject, "what it holds does not have the digest that stands in it: it was changed")
+    content = _checked(read.parts.plan, "plan", subject)
+    plan = read_plan(content, subject=f"{subject}: its plan")
+    return Bundle(
+        digest=read.digest,
+        plan_digest=digest_of(content),
+        content=content,
+        plan=plan,
+        observed=_observed(read.parts, subject),
+        submitted_by=Who(issuer=read.submission.issuer, subject=read.submission.subject, name=read.submission.name),
+        submitted_at_ms=read.submission.at_ms,
+        expires_at_ms=read.submission.expires_at_ms,
+        editors=tuple(
+            EditorRow(issuer=e.issuer, subject=e.subject, address=e.address, since_number=e.since_number)
+            for e in read.editors
+        ),
+        comments=tuple(
+            CommentRow(
+                number=each.number,
+                by=Who(issuer=each.issuer, subject=each.subject, name=each.name),
+                at_ms=each.at_ms,
+                body=each.body,
+            )
+            for each in read.comments
+        ),
+    )
+
+
+def _observed(parts: _Parts, subject: str) -> Observed | None:
+    there = {kind: part for kind in _OBSERVED if (part := getattr(parts, kind)) is not None}
+    if not there:
+        return None
+    if len(there) != len(_OBSERVED):
+        raise _unusable(subject, f"it has {', '.join(there)} and not the rest of comparison, old and new")
+    read = {kind: _checked(part, kind, subject) for kind, part in there.items()}
+    return Observed(
+        comparison=files.load(read["comparison"], "comparison", subject=f"{subject}: its comparison"),
+        old=files.load(read["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster"),
+        new=files.load(read["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster"),
+    )
+
+
+def _part(content: bytes) -> dict[str, str]:
+    text = content.decode("utf-8", "surrogatepass")
+    return {"sha256": hashlib.sha256(content).hexdigest(), "content": text}
+
+
+def _checked(part: _Part, kind: str, subject: str) -> bytes:
+    content = part.content.encode("utf-8", "surrogatepass")
+    found = hashlib.sha256(content).hexdigest()
+    if found != part.sha256:
+        raise _unusable(subject, f"its {kind} has the SHA-256 {found[:12]}…, not {part.sha256[:12]}…: it was changed")
+    return content
+
+
+def _digest(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def _unpacked(data: bytes, subject: str) -> bytes:
+    if len(data) > MAX_PACKED_BYTES:
+        raise _unusable(subject, f"it has {len(data):,} bytes, the limit is {MAX_PACKED_BYTES:,}")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        made = unpacking.decompress(data, MAX_BYTES + 1)
+    except zlib.error as error:
+        raise _unusable(subject, "it is not gzip, or damaged") from error
+    if len(made) > MAX_BYTES:
+        raise _unusable(subject, f"it unpacks to more than {MAX_BYTES:,} bytes")
+    if not unpacking.eof or unpacking.unused_data:
+        raise _unusable(subject, "it is cut off, or something stands behind it")
+    return made
+
+
+def _unusable(subject: str, why: str) -> FileError:
+    return FileError(
+        f"{subject}: expected a review bundle as the console wrote it, but {why}. Nothing was used from it.", fix=_FIX
+    )
