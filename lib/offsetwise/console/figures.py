@@ -34,12 +34,47 @@ _LOGS: Final = 1
 _LAGS: Final = 2
 
 
-def dress(colours: Palette) -> dict[str, Any]:
-    """Give the layout that charts with a legend have in common: the page's colours and letters, the legend on top."""
+def page_style(colours: Palette) -> dict[str, Any]:
+    """Give the layout that all charts have in common: the page's colours and letters."""
     return {
         "plot_bgcolor": colours.page,
         "paper_bgcolor": colours.page,
         "font": {"family": FONT, "size": FONT_PX, "color": colours.text},
+    }
+
+
+def axis_title(text: str, colours: Palette) -> dict[str, Any]:
+    """Give the title of an axis."""
+    return {"text": text, "font": {"color": colours.muted, "size": SMALL_PX}}
+
+
+def lane_axis(names: Sequence[str], colours: Palette) -> dict[str, Any]:
+    """Give the axis of lanes, the first on top. The names are escaped here."""
+    return {
+        "range": [max(len(names), 1) - 0.5, -0.5],
+        "tickvals": list(range(len(names))),
+        "ticktext": [wording.label(clipped(name)) for name in names],
+        "fixedrange": True,
+        "zeroline": False,
+        **named_rows(colours),
+    }
+
+
+def named_rows(colours: Palette) -> dict[str, Any]:
+    """Give what axes with a name for each row have in common."""
+    return {
+        "tickfont": {"color": colours.text, "size": FONT_PX},
+        "ticks": "",
+        "ticklabelstandoff": 6,
+        "showgrid": False,
+        "automargin": True,
+    }
+
+
+def dress(colours: Palette) -> dict[str, Any]:
+    """Give the layout that charts of lanes have in common: that of all, and the legend on top."""
+    return {
+        **page_style(colours),
         "legend": {
             "orientation": "h",
             "x": 0,
@@ -248,17 +283,7 @@ def _dress(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pale
     if lag:
         lags = [0.0, *(scaled(v) for row in rows for v in (row.lag_old, row.lag_new) if v is not None)]
         _axis(figure, colours, _LAGS, min(lags), max(1.0, *lags) * 1.45, "lag: records left to read", zero="0")
-    figure.update_yaxes(
-        range=[len(rows) - 0.5, -0.5],
-        tickvals=list(range(len(rows))),
-        ticktext=[wording.label(clipped(partition_name(row))) for row in rows],
-        tickfont={"color": colours.text, "size": FONT_PX},
-        ticklabelstandoff=6,
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-        fixedrange=True,
-    )
+    figure.update_yaxes(**lane_axis([partition_name(row) for row in rows], colours))
 
 
 def _axis(figure: go.Figure, colours: Palette, col: int, low: float, high: float, title: str, *, zero: str) -> None:  # noqa: PLR0917 - drawn twice
@@ -271,7 +296,7 @@ def _axis(figure: go.Figure, colours: Palette, col: int, low: float, high: float
         ticktext=[zero if tick == 0 else shortened(tick, sign=col == _LOGS) for tick in ticks],
         tickangle=0,
         tickfont={"color": colours.muted, "size": SMALL_PX},
-        title={"text": title, "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title(title, colours),
         gridcolor=colours.grid,
         zeroline=False,
         fixedrange=True,
@@ -333,27 +358,26 @@ def _landings(rows: Sequence[PartitionComparison], colours: Palette) -> list[dic
         if away is not None:
             colour = colours.right if row.raw.verdict is RawVerdict.SAME else colours.wrong
             text = f"<b>{wording.number(row.old_offset)}</b>"
-            made.append(
-                _label(scaled(away), lane + _NEW_LANE, text, colour) | {"bgcolor": colours.page, "borderpad": 1}
-            )
+            made.append(note(scaled(away), lane + _NEW_LANE, text, colour) | {"bgcolor": colours.page, "borderpad": 1})
     return made
 
 
 def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:
     unknown = [
-        _label(0, lane + _NEW_LANE, "? no place known on new", colours.unknown)
+        note(0, lane + _NEW_LANE, "? no place known on new", colours.unknown)
         for lane, row in enumerate(rows)
         if row.new_offset is None
     ]
     new = [
-        _label(0, lane + _OLD_LANE, "no position yet: new partition", colours.unknown)
+        note(0, lane + _OLD_LANE, "no position yet: new partition", colours.unknown)
         for lane, row in enumerate(rows)
         if row.old_offset is None
     ]
     return [*unknown, *new]
 
 
-def _label(x: float, y: float, text: str, colour: str) -> dict[str, object]:
+def note(x: float, y: float, text: str, colour: str, *, anchor: str = "left", away: int = 9) -> dict[str, object]:
+    """Give a text beside a point: to the right of it where its left end is anchored there, else to the left."""
     return {
         "x": x,
         "y": y,
@@ -361,7 +385,7 @@ def _label(x: float, y: float, text: str, colour: str) -> dict[str, object]:
         "yref": "y",
         "text": text,
         "showarrow": False,
-        "xanchor": "left",
-        "xshift": 9,
+        "xanchor": anchor,
+        "xshift": away if anchor == "left" else -away,
         "font": {"size": SMALL_PX, "color": colour},
     }

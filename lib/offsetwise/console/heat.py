@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from offsetwise.console import verdicts, wording
-from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX, distance
+from offsetwise.console.figures import SMALL_PX, axis_title, distance, named_rows, page_style
 from offsetwise.console.palette import Palette
 from offsetwise.console.scale import scaled, shortened, ticks_between
 from offsetwise.model import PartitionComparison, RawVerdict
@@ -66,7 +66,7 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
             text=hover,
             hovertemplate="%{y} · %{text}<extra></extra>",
             colorbar={
-                "title": {"text": "old number lands<br>(records)", "font": {"size": SMALL_PX, "color": colours.muted}},
+                "title": axis_title("old number lands<br>(records)", colours),
                 "tickvals": [scaled(tick) for tick in ticks],
                 "ticktext": ["right place" if tick == 0 else shortened(tick) for tick in ticks],
                 "tickfont": {"size": SMALL_PX, "color": colours.muted},
@@ -78,26 +78,16 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
     figure.update_layout(
         height=min(900, 130 + 24 * len(topics)),
         margin={"l": 12, "r": 12, "t": 16, "b": 48},
-        plot_bgcolor=colours.page,
-        paper_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+        **page_style(colours),
     )
     figure.update_xaxes(
-        title={"text": "partition", "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title("partition", colours),
         type="category",
         tickvals=[str(number) for number in numbers[:: _tick_step(len(numbers))]],
         showgrid=False,
         tickfont={"color": colours.muted},
     )
-    figure.update_yaxes(
-        autorange="reversed",
-        ticks="",
-        ticklabelstandoff=6,
-        type="category",
-        showgrid=False,
-        automargin=True,
-        tickfont={"color": colours.text},
-    )
+    figure.update_yaxes(type="category", autorange="reversed", **named_rows(colours))
     return figure
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from offsetwise.batches import BatchFact, History, Standing
 from offsetwise.console import wording
-from offsetwise.console.figures import SMALL_PX, clipped, dress
+from offsetwise.console.figures import SMALL_PX, axis_title, clipped, dress
 from offsetwise.console.palette import Palette
 
 MAX_LANES: Final = 20
@@ -280,7 +280,7 @@ def _dress(figure: go.Figure, colours: Palette, title: str, *, height: int) -> N
     ids = [number for trace in figure.data for number in (trace.x or ())]
     first, last = (min(ids), max(ids)) if ids else (0, 0)
     figure.update_xaxes(
-        title={"text": "batch", "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title("batch", colours),
         tickformat=",d",
         dtick=1 if last - first < 12 else None,
         range=[first - 0.6, last + 0.6],
@@ -290,7 +290,7 @@ def _dress(figure: go.Figure, colours: Palette, title: str, *, height: int) -> N
         fixedrange=True,
     )
     figure.update_yaxes(
-        title={"text": title, "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title(title, colours),
         tickformat=",",
         tickfont={"color": colours.muted, "size": SMALL_PX},
         gridcolor=colours.grid,

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from offsetwise.clusters.pairs import TopicPair
 from offsetwise.console import wording
 from offsetwise.console.clusters.frames import partitions
-from offsetwise.console.figures import FONT_PX, MAX_LANES, SMALL_PX, clipped, dress, hatched, solid
+from offsetwise.console.figures import MAX_LANES, SMALL_PX, axis_title, dress, hatched, lane_axis, note, solid
 from offsetwise.console.palette import Palette
 from offsetwise.model import PartitionState
 
@@ -22,6 +22,7 @@ _TOP_PX: Final = 40
 _BOTTOM_PX: Final = 44
 _OLD: Final = -0.19
 _NEW: Final = 0.19
+_AWAY: Final = 6
 _BAR: Final = 0.3
 _THIN: Final = 0.004
 """The least width of a bar, as a share of the lane: a log that holds little is still seen."""
@@ -47,13 +48,14 @@ def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -
             log = old if side == "old" else new
             if log is None or log.log_start is None or log.hw is None:
                 text = f"? {side}: not there" if log is None and both_read else f"? {side}: not read"
-                notes.append(_note(0.0, lane + shift, text, colours.unknown, "left"))
+                notes.append(note(0.0, lane + shift, text, colours.unknown, away=_AWAY))
                 continue
             low, high = _extent(old, new)
             start, end = _place(log.log_start, low, high), _place(log.hw, low, high)
             bars.append((lane, start, max(end - start, _THIN), _hover(topic, number, side, log)))
-            notes.append(_note(start, lane + shift, wording.number(log.log_start), colours.text, "right"))
-            notes.append(_note(max(end, start + _THIN), lane + shift, wording.number(log.hw), colours.text, "left"))
+            first, last = wording.number(log.log_start), wording.number(log.hw)
+            notes.append(note(start, lane + shift, first, colours.text, anchor="right", away=_AWAY))
+            notes.append(note(max(end, start + _THIN), lane + shift, last, colours.text, away=_AWAY))
         figure.add_trace(
             go.Bar(
                 name=f"{side} cluster",
@@ -147,33 +149,9 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
         tickvals=[0, 1],
         ticktext=["lowest offset", "highest offset"],
         tickfont={"color": colours.muted, "size": SMALL_PX},
-        title={"text": "each partition on its own scale", "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title("each partition on its own scale", colours),
         gridcolor=colours.grid,
         zeroline=False,
         fixedrange=True,
     )
-    figure.update_yaxes(
-        range=[max(len(lanes), 1) - 0.5, -0.5],
-        tickvals=list(range(len(lanes))),
-        ticktext=[wording.label(clipped(f"{topic}-{number}")) for topic, number, *_ in lanes],
-        tickfont={"color": colours.text, "size": FONT_PX},
-        ticklabelstandoff=6,
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-        fixedrange=True,
-    )
-
-
-def _note(x: float, y: float, text: str, colour: str, anchor: str) -> dict[str, object]:
-    return {
-        "x": x,
-        "y": y,
-        "xref": "x",
-        "yref": "y",
-        "text": text,
-        "showarrow": False,
-        "xanchor": anchor,
-        "xshift": 6 if anchor == "left" else -6,
-        "font": {"size": SMALL_PX, "color": colour},
-    }
+    figure.update_yaxes(**lane_axis([f"{topic}-{number}" for topic, number, *_ in lanes], colours))

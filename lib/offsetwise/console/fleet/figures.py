@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 import plotly.graph_objects as go
 
-from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX
+from offsetwise.console.figures import FONT_PX, axis_title, named_rows, page_style
 from offsetwise.console.fleet import sentences
 from offsetwise.console.palette import Palette
 from offsetwise.console.wording import many, number
@@ -92,12 +92,10 @@ def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figur
     figure.update_layout(
         height=70 + 38 * len(lanes),
         margin={"l": 12, "r": 12, "t": 8, "b": 48},
-        plot_bgcolor=colours.grid,
-        paper_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+        **page_style(colours) | {"plot_bgcolor": colours.grid},
     )
     figure.update_xaxes(
-        title={"text": "time since the newest batch was planned", "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title("time since the newest batch was planned", colours),
         type="category",
         categoryorder="array",
         categoryarray=list(_COLUMNS),
@@ -109,11 +107,7 @@ def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figur
         categoryorder="array",
         categoryarray=lanes,
         autorange="reversed",
-        ticks="",
-        ticklabelstandoff=6,
-        showgrid=False,
-        automargin=True,
-        tickfont={"color": colours.text},
+        **named_rows(colours),
     )
     return figure
 

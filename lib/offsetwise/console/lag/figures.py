@@ -10,7 +10,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from offsetwise.console import wording
-from offsetwise.console.figures import FONT, FONT_PX, SMALL_PX
+from offsetwise.console.figures import SMALL_PX, axis_title, page_style
 from offsetwise.console.palette import Palette
 
 _MARKS: Final = 60
@@ -170,9 +170,7 @@ def _dress(figure: go.Figure, colours: Palette, title: str, height: int) -> None
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 40, "b": 8},
-        paper_bgcolor=colours.page,
-        plot_bgcolor=colours.page,
-        font={"family": FONT, "size": FONT_PX, "color": colours.text},
+        **page_style(colours),
         hoverlabel={"bgcolor": colours.page, "bordercolor": colours.muted, "font": {"color": colours.text}},
         legend={
             "orientation": "h",
@@ -190,7 +188,7 @@ def _dress(figure: go.Figure, colours: Palette, title: str, height: int) -> None
         ticks="outside",
         ticklen=8,
         tickcolor=colours.page,
-        title={"text": "UTC", "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title("UTC", colours),
         tickfont={"color": colours.muted, "size": SMALL_PX},
         gridcolor=colours.grid,
         zeroline=False,
@@ -198,7 +196,7 @@ def _dress(figure: go.Figure, colours: Palette, title: str, height: int) -> None
         automargin=True,
     )
     figure.update_yaxes(
-        title={"text": title, "font": {"color": colours.muted, "size": SMALL_PX}},
+        title=axis_title(title, colours),
         tickfont={"color": colours.muted, "size": SMALL_PX},
         tickformat=",d",
         gridcolor=colours.grid,
