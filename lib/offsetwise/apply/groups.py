@@ -5,11 +5,11 @@ own error is looked at after it (the client does not raise them), and nothing is
 A leader epoch never crosses clusters: none is written, and only a value of the same group is put back with its own.
 
 Several groups are written in shares. Every group of a share is read and compared before the first line of the journal
-is written for any of them; each group's line, with what stood there before, is on the disk before the first request of
-the share leaves, in the order of the plan; then all requests are under way together, and all groups are read back. So
-a crash, or lost replies, leave groups that the journal says have begun, each of which holds what stood there before, or
-what is wanted, or some of both: the same that one group alone can be left with. Going on reads each again and asks only
-for what is missing; groups do not depend on each other, so the order in which requests arrive changes nothing.
+is written for any of them; every group's line, with what stood there before, is on the disk before the first request of
+the share leaves; then all requests are under way together, and all groups are read back. So a crash, or lost replies,
+leave groups that the journal says have begun, each of which holds what stood there before, or what is wanted, or some
+of both: the same that one group alone can be left with. Going on reads each again and asks only for what is missing;
+groups do not depend on each other, so the order in which requests arrive changes nothing.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class GroupWriter:
         journal = journal_of(steps[0][1])
         for target, context in steps:
             record = journal.record(context.step)
-            if record.done is not None and record.undone is None:
+            if record.done is not None and record.whole:
                 made[context.step] = record.done
             else:
                 left[context.step] = target
@@ -169,11 +169,8 @@ class GroupWriter:
             intended: dict[int, ReceiptStep] = {}
             for step, target in left.items():
                 intended[step] = intended_step(plan, target, journal.record(step), found[group_of(target)])
-            for step, one in intended.items():
-                record = journal.record(step)
-                if record.intended is None or record.undone is not None:
-                    journal.begin(step, one)
             step = next(iter(left))
+            journal.begin_together({n: one for n, one in intended.items() if not journal.record(n).stands})
             failed = self._commit(
                 {
                     one.place: to_commit(one.offsets)
@@ -184,16 +181,13 @@ class GroupWriter:
             )
         except OffsetwiseError as error:
             return made | {step: error}
-        for step, one in intended.items():
-            if one.place in failed:
-                made[step] = failed[one.place]
-                continue
-            try:
-                journal.done(step, one)
-            except OffsetwiseError as error:
-                return made | {step: error}
-            made[step] = one
-        return made
+        came: dict[int, OffsetwiseError] = {n: failed[one.place] for n, one in intended.items() if one.place in failed}
+        written = {n: one for n, one in intended.items() if n not in came}
+        try:
+            journal.done_together(written)
+        except OffsetwiseError as error:
+            return made | came | {next(iter(written)): error}
+        return made | came | written
 
     def undo(self, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Put back what was committed before, as long as nobody has committed since.

@@ -2,7 +2,8 @@
 
 A JSON lines file beside the receipt. The first line names the plan by its digest. A line is on the disk before what it
 announces is done, so a step without a line did not begin. The last line may be torn by a crash: it was never synced as
-a whole, so what it announces did not begin either, and it is cut off.
+a whole, so what it announces did not begin either, and it is cut off. Lines of steps that begin together are written
+and synced together, ascending, before any of the steps is: a crash leaves the first few of them, and none had begun.
 """
 
 from __future__ import annotations
@@ -186,6 +187,15 @@ class Journal:
         """Say that a step begins, and what it will write. Notes of an earlier attempt are forgotten."""
         self._add({"event": "begun", "step": step, "result": _dumped(intended), "notes": notes})
 
+    def begin_together(self, intended: Mapping[int, ReceiptStep]) -> None:
+        """Say that steps begin; nothing of any of them may be done before this returns."""
+        self._add(
+            *(
+                {"event": "begun", "step": step, "result": _dumped(intended[step]), "notes": {}}
+                for step in sorted(intended)
+            )
+        )
+
     def note(self, step: int, **notes: str) -> None:
         """Keep something that the step's writer needs to go on."""
         self._add({"event": "noted", "step": step, "notes": notes})
@@ -193,6 +203,10 @@ class Journal:
     def done(self, step: int, result: ReceiptStep) -> None:
         """Say that a step is done."""
         self._add({"event": "done", "step": step, "result": _dumped(result)})
+
+    def done_together(self, results: Mapping[int, ReceiptStep]) -> None:
+        """Say that steps are done."""
+        self._add(*({"event": "done", "step": step, "result": _dumped(results[step])} for step in sorted(results)))
 
     def undoing(self, step: int, **notes: str) -> None:
         """Say that a step is being undone."""
@@ -202,17 +216,19 @@ class Journal:
         """Say that a step is undone."""
         self._add({"event": "undone", "step": step, "result": _dumped(result)})
 
-    def _add(self, event: dict[str, Any]) -> None:
+    def _add(self, *events: dict[str, Any]) -> None:
+        if not events:
+            return
         if self._broken:
             raise ApplyError(
                 f"{self.path}: expected to go on writing the journal, found that an earlier line could not be written. "
                 "Nothing more is done.",
                 fix="See to the disk, then give the same command again: it goes on from here.",
             )
-        line = _line(event)
+        lines = b"".join(_line(event) for event in events)
         try:
             with told("What it announces is not recorded."):
-                self._disk.append(self._fd, line, self.path)
+                self._disk.append(self._fd, lines, self.path)
         except ApplyError:
             # What is left of the line would spoil the next one. A later start cuts it off as well.
             self._broken = True
@@ -223,8 +239,9 @@ class Journal:
             else:
                 self._broken = False
             raise
-        self._size += len(line)
-        _replay(self._records, event, self.path, 0)
+        self._size += len(lines)
+        for event in events:
+            _replay(self._records, event, self.path, 0)
 
 
 def check_plan(found: str, digest: str, path: str) -> None:
