@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import traceback
 from io import TextIOWrapper
 from pathlib import Path
@@ -52,20 +53,23 @@ Store = Annotated[str | None, typer.Option(help="The URL of the store; by defaul
 
 @app.command(epilog=EPILOG)
 def inspect(
-    uris: Annotated[list[str], typer.Argument(metavar="URI...", help="Checkpoint folders, or globs of them.")],
+    uris: Annotated[list[str], typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs.")],
     as_json: AsJson = False,
-    batches: Annotated[int, typer.Option(min=1, help="How many of the newest batches to show.")] = 100,
+    batches: Annotated[int, typer.Option(min=1, help="Spark: how many of the newest batches to show.")] = 100,
+    uid: Annotated[
+        list[str] | None, typer.Option(help="Flink: a uid to name an operator by; repeatable.")
+    ] = None,
 ) -> None:
     """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
     failed = False
-    for read in workflow.inspect(uris, batches=batches):
+    for read in workflow.inspect(uris, batches=batches, uids=uid or ()):
         if isinstance(read, FailedCheckpoint):
             failed = True
             _failed(read, as_json=as_json)
         elif as_json:
             typer.echo(files.dump(read, indent=None), nl=False)
         else:
-            show.checkpoint(Console(highlight=False), read)
+            show.checkpoint(Console(highlight=False), read, now_ms=int(time.time() * 1000))
     if failed:
         raise typer.Exit(1)
 

@@ -253,11 +253,17 @@ def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position
         by_topic.setdefault((position.source, position.topic), []).append(position)
     for (source, topic), positions in by_topic.items():
         yield from positions
-        have = {position.partition for position in positions}
+        have = {position.partition for position in positions} | _marked(scene, source, topic)
         states = (scene.topics[Cluster.OLD].get(topic), scene.topics[Cluster.NEW].get(positions[0].new_topic))
         there = {p.partition for state in states if state is not None for p in state.partitions}
         for partition in sorted(there - have):
             yield _position(scene, source, topic, partition)
+
+
+def _marked(scene: Scene, source: str, topic: str) -> set[int]:
+    """Give the partitions that the job knows and has no offset for: they are no new ones."""
+    sources = scene.subject.checkpoint.sources if scene.subject.checkpoint is not None else ()
+    return {at.partition for one in sources if one.id == source for at in one.marked if at.topic == topic}
 
 
 def _position(scene: Scene, source: str, topic: str, partition: int) -> Position:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from offsetwise.findings import describe
+from offsetwise.findings.sentence import duration, utc
 from offsetwise.model import (
     Checkpoint,
     Comparison,
@@ -73,24 +74,76 @@ def progress(talk: Console) -> Iterator[Callable[[str, int, int], None]]:
         yield told
 
 
-def checkpoint(out: Console, read: Checkpoint) -> None:
+def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
     """Show where a checkpoint's job would restart."""
     out.print(f"[bold]{safe(read.restart)}[/]")
-    out.print(f"{safe(read.uri)}  {read.engine}, query {safe(read.job_id or 'unknown')}", soft_wrap=True)
-    table = _table(out, ("source", "partition"), ("offset", "planned end"))
+    out.print(f"{safe(read.uri)}  {_taken(read, now_ms)}", soft_wrap=True)
+    batches = read.saved is None
+    table = _table(out, ("source", "partition"), ("offset", "planned end") if batches else ("offset",))
     for source in read.sources:
-        for position in source.positions:
-            planned = "" if position.planned_offset is None else f"{position.planned_offset:,}"
-            where = f"{position.topic}-{position.partition}"
-            table.add_row(safe(source.id), safe(where), f"{position.offset:,}", planned)
-        if not source.positions:
-            table.add_row(safe(source.id), f"({source.kind}) {safe(source.raw or 'no offset yet')}", "", "")
+        rows = [(f"{at.topic}-{at.partition}", f"{at.offset:,}", at.planned_offset) for at in source.positions]
+        rows += [(f"{at.topic}-{at.partition}", at.starts_at, None) for at in source.marked]
+        for where, offset, planned in rows:
+            cells = (safe(source.id), safe(where), offset, "" if planned is None else f"{planned:,}")
+            table.add_row(*cells[: len(table.columns)])
+        if not rows:
+            cells = (safe(source.id), f"({source.kind}) {safe(source.raw or 'no offset yet')}", "", "")
+            table.add_row(*cells[: len(table.columns)])
     _print_table(out, table)
+    _operators(out, read)
+    _transactions(out, read)
     for problem in read.problems:
         out.print(f"[bold]{safe(problem.code)}[/]")
         _indented(out, safe(problem.message))
         if problem.fix:
             _indented(out, f"→ {safe(problem.fix)}")
+
+
+def _taken(read: Checkpoint, now_ms: int) -> str:
+    """Say what a checkpoint is of, and when it was taken."""
+    job = safe(read.job_id or "unknown")
+    saved = read.saved
+    if saved is None:
+        return f"{read.engine}, query {job}"
+    words = [read.engine, f"job {job}", f"{saved.kind or 'checkpoint'} {saved.id}", f"format {saved.format_version}"]
+    words += [saved.format] if saved.format else []
+    words += [] if saved.aligned else ["unaligned"]
+    words += ["compressed"] if saved.compressed else []
+    if saved.written_ms is not None:
+        words.append(f"written {utc(saved.written_ms)}, {duration(max(0, now_ms - saved.written_ms))} ago")
+    told = ", ".join(words)
+    if saved.retained:
+        told += "\nalso retained: " + ", ".join(safe(one.uri) for one in saved.retained)
+    return told
+
+
+def _operators(out: Console, read: Checkpoint) -> None:
+    if not read.operators:
+        return
+    table = _table(out, ("operator", "state", "kind"), ("parallelism", "elements", "bytes"), first=3)
+    for one in read.operators:
+        name = safe(one.uid or one.name or one.id)
+        for state in one.states:
+            elements = "" if state.elements is None else f"{state.elements:,}"
+            table.add_row(
+                name, safe(state.name), safe(state.kind), f"{one.parallelism:,}", elements, f"{state.size_bytes:,}"
+            )
+        if not one.states:
+            table.add_row(name, "finished" if one.finished else "no state", "", f"{one.parallelism:,}", "", "")
+    _print_table(out, table)
+
+
+def _transactions(out: Console, read: Checkpoint) -> None:
+    if not read.transactions:
+        return
+    table = _table(out, ("transaction", "state", "schema"), ("producer", "epoch", "checkpoint"), first=3)
+    for one in read.transactions:
+        epoch = "?" if one.epoch is None else f"{one.epoch:,}"
+        producer = "?" if one.producer_id is None else str(one.producer_id)
+        table.add_row(
+            safe(one.transactional_id), one.state, one.schema or "?", producer, epoch, f"{one.checkpoint_id:,}"
+        )
+    _print_table(out, table)
 
 
 def comparison(out: Console, made: Comparison) -> None:

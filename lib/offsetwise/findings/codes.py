@@ -441,7 +441,7 @@ _ALL: Final = (
     _kind(
         Code.CHECKPOINT_OLD,
         _INFORMS,
-        "The last batch is long ago",
+        "The checkpoint is old",
         "Check that this is the checkpoint the job really uses.",
     ),
 )

@@ -85,24 +85,24 @@ def pending_batch(case: MigrationCase) -> Iterator[Finding]:
 
 
 def checkpoint_old(case: MigrationCase) -> Iterator[Finding]:
-    """The last batch was planned more than a day before the clusters were read."""
-    planned = _last_planned_ms(case)
-    if planned is not None and case.now_ms - planned > OLD_AGE_MS:
+    """The last batch was planned, or the savepoint written, more than a day before the clusters were read."""
+    what, written = _last_written(case)
+    if written is not None and case.now_ms - written > OLD_AGE_MS:
         yield overall(
             Code.CHECKPOINT_OLD,
-            f"The last batch was planned at {utc(planned)}, {duration(case.now_ms - planned)} before the clusters "
-            "were read.",
+            f"{what} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were read.",
         )
 
 
 def reader_suspected(case: MigrationCase) -> Iterator[Finding]:
-    """A batch was planned a moment ago, or a group has members."""
-    planned = _last_planned_ms(case)
-    if planned is not None and 0 <= case.now_ms - planned < RUNNING_AGE_MS:
+    """A batch was planned or a checkpoint taken a moment ago, or a group has members. A savepoint may end a job."""
+    what, written = _last_written(case)
+    saved = case.checkpoint.saved if case.checkpoint is not None else None
+    ended = saved is not None and saved.kind == "savepoint"
+    if written is not None and not ended and 0 <= case.now_ms - written < RUNNING_AGE_MS:
         yield overall(
             Code.READER_SUSPECTED,
-            f"The last batch was planned {duration(case.now_ms - planned)} before the clusters were read: the job may "
-            "still be running.",
+            f"{what} {duration(case.now_ms - written)} before the clusters were read: the job may still be running.",
         )
     for name, group in (("old", case.old_group), ("new", case.new_group)):
         if group is not None and group.state is not None and group.state.casefold() not in {"empty", "dead"}:
@@ -201,10 +201,13 @@ def _carried(problem: Problem) -> Finding:
     )
 
 
-def _last_planned_ms(case: MigrationCase) -> int | None:
-    if case.checkpoint is None or not case.checkpoint.batches:
-        return None
-    return case.checkpoint.batches[-1].timestamp_ms
+def _last_written(case: MigrationCase) -> tuple[str, int | None]:
+    """Say what happened last to the checkpoint, as the start of a sentence, and when."""
+    if case.checkpoint is not None and case.checkpoint.saved is not None:
+        saved = case.checkpoint.saved
+        return f"The {saved.kind or 'checkpoint'} was written", saved.written_ms
+    batches = case.checkpoint.batches if case.checkpoint is not None else ()
+    return "The last batch was planned", batches[-1].timestamp_ms if batches else None
 
 
 def _within(offset: int, log: LogRange) -> bool | None:
