@@ -221,3 +221,10 @@ def _options(command: Any) -> set[str]:
 def test_places_that_contributors_are_led_to_exist() -> None:
     for name in re.findall(r"`((?:lib|tests|tools|pages|docs)/[^`\s<>*]*)`", _text(ROOT / "CONTRIBUTING.md")):
         assert (ROOT / name).exists(), name
+
+
+def test_the_map_of_folders_is_whole() -> None:
+    folders = [path.parent for path in sorted((ROOT / "lib" / "offsetwise").glob("*/__init__.py"))]
+
+    told = _text(ROOT / "CONTRIBUTING.md")
+    assert [each.name for each in folders if f"`{each.relative_to(ROOT)}/`" not in told] == []
