@@ -1,6 +1,7 @@
 """Takes pictures of every page of the console, over the bundled sample or a console that runs already.
 
 tools/screenshots.py --out FOLDER [--url http://127.0.0.1:8501] [--page compare?row=orders-0] [--theme dark]
+tools/screenshots.py --docs                          the pictures in docs/, anew from the bundled sample
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).parent.parent
@@ -25,6 +28,15 @@ WIDTHS: Final = (1400, 1000)
 START_SECONDS: Final = 120
 SETTLE_MS: Final = 90_000
 TALLEST_PX: Final = 8_000
+DOCS: Final = {
+    "checkpoint": "Batches over time",
+    "clusters": "Differences in configuration",
+    "compare": "Select a row to see its proof",
+    "lag": "Every partition, newest sample",
+}
+"""The pages pictured in docs/, each down to this text."""
+COLOURS: Final = 128
+GAP_PX: Final = 12
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
 
 
@@ -75,6 +87,24 @@ def take(browser: Browser, url: str, *, addresses: list[str], themes: list[str],
             page.close()
 
 
+def take_for_docs(browser: Browser, url: str, out: Path) -> None:
+    """Write the upper part of the pages pictured in the documents, in few colours: they are cloned with every copy."""
+    page = browser.new_page(viewport={"width": WIDTHS[0], "height": 1000}, color_scheme="light")
+    for name, below in DOCS.items():
+        page.set_viewport_size({"width": WIDTHS[0], "height": 1000})
+        page.goto(f"{url}/{name}")
+        settle(page)
+        whole(page)
+        end = page.get_by_text(below).first.bounding_box()
+        assert end is not None  # noqa: S101 - it is on the page
+        picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
+        upper = picture.crop((0, 0, picture.width, int(end["y"]) - GAP_PX))
+        file = out / f"{name}.png"
+        upper.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+        sys.stdout.write(f"{file}\n")
+    page.close()
+
+
 @contextmanager
 def console() -> Iterator[str]:
     """Serve the bundled sample; give the address."""
@@ -100,7 +130,9 @@ def console() -> Iterator[str]:
 def main() -> None:
     """Read the command line and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", type=Path, help="the folder for one picture per page, theme and width")
+    what.add_argument("--docs", action="store_true", help="take the pictures in docs/ anew")
     parser.add_argument("--url", help="a console that runs already; else one is started over the bundled sample")
     parser.add_argument("--page", action="append", help="address behind the URL; may be repeated; default every page")
     parser.add_argument("--theme", action="append", choices=THEMES)
@@ -110,14 +142,17 @@ def main() -> None:
         path, arguments = CHROMIUM
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
         with nullcontext(asked.url.rstrip("/")) if asked.url else console() as url:
-            take(
-                browser,
-                url,
-                addresses=asked.page or pages(),
-                themes=asked.theme or [*THEMES],
-                widths=asked.width or [*WIDTHS],
-                out=asked.out,
-            )
+            if asked.docs:
+                take_for_docs(browser, url, ROOT / "docs")
+            else:
+                take(
+                    browser,
+                    url,
+                    addresses=asked.page or pages(),
+                    themes=asked.theme or [*THEMES],
+                    widths=asked.width or [*WIDTHS],
+                    out=asked.out,
+                )
         browser.close()
 
 
