@@ -57,7 +57,9 @@ def _context(one: Any = None, disk: Disk | None = None, output: str = PLACE) -> 
 
 
 def _plan(client: Any, name: str | None = None) -> tuple[Plan, dict[str, bytes]]:
-    small = checkpoint({0: orders(10), 1: orders(20)}, (0, 1)) | {"state/0/0/2.delta": b"x" * 100}
+    small = checkpoint({0: orders(10), 1: orders(20)}, (0, 1)) | {
+        f"state/0/0/{version}.delta": b"x" * 100 for version in (1, 2)
+    }
     files = small if name is None else without_checksums(sample_files(name))
     return drafted(_put(client, "source", files)), files
 

@@ -206,6 +206,22 @@ def test_in_a_pending_batch_an_added_partition_has_no_records(tmp_path: Path) ->
     assert _positions(str(tmp_path / "out/copy"))["0", "orders", 2] == (40, 40)
 
 
+@pytest.mark.parametrize("write", [_copied, _edited], ids=["copy", "in place"])
+def test_a_state_file_that_is_missing_is_refused_and_nothing_is_written(
+    write: Callable[[Plan, Path], ReceiptStep], tmp_path: Path
+) -> None:
+    source = recorded(STATE, tmp_path)
+    plan = drafted(str(source))
+    newest = max(source.glob("state/0/0/*.zip"), key=lambda path: int(path.name.partition("_")[0]))
+    newest.unlink()
+    before = tree_hash(source)
+
+    with pytest.raises(ApplyError, match=r"the state .*gone\. Nothing was written"):
+        write(plan, tmp_path)
+    assert tree_hash(source) == before
+    assert not (tmp_path / "out/copy").exists()
+
+
 class TestRewind:
     """Going back to an earlier retained batch."""
 

@@ -16,10 +16,12 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.apply.disk import told
+from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped
-from offsetwise.apply.rewrite import Rewrite, guard_path, later_batch, requirement, rewrite, sha256
+from offsetwise.apply.rewrite import Rewrite, rewrite
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
+from offsetwise.apply.written import guard_path, later_batch, sha256
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.sources.storage import open_tree

@@ -13,10 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from offsetwise.apply import written
+from offsetwise.apply.copies import preview_copy, step_of_copy
+from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import absent, journal_of, taken
-from offsetwise.apply.rewrite import Rewrite, guard_path, later_batch, requirement, rewrite, sha256
-from offsetwise.apply.writing import Context, Preview, Seen, Standing
+from offsetwise.apply.rewrite import Rewrite, rewrite
+from offsetwise.apply.writing import Context, Preview, Seen
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
 from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
@@ -124,12 +127,7 @@ def prepare(plan: Plan, target: Target, context: Context) -> Preview:
     _, output, made = _opened(plan, context)
     if output.names():
         raise taken(output.uri)
-    return Preview(
-        target=target,
-        place=output.uri,
-        told=f"A copy of {requirement(plan).uri} would be made at {output.uri}, {made.told}.",
-        files=made.changes(),
-    )
+    return preview_copy(plan, target, output.uri, made)
 
 
 def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
@@ -149,13 +147,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
         if output.names():
             raise taken(output.uri)
         token = uuid.uuid4().hex
-        intended = ReceiptStep(
-            target=target,
-            place=output.uri,
-            state=StepState.DONE,
-            told=f"A copy of {requirement(plan).uri} stands at {output.uri}, {made.told}.",
-            files=made.written(),
-        )
+        intended = step_of_copy(plan, target, output.uri, made)
         journal.begin(context.step, intended, token=token)
     if "copied" not in journal.record(context.step).notes:
         _fill(source, output, made, token, context)
@@ -185,7 +177,7 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     guards = [path for path in names if path.startswith("offsets/") and output.read(path) == _guard(token)]
     ours = MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
     if names and ours:
-        changed = None if guards or record.undoing else _foreign(output, names, step)
+        changed = None if guards or record.undoing else written.changed(step, names, output.read)
         if changed is not None:
             raise ApplyError(
                 f"{output.uri}: {changed} Nothing was removed.",
@@ -194,7 +186,7 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
         journal.undoing(context.step)
         output.remove([MARKER] if MARKER in names else [])
         # Spark would take what is left half way for a query of its own, so the guard goes last.
-        guards = guards or [guard_path(step)]
+        guards = guards or [written.guard_path(step)]
         output.put(guards[0], _guard(token))
         output.remove([path for path in names if path != MARKER and path not in guards])
         output.remove(guards)
@@ -209,10 +201,7 @@ def look(step: ReceiptStep, context: Context) -> Seen:
     names = output.names()
     if MARKER not in names:
         return absent(step)
-    changed = _foreign(output, names, step)
-    if changed is not None:
-        return Seen(standing=Standing.CHANGED, told=f"{output.uri}: {changed}")
-    return Seen(standing=Standing.AS_WRITTEN, told=f"{output.uri} stands as it was written.")
+    return written.standing(step, written.changed(step, names, output.read))
 
 
 def _opened(plan: Plan, context: Context) -> tuple[_Bucket, _Bucket, Rewrite]:
@@ -259,23 +248,6 @@ def _fill(source: _Bucket, output: _Bucket, made: Rewrite, token: str, context: 
             f"what stands at {output.uri} counts as absent.",
             fix="Roll back, then apply again.",
         )
-
-
-def _foreign(output: _Bucket, names: dict[str, tuple[int, str, str]], step: ReceiptStep) -> str | None:
-    logs = {log: [path.partition("/")[2] for path in names if path.startswith(f"{log}/")] for log in _LOGS}
-    later = later_batch(logs, step)
-    if later is not None:
-        return f"a query has run on it since: {later} is there."
-    for one in step.files:
-        if one.sha256 is None:
-            if one.path in names:
-                return f"{one.path} was left out, and is there."
-        elif (data := output.read(one.path)) is None or sha256(data) != one.sha256:
-            return f"{one.path} is not as it was written."
-    return None
-
-
-_LOGS: Final = ("offsets", "commits")
 
 
 def _guard(token: str) -> bytes:

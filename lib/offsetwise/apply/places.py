@@ -46,6 +46,28 @@ def place_to_write(
     return place
 
 
+def local_place(uri: str | None, roots: Sequence[str], *, what: str, fix: str) -> str:
+    """Give the path of a local place that may be written.
+
+    Args:
+        uri: The place as a person gave it.
+        roots: The write roots of the migration.
+        what: What is written there, for the message.
+        fix: What to do where the place is on another file system.
+
+    Raises:
+        OutsideRootsError: It leaves the roots, or is spelled in a way that could.
+        OutputError: None was given, or it is not local.
+    """
+    place = place_to_write(uri, roots)
+    if place.scheme != "file":
+        raise OutputError(
+            f"{uri}: expected a local {what}, found one on {place.scheme}. Nothing was written.",
+            fix=fix,
+        )
+    return place.path
+
+
 def _allowed(place: Location, root: Location, *, within: bool) -> bool:
     # What is made is made under another name beside it first, so a root itself has no room for that.
     return place.inside(root) and (not within or len(place.parts) > len(root.parts))

@@ -8,31 +8,24 @@ Spark would otherwise take a snapshot of the old life for one of the new life on
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from offsetwise.apply.edit import Edited, Move, edit_initial, edit_offsets
+from offsetwise.apply.fitting import VERSION, refuse_running, require_state, require_unmoved, requirement, unfit
+from offsetwise.apply.overlay import Overlay, read_file
 from offsetwise.apply.writing import FileChange, NumberChange
-from offsetwise.errors import ApplyError, MissingError, RunningQueryError, StalePlanError, StorageError
-from offsetwise.findings.codes import Code
-from offsetwise.model import Checkpoint, CheckpointRequirement, Plan, ReceiptStep, WrittenFile
+from offsetwise.apply.written import BATCH, sha256
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.model import Plan, WrittenFile
 from offsetwise.sources.spark_checkpoint import read_from
 from offsetwise.sources.spark_offset_log import GarbledError, OffsetFile, parse_offsets
 from offsetwise.sources.spark_restart import Restart, decide_restart
-from offsetwise.sources.storage import Entry, FolderReader
+from offsetwise.sources.storage import FolderReader
 
-_BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
-_PLAN: Final = re.compile(r"offsets/(?:0|[1-9][0-9]{0,18})")
-_NUMBER: Final = re.compile(r"[0-9]{1,9}")
-_VERSION: Final = re.compile(r"([0-9]{1,18})(?:_([0-9A-Za-z\-]+))?\.(delta|snapshot|zip|changelog)")
-_WHOLE: Final = frozenset({"snapshot", "zip"})
 _CHUNK_BYTES: Final = 512
 _NO_STATE: Final = frozenset({"state"})
 """Positions do not depend on state, and measuring it takes time."""
@@ -115,16 +108,16 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
     """
     required = requirement(plan)
     checkpoint = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
-    _require_unmoved(checkpoint, required, folder)
+    require_unmoved(checkpoint, required, folder)
     logs = _Logs.of(folder)
     restart = decide_restart(logs.planned, logs.committed)
     target = _target(plan, logs, restart)
-    _refuse_running(checkpoint, folder, target.pending, young_s)
+    refuse_running(checkpoint, folder, target.pending, young_s)
     edits = tuple(_edits(plan, folder, target))
     sums = tuple(_checksums(folder, edits))
     dropped = tuple(sorted(_dropped(folder, logs, target)))
-    if dropped and target.batch is not None:
-        _require_state(folder, target.batch)
+    if target.batch is not None:
+        require_state(folder, target.batch)
     newest = max((*logs.planned, *logs.committed), default=-1)
     made = Rewrite(
         edits=(*edits, *sums),
@@ -135,48 +128,6 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
     )
     _prove(plan, folder, made, target)
     return made
-
-
-def requirement(plan: Plan) -> CheckpointRequirement:
-    """Give the checkpoint that a plan was drafted from.
-
-    Raises:
-        ApplyError: It was drafted from a group.
-    """
-    if plan.requirements.checkpoint is None:
-        raise ApplyError(
-            "The plan was drafted from a consumer group: expected a checkpoint to copy or edit, found none. "
-            "Nothing was written.",
-            fix="Apply it to a consumer group, or draft a plan from the checkpoint.",
-        )
-    return plan.requirements.checkpoint
-
-
-def sha256(data: bytes) -> str:
-    """Give the digest of bytes, hex."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def later_batch(names: Mapping[str, Iterable[str]], step: ReceiptStep) -> str | None:
-    """Give a file of a batch newer than any that a step left there; None where there is none.
-
-    Args:
-        names: The names in `offsets` and `commits`.
-        step: What was written.
-    """
-    kept = [int(one.path[8:]) for one in step.files if one.sha256 is not None and _PLAN.fullmatch(one.path)]
-    newest = max(kept, default=-1)
-    for log, found in names.items():
-        for name in found:
-            if _BATCH.fullmatch(name) and int(name) > newest:
-                return f"{log}/{name}"
-    return None
-
-
-def guard_path(step: ReceiptStep) -> str:
-    """Give the file that guards a checkpoint while a step is undone: newer than any plan that the step knows."""
-    known = [int(one.path[8:]) for one in step.files if _PLAN.fullmatch(one.path)]
-    return f"offsets/{max(known, default=-1) + 1}"
 
 
 def crc_of(data: bytes) -> bytes:
@@ -207,7 +158,7 @@ class _Logs:
                 entries = folder.entries(log)
             except MissingError:
                 entries = ()
-            found[log] = tuple(sorted(int(one.name) for one in entries if _BATCH.fullmatch(one.name)))
+            found[log] = tuple(sorted(int(one.name) for one in entries if BATCH.fullmatch(one.name)))
             names |= {f"{log}/{one.name}" for one in entries}
         return cls(planned=found["offsets"], committed=found["commits"], names=frozenset(names))
 
@@ -230,9 +181,9 @@ def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
     if plan.rewind_to is not None:
         return _rewound(plan.rewind_to, logs)
     if not restart.known and restart.last_planned is not None:
-        raise _unfit("a checkpoint that says where the job goes on, found one that does not")
+        raise unfit("a checkpoint that says where the job goes on, found one that does not")
     if plan.dropped_batch not in (None, restart.reruns):
-        raise _unfit(f"batch {plan.dropped_batch}, which the plan leaves out, to be planned and not committed")
+        raise unfit(f"batch {plan.dropped_batch}, which the plan leaves out, to be planned and not committed")
     if restart.reruns is None:
         return _Target(batch=restart.starts_after, pending=None, previous=restart.previous)
     if plan.dropped_batch is not None:
@@ -244,7 +195,7 @@ def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
             drop_above=-1 if restart.starts_after is None else restart.starts_after,
         )
     if not any(point.batch == restart.reruns for position in plan.positions for point in position.restart[1:]):
-        raise _unfit(
+        raise unfit(
             f"both ends of batch {restart.reruns}, which is planned and not committed, found in the plan only its start"
         )
     return _Target(batch=restart.starts_after, pending=restart.reruns, previous=None)
@@ -252,46 +203,11 @@ def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
 
 def _rewound(batch: int, logs: _Logs) -> _Target:
     if batch not in logs.planned or batch not in logs.committed:
-        raise _unfit(f"batch {batch} to be retained in offsets/ and commits/, found it gone")
+        raise unfit(f"batch {batch} to be retained in offsets/ and commits/, found it gone")
     before = [each for each in logs.planned if each < batch]
     if batch > 0 and batch - 1 not in before:
-        raise _unfit(f"offsets/{batch - 1}, which Spark reads when it goes on after batch {batch}, found it gone")
+        raise unfit(f"offsets/{batch - 1}, which Spark reads when it goes on after batch {batch}, found it gone")
     return _Target(batch=batch, pending=None, previous=before[-1] if before else None, drop_above=batch)
-
-
-def _require_unmoved(checkpoint: Checkpoint, required: CheckpointRequirement, folder: FolderReader) -> None:
-    facts = (
-        ("query id", required.job_id, checkpoint.job_id),
-        ("last planned batch", required.last_planned_batch, checkpoint.last_planned_batch),
-        ("last committed batch", required.last_committed_batch, checkpoint.last_committed_batch),
-    )
-    for what, expected, found in facts:
-        if expected != found:
-            raise _stale(f"{folder.uri}: expected {what} {expected} as reviewed, found {found}.")
-    read = folder.read_many(dict.fromkeys(path for path, _ in required.files))
-    for path, digest in required.files:
-        data = read[path]
-        if isinstance(data, StorageError):
-            raise _stale(f"{folder.uri}/{path}: expected it as reviewed, found that it cannot be read: {data.problem}")
-        if sha256(data) != digest:
-            raise _stale(f"{folder.uri}/{path}: expected the bytes that were reviewed, found others.")
-
-
-def _refuse_running(checkpoint: Checkpoint, folder: FolderReader, pending: int | None, young_s: float) -> None:
-    for problem in checkpoint.problems:
-        if problem.code == Code.READER_SUSPECTED:
-            raise RunningQueryError(f"{folder.uri}: {problem.message} Nothing was written.", fix=problem.fix)
-    if pending is None:
-        return
-    for entry in folder.entries("offsets", details=True):
-        if entry.name == str(pending) and entry.modified_s is not None:
-            age_s = time.time() - entry.modified_s
-            if age_s < young_s:
-                raise RunningQueryError(
-                    f"{folder.uri}: expected the query to be stopped, found that batch {pending} was planned "
-                    f"{max(age_s, 0):.0f} seconds ago and is not committed: it may be running. Nothing was written.",
-                    fix=f"Stop the query, wait until {young_s:.0f} seconds have passed, then apply again.",
-                )
 
 
 def _edits(plan: Plan, folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
@@ -305,7 +221,7 @@ def _edits(plan: Plan, folder: FolderReader, target: _Target) -> Iterator[FileEd
             lines[source] = moves
             continue
         path = f"sources/{source}/0"
-        data = _read(folder, path)
+        data = read_file(folder, path)
         edited = edit_initial(data, source, moves, subject=path)
         yield FileEdit(path=path, before=data, after=edited.data, numbers=edited.changes)
     if target.previous is not None:
@@ -324,9 +240,9 @@ def _starts(plan: Plan) -> dict[str, tuple[Move, ...]]:
         if (point is None) != (one.old_offset is None) or (
             point is not None and (point.new, point.old) != (one.new_offset, one.old_offset)
         ):
-            raise _unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
+            raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
         if plan.rewind_to is not None and point is not None and point.batch != plan.rewind_to:
-            raise _unfit(f"{name} as it stood after batch {plan.rewind_to}, found it as after batch {point.batch}")
+            raise unfit(f"{name} as it stood after batch {plan.rewind_to}, found it as after batch {point.batch}")
         made[one.source].append(
             Move(
                 topic=one.topic,
@@ -349,7 +265,7 @@ def _ends(plan: Plan, pending: int) -> dict[str, tuple[Move, ...]]:
             continue
         old, new = (points[0].old, points[0].new) if points else (None, one.new_offset)
         if new is None:
-            raise _unfit(f"the end of batch {pending} in {one.topic}-{one.partition}, found none in the plan")
+            raise unfit(f"the end of batch {pending} in {one.topic}-{one.partition}, found none in the plan")
         made[one.source].append(
             Move(
                 topic=one.topic,
@@ -383,7 +299,7 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
 def _edited(path: str, found: tuple[bytes, OffsetFile], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
     for source in found[1].sources:
         if source.kind == "kafka" and source.offsets and source.id not in moves:
-            raise _unfit(f"a position for source {source.id} of {path}, found none in the plan")
+            raise unfit(f"a position for source {source.id} of {path}, found none in the plan")
     edited: Edited = edit_offsets(found[0], moves, subject=path)
     return FileEdit(path=path, before=found[0], after=edited.data, numbers=edited.changes)
 
@@ -391,11 +307,11 @@ def _edited(path: str, found: tuple[bytes, OffsetFile], moves: Mapping[str, Iter
 def _offsets(folder: FolderReader, batch: int | None) -> tuple[bytes, OffsetFile] | None:
     if batch is None:
         return None
-    data = _read(folder, f"offsets/{batch}")
+    data = read_file(folder, f"offsets/{batch}")
     try:
         return data, parse_offsets(data)
     except GarbledError as error:
-        raise _unfit(f"offsets/{batch} to be an offset file, found it garbled: {error}") from error
+        raise unfit(f"offsets/{batch} to be an offset file, found it garbled: {error}") from error
 
 
 def _checksums(folder: FolderReader, edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
@@ -420,86 +336,9 @@ def _dropped(folder: FolderReader, logs: _Logs, target: _Target) -> Iterator[str
                     yield crc_path(path)
     for path, _ in folder.walk("state"):
         name = path.rpartition("/")[2]
-        matched = _VERSION.fullmatch(name.removeprefix(".").removesuffix(".crc"))
+        matched = VERSION.fullmatch(name.removeprefix(".").removesuffix(".crc"))
         if matched is not None and int(matched[1]) > target.drop_above + 1:
             yield f"state/{path}"
-
-
-def _require_state(folder: FolderReader, batch: int) -> None:
-    """Refuse when some store cannot be loaded as it was after a batch."""
-    version = batch + 1
-    stores: defaultdict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-    names: set[str] = set()
-    for path, _ in folder.walk("state"):
-        store, _, name = path.rpartition("/")
-        parts = store.split("/")
-        matched = _VERSION.fullmatch(name)
-        if matched is None or len(parts) < 2 or not all(map(_NUMBER.fullmatch, parts[:2])):
-            continue
-        stores[store][int(matched[1])].add(matched[3])
-        names.add(f"{'/'.join(parts[:2])}/{name}")
-    for store, versions in stores.items():
-        whole = max((each for each, kinds in versions.items() if each <= version and kinds & _WHOLE), default=0)
-        lost = next((each for each in range(whole + 1, version + 1) if each not in versions), None)
-        if lost is not None:
-            raise _unfit(f"the state after batch {batch}, found version {lost} of state/{store} gone")
-    for operator, partition, unique in _unique_ids(folder, batch):
-        wanted = [f"{operator}/{partition}/{version}_{unique}.{kind}" for kind in ("zip", "changelog")]
-        if not names.intersection(wanted):
-            raise _unfit(f"the state that commits/{batch} names, found state/{wanted[0]} gone")
-
-
-def _unique_ids(folder: FolderReader, batch: int) -> Iterator[tuple[str, int, str]]:
-    lines = _read(folder, f"commits/{batch}").decode("utf-8").splitlines()
-    try:
-        value = json.loads(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
-        for operator, partitions in (value.get("stateUniqueIds") or {}).items():
-            for partition, ids in enumerate(partitions):
-                yield from ((operator, partition, unique) for unique in _texts(ids))
-    except (ValueError, AttributeError, TypeError) as error:
-        raise _unfit(f"commits/{batch} to name its state, found it garbled") from error
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlay:
-    """A folder as it will be: other bytes in some files, and some files gone."""
-
-    folder: FolderReader
-    replaced: Mapping[str, bytes]
-    dropped: frozenset[str] = field(default_factory=frozenset)
-
-    @property
-    def uri(self) -> str:
-        """The folder below."""
-        return self.folder.uri
-
-    def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Give the names in a folder without what is dropped."""
-        prefix = f"{folder}/" if folder else ""
-        found = self.folder.entries(folder, details=details)
-        return tuple(one for one in found if prefix + one.name not in self.dropped)
-
-    def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
-        """Read whole files, with their other bytes."""
-        below = {path: size for path, size in files.items() if path not in self.replaced and path not in self.dropped}
-        gone = MissingError("expected a file, found it dropped.", fix="")
-        made: dict[str, bytes | StorageError] = dict.fromkeys(files, gone)
-        made |= self.folder.read_many(below)
-        return made | {path: data for path, data in self.replaced.items() if path in files}
-
-    def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Give the files below without those that are dropped."""
-        for path, size in self.folder.walk(folder):
-            if f"{folder}/{path}" not in self.dropped:
-                yield path, size
 
 
 def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> None:
@@ -525,24 +364,4 @@ def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> 
     if found != wanted or after.reruns_batch != target.pending:
         differing = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
         shown = ", ".join(f"{topic}-{partition} of source {source}" for source, topic, partition in differing[:3])
-        raise _unfit(f"a restart at the planned positions, found another one at {shown or 'another batch'}")
-
-
-def _read(folder: FolderReader, path: str) -> bytes:
-    data = folder.read_many({path: None})[path]
-    if isinstance(data, StorageError):
-        raise data
-    return data
-
-
-def _stale(problem: str) -> StalePlanError:
-    return StalePlanError(
-        f"{problem} Nothing was written.", fix="The job has run since: compare again and draft a new plan."
-    )
-
-
-def _unfit(expected: str) -> ApplyError:
-    return ApplyError(f"The plan does not fit its checkpoint: expected {expected}. Nothing was written.", fix=_REDRAFT)
-
-
-_REDRAFT: Final = "Compare again, and draft the plan from what stands there now."
+        raise unfit(f"a restart at the planned positions, found another one at {shown or 'another batch'}")

@@ -10,12 +10,12 @@ import json
 import os
 import uuid
 
-from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import absent, publish, require_free, unpublish
-from offsetwise.apply.rewrite import later_batch, sha256
+from offsetwise.apply.places import local_place
+from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.starting_offsets import starting_positions
-from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Standing
-from offsetwise.errors import ApplyError, OutputError
+from offsetwise.apply.writing import Context, FileChange, Preview, Seen
+from offsetwise.apply.written import folder_changed, look_at_folder, sha256
+from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 
@@ -73,28 +73,22 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
         ApplyError: A query has run on it; or the disk refuses.
     """
     _place(step.place, context)
-    return unpublish(step, context, refuse=lambda: _foreign(step))
+    return unpublish(step, context, refuse=lambda: folder_changed(step))
 
 
 def look(step: ReceiptStep, context: Context) -> Seen:
     """Say whether the checkpoint stands there as it was written."""
     _place(step.place, context)
-    if not os.path.isdir(step.place) or not os.listdir(step.place):
-        return absent(step)
-    changed = _foreign(step)
-    if changed is not None:
-        return Seen(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
-    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} stands as it was written.")
+    return look_at_folder(step)
 
 
 def _place(uri: str | None, context: Context) -> str:
-    place = place_to_write(uri, context.write_roots)
-    if place.scheme != "file":
-        raise OutputError(
-            f"{uri}: expected a local folder for a fresh checkpoint, found one on {place.scheme}. Nothing was written.",
-            fix="Make it locally and copy it there before the job starts, or use startingOffsets.",
-        )
-    return place.path
+    return local_place(
+        uri,
+        context.write_roots,
+        what="folder for a fresh checkpoint",
+        fix="Make it locally and copy it there before the job starts, or use startingOffsets.",
+    )
 
 
 def _initial(plan: Plan, context: Context) -> tuple[str, FileChange, bytes]:
@@ -112,23 +106,3 @@ def _initial(plan: Plan, context: Context) -> tuple[str, FileChange, bytes]:
     text, numbers = starting_positions(plan)
     path = f"sources/{sources[0] or '0'}/0"
     return path, FileChange(path=path, what="made", numbers=numbers), b"\0v1\n" + text.encode()
-
-
-def _foreign(step: ReceiptStep) -> str | None:
-    names = {
-        log: os.listdir(os.path.join(step.place, log))
-        for log in ("offsets", "commits")
-        if os.path.isdir(os.path.join(step.place, log))
-    }
-    later = later_batch(names, step)
-    if later is not None:
-        return f"a query has run on it since: {later} is there."
-    for one in step.files:
-        try:
-            with open(os.path.join(step.place, one.path), "rb") as stream:
-                found = sha256(stream.read())
-        except FileNotFoundError:
-            return f"{one.path} is gone."
-        if found != one.sha256:
-            return f"{one.path} is not as it was written."
-    return None

@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 
 from offsetwise.apply import object_store
+from offsetwise.apply.copies import preview_copy, step_of_copy
 from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import Tree, absent, journal_of, publish, require_free, scan_stopped, unpublish
-from offsetwise.apply.rewrite import Rewrite, later_batch, requirement, rewrite, sha256
-from offsetwise.apply.writing import Context, Preview, Seen, Standing
+from offsetwise.apply.publish import Tree, journal_of, publish, require_free, scan_stopped, unpublish
+from offsetwise.apply.rewrite import Rewrite, rewrite
+from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.apply.written import folder_changed, look_at_folder
 from offsetwise.errors import OutputError, RunningQueryError
-from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.sources.location import Location
 from offsetwise.sources.storage import open_tree
 
@@ -36,12 +39,7 @@ def prepare(plan: Plan, target: Target, context: Context) -> Preview:
     made = _decided(plan, context)
     with told("Nothing was written."):
         scan_stopped(_source(plan, context), young_s=context.young_s)
-    return Preview(
-        target=target,
-        place=place.path,
-        told=f"A copy of {requirement(plan).uri} would be made at {place.path}, {made.told}.",
-        files=made.changes(),
-    )
+    return preview_copy(plan, target, place.path, made)
 
 
 def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
@@ -58,13 +56,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
         return record.done
     made = _decided(plan, context)
     source = _source(plan, context)
-    intended = ReceiptStep(
-        target=target,
-        place=place.path,
-        state=StepState.DONE,
-        told=f"A copy of {requirement(plan).uri} stands at {place.path}, {made.told}.",
-        files=made.written(),
-    )
+    intended = step_of_copy(plan, target, place.path, made)
 
     def build(folder: str) -> None:
         before = scan_stopped(source, young_s=context.young_s)
@@ -88,7 +80,7 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     place = place_to_write(step.place, context.write_roots)
     if place.scheme != "file":
         return object_store.undo(step, context)
-    return unpublish(step, context, refuse=lambda: _foreign(step))
+    return unpublish(step, context, refuse=lambda: folder_changed(step))
 
 
 def look(step: ReceiptStep, context: Context) -> Seen:
@@ -96,12 +88,7 @@ def look(step: ReceiptStep, context: Context) -> Seen:
     place = place_to_write(step.place, context.write_roots)
     if place.scheme != "file":
         return object_store.look(step, context)
-    if not os.path.isdir(step.place) or not os.listdir(step.place):
-        return absent(step)
-    changed = _foreign(step)
-    if changed is not None:
-        return Seen(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
-    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} stands as it was written.")
+    return look_at_folder(step)
 
 
 def _place(plan: Plan, context: Context) -> Location:
@@ -155,29 +142,3 @@ def _copy(source: str, tree: Tree, folder: str, made: Rewrite, disk: Disk) -> No
         made_here.append(new)
     disk.sync_all(made_here)
     disk.sync_all(os.path.join(folder, path) for path in folders)
-
-
-def _foreign(step: ReceiptStep) -> str | None:
-    """Say what is no longer as the step wrote it."""
-    names = {
-        log: sorted(os.listdir(os.path.join(step.place, log)))
-        for log in ("offsets", "commits")
-        if os.path.isdir(os.path.join(step.place, log))
-    }
-    later = later_batch(names, step)
-    if later is not None:
-        return f"a query has run on it since: {later} is there."
-    for one in step.files:
-        path = os.path.join(step.place, one.path)
-        if one.sha256 is None:
-            if os.path.lexists(path):
-                return f"{one.path} was left out, and is there."
-            continue
-        try:
-            with open(path, "rb") as stream:
-                found = sha256(stream.read())
-        except FileNotFoundError:
-            return f"{one.path} is gone."
-        if found != one.sha256:
-            return f"{one.path} is not as it was written."
-    return None

@@ -11,10 +11,10 @@ import uuid
 from dataclasses import replace
 
 from offsetwise.apply.disk import told
-from offsetwise.apply.places import place_to_write
+from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
-from offsetwise.apply.rewrite import sha256
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing
+from offsetwise.apply.written import sha256
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.plan.exports import starting_offsets
@@ -151,13 +151,12 @@ def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
 
 
 def _place(uri: str | None, context: Context) -> str:
-    place = place_to_write(uri, context.write_roots)
-    if place.scheme != "file":
-        raise OutputError(
-            f"{uri}: expected a local file for startingOffsets, found one on {place.scheme}. Nothing was written.",
-            fix="Write it locally, or print it: offsetwise export --as starting-offsets.",
-        )
-    return place.path
+    return local_place(
+        uri,
+        context.write_roots,
+        what="file for startingOffsets",
+        fix="Write it locally, or print it: offsetwise export --as starting-offsets.",
+    )
 
 
 def _require_absent(place: str) -> None:

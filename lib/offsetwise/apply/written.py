@@ -1,0 +1,101 @@
+"""Whether what stands at a place is still what a step wrote there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from offsetwise.apply.publish import absent
+from offsetwise.apply.writing import Seen, Standing
+from offsetwise.model import ReceiptStep
+
+BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+"""The name of a file of `offsets` or `commits`."""
+_PLAN: Final = re.compile(rf"offsets/(?:{BATCH.pattern})")
+_LOGS: Final = ("offsets", "commits")
+
+
+def sha256(data: bytes) -> str:
+    """Give the digest of bytes, hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def later_batch(names: Mapping[str, Iterable[str]], step: ReceiptStep) -> str | None:
+    """Give a file of a batch newer than any that a step left there; None where there is none.
+
+    Args:
+        names: The names in `offsets` and `commits`.
+        step: What was written.
+    """
+    kept = [int(one.path[8:]) for one in step.files if one.sha256 is not None and _PLAN.fullmatch(one.path)]
+    newest = max(kept, default=-1)
+    for log, found in names.items():
+        for name in found:
+            if BATCH.fullmatch(name) and int(name) > newest:
+                return f"{log}/{name}"
+    return None
+
+
+def guard_path(step: ReceiptStep) -> str:
+    """Give the file that guards a checkpoint while a step is undone: newer than any plan that the step knows."""
+    known = [int(one.path[8:]) for one in step.files if _PLAN.fullmatch(one.path)]
+    return f"offsets/{max(known, default=-1) + 1}"
+
+
+def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes | None]) -> str | None:
+    """Say what is no longer as a step wrote it; None where all is.
+
+    Args:
+        step: What was written.
+        names: The files that stand there now, relative; those in `offsets` and `commits` at least.
+        read: Gives a file's bytes; None where there is none.
+    """
+    found = set(names)
+    logs = {log: [name.partition("/")[2] for name in sorted(found) if name.startswith(f"{log}/")] for log in _LOGS}
+    later = later_batch(logs, step)
+    if later is not None:
+        return f"a query has run on it since: {later} is there."
+    for one in step.files:
+        if one.sha256 is None:
+            if one.path in found:
+                return f"{one.path} was left out, and is there."
+        elif (data := read(one.path)) is None:
+            return f"{one.path} is gone."
+        elif sha256(data) != one.sha256:
+            return f"{one.path} is not as it was written."
+    return None
+
+
+def folder_changed(step: ReceiptStep) -> str | None:
+    """Say what in a local folder is no longer as a step wrote it; None where all is."""
+
+    def at(path: str) -> str:
+        return os.path.join(step.place, path)
+
+    def read(path: str) -> bytes | None:
+        try:
+            with open(at(path), "rb") as stream:
+                return stream.read()
+        except FileNotFoundError:
+            return None
+
+    logged = [f"{log}/{name}" for log in _LOGS if os.path.isdir(at(log)) for name in os.listdir(at(log))]
+    dropped = [one.path for one in step.files if one.sha256 is None and os.path.lexists(at(one.path))]
+    return changed(step, (*sorted(logged), *dropped), read)
+
+
+def look_at_folder(step: ReceiptStep) -> Seen:
+    """Say whether a local folder stands there as a step wrote it."""
+    if not os.path.isdir(step.place) or not os.listdir(step.place):
+        return absent(step)
+    return standing(step, folder_changed(step))
+
+
+def standing(step: ReceiptStep, changed: str | None) -> Seen:
+    """Say how something that stands there compares with what a step wrote."""
+    if changed is not None:
+        return Seen(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
+    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} stands as it was written.")
