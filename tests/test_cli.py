@@ -75,8 +75,9 @@ class TestInspect:
             "kind": "kafka",
             "positions": positions,
             "raw": None,
+            "marked": [],
         }
-        assert last == {"index": 2, "id": "2", "kind": "other", "positions": [], "raw": "6"}
+        assert last == {"index": 2, "id": "2", "kind": "other", "positions": [], "raw": "6", "marked": []}
         assert all({"code", "message"} <= problem.keys() for problem in body["problems"])
 
     def test_of_a_committed_checkpoint_has_no_planned_offset(self) -> None:

@@ -12,7 +12,8 @@ from offsetwise.errors import MissingError, StorageError
 from offsetwise.sources.storage import Entry
 
 SAMPLES = Path(__file__).parent.parent / "data" / "checkpoints"
-NAMES = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+NAMES = tuple(sorted(path.name for path in SAMPLES.glob("spark-*")))
+FLINK_NAMES = tuple(sorted(path.name for path in SAMPLES.glob("flink-*")))
 FULL = os.environ.get("OFFSETWISE_GATES") == "full"
 """Whether the gates of `spec/reliability.md` run whole, or at a twentieth."""
 

@@ -11,7 +11,7 @@ from typing import Final
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
 from offsetwise.model import Checkpoint, CheckpointSource, Operator, Problem, RetainedCheckpoint, Saved
 from offsetwise.sources.flink_bytes import Cursor, DamagedError
-from offsetwise.sources.flink_elements import StateBlob, element_bounds, element_cursors, is_compressed
+from offsetwise.sources.flink_elements import StateBlob, element_bounds, element_cursors, is_compressed, require_named
 from offsetwise.sources.flink_folder import METADATA, job_of, retained_beside
 from offsetwise.sources.flink_metadata import (
     Metadata,
@@ -197,6 +197,7 @@ class _Opened:
         names |= {handle.path for handle in coordinators if handle.kind == "relative" and _is_plain(handle.path)}
         read = folder.read_many(dict.fromkeys(sorted(names))) if names else {}
         made = cls(data=data, files={name: found for name, found in read.items() if isinstance(found, bytes)})
+        made._require_names(metadata)
         for entry, subtask, handle in wanted:
             found = made._bytes(handle, read, elsewhere)
             if isinstance(found, StateBlob):
@@ -209,6 +210,22 @@ class _Opened:
                     )
                 )
         return made
+
+    def _require_names(self, metadata: Metadata) -> None:
+        """Say which states are not in the bytes that they should be in: a source could hide behind another name."""
+        for entry in metadata.operators:
+            for handle in (one.managed for one in entry.subtasks if one.managed is not None):
+                if handle.handle is None or handle.handle.kind != "inline":
+                    continue
+                blob = StateBlob(METADATA, self.data, handle.handle.at, handle.handle.at + handle.handle.size)
+                for state in handle.states:
+                    if state.name not in WANTED and state.offsets:
+                        try:
+                            require_named(blob, state.name, min(state.offsets))
+                        except DamagedError as error:
+                            self.problems.append(
+                                _damaged(f"A state of {called(entry)} cannot be relied on: {METADATA}, {error}.")
+                            )
 
     def _bytes(
         self, handle: StreamHandle, read: Mapping[str, bytes | StorageError], elsewhere: Elsewhere | None

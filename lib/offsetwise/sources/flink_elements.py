@@ -77,10 +77,8 @@ def element_cursors(blob: StateBlob, name: str, bounds: tuple[tuple[int, int], .
         DamagedError: The blob is none, or one of another state.
     """
     compressed = is_compressed(blob)
-    first = min((start for start, _ in bounds), default=0)
-    label = name.encode()
-    if bounds and len(label).to_bytes(2, "big") + label not in blob.data[blob.at : blob.at + first]:
-        raise DamagedError(blob.at, f"expected the header of the state {name!r}, found no such name")
+    if bounds:
+        require_named(blob, name, min(start for start, _ in bounds))
     if not compressed:
         return [Cursor(blob.data, blob.at + start, blob.at + end) for start, end in bounds]
     made: list[Cursor | DamagedError] = []
@@ -93,6 +91,22 @@ def element_cursors(blob: StateBlob, name: str, bounds: tuple[tuple[int, int], .
         else:
             made.append(Cursor(plain, base=begun))
     return made
+
+
+def require_named(blob: StateBlob, name: str, first: int) -> None:
+    """Require that a blob's own header names a state that `_metadata` says it has.
+
+    Args:
+        blob: The bytes.
+        name: The state.
+        first: Where its first element begins in the blob.
+
+    Raises:
+        DamagedError: It does not, so that one of the two is damaged.
+    """
+    label = name.encode("utf-8", "surrogatepass")
+    if len(label).to_bytes(2, "big") + label not in blob.data[blob.at : blob.at + first]:
+        raise DamagedError(blob.at, f"expected the header of the state {name!r}, found no such name")
 
 
 def is_compressed(blob: StateBlob) -> bool:

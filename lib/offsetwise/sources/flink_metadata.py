@@ -25,6 +25,7 @@ MAX_DEPTH: Final = 8
 """Keyed state of a changelog holds keyed state; Flink nests it once."""
 
 _MASTER_MAGIC: Final = 0xC96B1696 - 2**32
+_JAVA: Final = b"\xac\xed\x00\x05"
 _FILE: Final = frozenset({2, 6, 15})
 _KIND: Final = re.compile(rb"org\.apache\.flink\.runtime\.checkpoint\.(Savepoint|Checkpoint)Type(?![A-Za-z$])")
 _FORMAT: Final = re.compile(rb"t\x00(?:\x09(CANONICAL)|\x06(NATIVE))")
@@ -134,8 +135,9 @@ def parse_metadata(data: bytes) -> Metadata:
     if operators > MAX_OPERATORS:
         raise DamagedError(cursor.place - 4, f"expected at most {MAX_OPERATORS:,} operators, found {operators:,}")
     entries = tuple(_operator(cursor, version) for _ in range(operators))
-    if not cursor.left:
-        raise cursor.damaged("expected the properties of the checkpoint, found the end of the file")
+    # A wrong number of operators would end here early: what follows them is a stream of Java objects, and nothing else.
+    if not data.startswith(_JAVA, cursor.at):
+        raise cursor.damaged("expected the properties of the checkpoint, found something else or the end of the file")
     tail = data[cursor.at : cursor.at + 64 * 1024]
     kind, form = _KIND.search(tail), _FORMAT.search(tail)
     return Metadata(
