@@ -175,6 +175,7 @@ class TestCompareWithoutClusters:
             "raw": {"verdict": "UNKNOWN", "skip": None, "replay": None},
             "findings": ["UNTRANSLATED"],
             "evidence": evidence,
+            "end_evidence": row["end_evidence"],
         }
         assert evidence["reason"].endswith("No record confirmed it.")
 
