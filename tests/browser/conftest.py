@@ -27,7 +27,7 @@ START_SECONDS = 120
 
 Serve = Callable[..., str]
 
-__all__ = ["CLI", "SCREENSHOTS", "Serve", "choose", "console", "keep", "settle", "whole"]
+__all__ = ["CLI", "SCREENSHOTS", "Serve", "choose", "console", "keep", "process", "settle", "whole"]
 
 
 def choose(page: Page, name: str, option: str) -> None:

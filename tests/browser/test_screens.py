@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, settle
+from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
 from tests.browser.keyboard import not_reached
 from tools.screenshots import THEMES, WIDTHS, pages
 
 BYTES_PER_CLICK = 200_000
+SERVER_MIB = 600
 SERIOUS = ("serious", "critical")
 NOT_OURS = {"exclude": [['[data-testid="stSidebar"]'], ['[data-testid="stHeader"]'], [".js-plotly-plot"]]}
 """Streamlit's own sidebar and toolbar, and Plotly's drawing, which has a text of its own beside it."""
@@ -153,19 +155,29 @@ def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, se
 CLICKS = {
     "checkpoint": ("Previous",),
     "clusters": ("Topic in the chart",),
+    "compare": ("Evidence of",),
     "lag": ("Partition over time",),
     "fleet": ("Facts of",),
 }
 """A button or a choice of each page, by page."""
 
 
-def test_a_click_on_every_page_of_ten_thousand_partitions_sends_little(
-    browser: Browser, serve: Serve, figure: Callable[[str], None]
+def test_a_click_on_every_page_of_ten_thousand_partitions_sends_little_and_the_server_stays_small(
+    browser: Browser, tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
+    command = ("-m", "tests.browser.serve", "{port}", "topics")
+    with process(*command, log=tmp_path / "log") as (address, server):
+        _click_everywhere(browser, address, figure)
+        status = Path(f"/proc/{server}/status").read_text(encoding="ascii")
+        most = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) // 1024
+        figure(f"a server with 10,000 partitions took at most {most} MiB")
+        assert most <= SERVER_MIB
+
+
+def _click_everywhere(browser: Browser, address: str, figure: Callable[[str], None]) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
-    address = serve("topics")
     for path, names in CLICKS.items():
         page.goto(f"{address}/{path}")
         settle(page)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from datetime import UTC, datetime
 from importlib.resources import files as package_files
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from offsetwise.errors import StoreLockedError, StoreReadOnlyError, StoreUnreachableError
 from offsetwise.lag.archive import Recording
@@ -228,23 +230,71 @@ def test_the_recorded_lag_of_the_sample_opens_without_a_store(open_page: OpenPag
     assert not page.button
 
 
-def test_the_page_shows_what_the_command_kept_in_the_store(
-    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from offsetwise.console.data import WorkflowReader  # noqa: PLC0415 - imports Spark and Kafka
-
-    url = f"sqlite:///{tmp_path / 'store.sqlite'}"
-    monkeypatch.setenv("OFFSETWISE_STORE", url)
-    with open_store(url) as store:
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A store with five moments of two partitions, beside a migration file of the sample's."""
+    with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         for each in growing(5, partitions=2):
             store.add(each)
     bundled = Path(str(package_files("offsetwise") / "sample" / "migration.yaml"))
     shutil.copy(bundled, tmp_path / "migration.yaml")
+    return tmp_path / "store.sqlite"
 
-    page = open_page(WorkflowReader((tmp_path / "migration.yaml",)), LAG, **LIVE)
+
+def opened(open_page: OpenPage, store: Path) -> AppTest:
+    from offsetwise.console.data import WorkflowReader  # noqa: PLC0415 - imports Spark and Kafka
+
+    return open_page(WorkflowReader((store.parent / "migration.yaml",)), LAG, **LIVE)
+
+
+def test_the_page_shows_what_the_command_kept_in_the_store(
+    open_page: OpenPage, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFFSETWISE_STORE", f"sqlite:///{kept}")
+
+    page = opened(open_page, kept)
 
     assert not page.exception
     assert [card.value for card in page.metric][:2] == ["317", "317"]
     assert "kept in sqlite" in words(page)
     assert "The next sample is overdue" in words(page)
     assert page.dataframe[1].value["p"].tolist() == [1, 0]
+
+
+def test_a_store_that_another_process_writes_to_is_shown(
+    open_page: OpenPage, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFFSETWISE_STORE", f"sqlite:///{kept}")
+    holder = sqlite3.connect(kept, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        page = opened(open_page, kept)
+    finally:
+        holder.close()
+
+    assert not page.exception
+    assert [card.value for card in page.metric][:2] == ["317", "317"]
+
+
+def test_a_store_that_can_only_be_read_is_shown(
+    open_page: OpenPage, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFFSETWISE_STORE", f"sqlite:///file:{kept}?mode=ro&uri=true")
+
+    page = opened(open_page, kept)
+
+    assert not page.exception
+    assert [card.value for card in page.metric][:2] == ["317", "317"]
+
+
+def test_a_file_that_is_no_store_is_said_and_the_page_stays_whole(
+    open_page: OpenPage, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFFSETWISE_STORE", f"sqlite:///{kept}")
+    kept.write_text("not a database, but long enough to be read as one" * 40)
+
+    page = opened(open_page, kept)
+
+    assert not page.exception
+    assert "What to do" in words(page)
+    assert "start-sampling" in [button.key for button in page.button]
