@@ -36,6 +36,8 @@ class KafkaGroups:
             ClusterError: The cluster gave no answer.
         """
         found, _ = read_groups(self._contacted(), tuple(groups))
+        if any(one.error is not None for one in found):
+            self._client = None
         return {one.name: one for one in found}
 
     def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
@@ -46,7 +48,10 @@ class KafkaGroups:
         """
         client = self._contacted()
         asked = {group: _ask(client, group, offsets) for group, offsets in wanted.items()}
-        return {group: _reply(client, group, len(wanted[group]), future) for group, future in asked.items()}
+        replies = {group: _reply(client, group, len(wanted[group]), future) for group, future in asked.items()}
+        if any(isinstance(reply, LostReplyError) for reply in replies.values()):
+            self._client = None  # with it ends what nobody waits for any more
+        return replies
 
     def remove(self, group: str) -> str | None:
         """Delete a group with all its commits; give the reason where that is refused.
@@ -56,7 +61,7 @@ class KafkaGroups:
             LostReplyError: It was sent, and no reply came.
         """
         client = self._contacted()
-        asked = client.admin.delete_consumer_groups([group], request_timeout=client.deadline.left_s())[group]
+        asked = client.admin.delete_consumer_groups([group], request_timeout=client.deadline.beyond_s())[group]
         try:
             asked.result(timeout=client.deadline.grace_s())
         except TimeoutError as error:
@@ -80,7 +85,7 @@ class KafkaGroups:
 
 def _ask(client: Client, group: str, offsets: tuple[GroupOffset, ...]) -> Future[Any]:
     request = [ConsumerGroupTopicPartitions(group, [_partition(one) for one in offsets])]
-    return client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.left_s())[group]
+    return client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[group]
 
 
 def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
