@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any
 
 from offsetwise import files
 from offsetwise.approval import Verdict, keygen, write_keys
-from offsetwise.model import Plan
-from offsetwise.plan.digest import digest
+from offsetwise.plan.draft import totals_of
 from offsetwise.review.access import Access, Decisions, Grant, Roles
 from offsetwise.review.answers import Saved, Submitted
 from offsetwise.review.board import Board
@@ -91,14 +89,10 @@ class Scene:
     def drafted(self, by: Person, plan: int | None = None, *, moves: str = "orders", **changes: Any) -> bytes:
         """Draft a plan, or a next version of one, with the names that the board asks for."""
         names = self.board.credits(by, plan)
-        group = replace(PLAN.requirements, old_group=None, checkpoint=None)
-        first = replace(PLAN.positions[0], source=moves)
+        given = changes.pop("positions", PLAN.positions)
+        positions = tuple(replace(each, source=moves) for each in given)
         made = replace(
-            PLAN,
-            author=names.author,
-            editors=names.editors,
-            requirements=group,
-            positions=(first,),
+            PLAN, author=names.author, editors=names.editors, positions=positions, totals=totals_of(positions)
         )
         return files.dump(replace(made, **changes)).encode()
 
@@ -130,11 +124,3 @@ def access_with_key(folder: Path, **changes: Any) -> Access:
     write_keys(path, keygen(subject="the console", console=True))
     decisions = Decisions(key=str(path), **changes)
     return Access(roles=ROLES, service_accounts=ROBOTS, decisions=decisions)
-
-
-def digest_of(plan: Plan) -> str:
-    """Give a plan's digest."""
-    return digest(files.dump(plan).encode())
-
-
-Ask = Callable[[Scene], Any]

@@ -12,7 +12,8 @@ from offsetwise.store.review_rows import State
 from tests.review.people import ADA, ISSUER, NOW, RITA, Scene
 
 
-def test_what_a_reviewer_approves_is_what_apply_accepts(scene: Scene, tmp_path: Path) -> None:
+def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_path: Path) -> None:
+    scene = anywhere
     saved = scene.submitted()
     answer = scene.approve(RITA, saved)
 
