@@ -138,6 +138,25 @@ def test_the_flow_is_found_on_the_target_too() -> None:
     assert len(flow.syncs) == 11
 
 
+def test_the_syncs_of_the_way_back_are_not_taken_for_the_flows() -> None:
+    there = state("mm2-offset-syncs.new.internal", "new", ORDERS[:2])
+    back = state("mm2-offset-syncs.old.internal", "old", ORDERS)
+
+    flow = find_flow(there, back, source_alias="old", target_alias="new")
+
+    assert len(flow.syncs) == 2, "though the way back has more"
+
+
+def test_where_only_the_way_back_has_checkpoints_its_syncs_are_not_taken() -> None:
+    there = state("mm2-offset-syncs.new.internal", "new", ORDERS)
+    checkpoints = MirrorTopic(name="old.checkpoints.internal", kind="checkpoints", alias="old", records=0)
+
+    failback = find_flow(MirrorState(topics=(checkpoints,)), there, source_alias="new", target_alias="old")
+
+    assert failback.syncs == ()
+    assert "not found" in failback.statements[0]
+
+
 def test_a_single_topic_under_another_alias_is_taken_and_said() -> None:
     flow = find_flow(
         state("mm2-offset-syncs.dc2.internal", "dc2", ORDERS), MirrorState(), source_alias="old", target_alias="new"

@@ -45,11 +45,14 @@ def find_flow(old: MirrorState, new: MirrorState, *, source_alias: str, target_a
     Offset syncs stand on the source under the target's alias, or on the target under the source's
     (`offset-syncs.topic.location`); checkpoints on the target under the source's. A topic under another alias is taken
     only if it is the single one of its kind, and that is said.
+
+    Under the source's alias on the target stand by default the syncs of the way back, whose numbers are the other way
+    round. So the source comes first, and the target is left out where only the way back has a checkpoints topic.
     """
-    syncs, said_syncs = _choose(
-        "offset-syncs",
-        [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))],
-    )
+    places = [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))]
+    if _has_checkpoints(old, target_alias) and not _has_checkpoints(new, source_alias):
+        places.pop()
+    syncs, said_syncs = _choose("offset-syncs", places)
     checkpoints, said_checkpoints = _choose("checkpoints", [("new", source_alias, new, dict(new.checkpoints))])
     return Flow(syncs=syncs, checkpoints=checkpoints, statements=(said_syncs, said_checkpoints))
 
@@ -170,6 +173,10 @@ def _pair(sync: OffsetSync) -> str:
     return f"{sync.upstream} → {sync.downstream}"
 
 
+def _has_checkpoints(state: MirrorState, alias: str) -> bool:
+    return any(topic.kind == "checkpoints" and topic.alias == alias for topic in state.topics)
+
+
 def _choose(
     kind: str, places: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]]
 ) -> tuple[tuple[Record, ...], str]:
@@ -182,7 +189,7 @@ def _choose(
     matching = [entry for entry in found if entry[2]]
     aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in places)
     if matching:
-        cluster, topic, _, taken = max(matching, key=lambda entry: len(entry[3]))
+        cluster, topic, _, taken = next((entry for entry in matching if entry[3]), matching[0])
         return (
             taken,
             f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken)} records.",
