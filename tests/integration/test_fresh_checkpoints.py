@@ -71,8 +71,10 @@ class Fresh:
     def stands(move: Move) -> tuple[set[str], bool]:
         names = {path.name for path in move.copy.iterdir()} if move.copy.exists() else set()
         new = yaml.safe_load(move.migration.read_text())["target"]["properties"]["bootstrap.servers"]
-        listed = AdminClient({"bootstrap.servers": new, "log_level": 2}).list_consumer_groups().result(30).valid
-        return names, GROUP in {each.group_id for each in listed or ()}
+        admin = AdminClient({"bootstrap.servers": new, "log_level": 2})
+        listed = admin.list_consumer_groups().result(30)
+        assert not listed.errors
+        return names, GROUP in {each.group_id for each in listed.valid or ()}
 
     @property
     def starting(self) -> Path:
