@@ -191,7 +191,7 @@ def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
     total = made.totals
     targets = ", ".join(str(target) for target in made.targets)
-    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {total.partitions:,} partitions", soft_wrap=True)
+    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {_partitions(total.partitions)}", soft_wrap=True)
     unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
     out.print(
         f"read twice at most {total.replay:,}, never read at most {total.skip:,}{unknown}; "
@@ -212,12 +212,16 @@ _OUTCOMES: Final = {
 }
 
 
+def _partitions(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count:,} partitions"
+
+
 def headline(made: Comparison) -> str:
     """Say in one sentence what would happen if nobody acted."""
     total, wrong = made.summary.partitions, made.summary.raw_wrong
     unknown = sum(row.raw.verdict is RawVerdict.UNKNOWN and row.old_offset is not None for row in made.partitions)
     if not wrong:
-        known = f"None of {total:,} partitions is known to go wrong if the old numbers are used as they are"
+        known = f"None of {_partitions(total)} is known to go wrong if the old numbers are used as they are"
         return f"{known}; of {unknown:,} it is not known." if unknown else f"{known}."
     effects = []
     if made.summary.raw_skip:
@@ -231,7 +235,7 @@ def headline(made: Comparison) -> str:
         effects.append(f"{confused:,} reading other records")
     told = ", ".join(effects) or "see below"
     more = f" Of {unknown:,} more it is not known." if unknown else ""
-    return f"{wrong:,} of {total:,} partitions would go wrong if the old numbers were used: {told}.{more}"
+    return f"{wrong:,} of {_partitions(total)} would go wrong if the old numbers were used: {told}.{more}"
 
 
 def places(made: Comparison) -> str:

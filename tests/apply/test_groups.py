@@ -253,7 +253,7 @@ class TestTakingBack:
         undone = run.undo(step)
 
         assert undone.state is StepState.FAILED
-        assert "kafka-consumer-groups.sh --delete-offsets --group etl" in undone.told
+        assert "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group etl" in undone.told
         first = run.staged.plan.positions[0]
         del run.staged.groups.offsets[GROUP][TopicPartition(topic=first.new_topic, partition=first.partition)]
         assert run.undo(step).state is StepState.UNDONE, "after the command it is whole"

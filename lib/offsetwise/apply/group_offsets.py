@@ -103,7 +103,7 @@ def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, ref
     """Say which partitions keep a commit that they did not have before, and the command that takes it away."""
     topics = sorted({one.topic for one in kept})
     commands = "; ".join(
-        f"kafka-consumer-groups.sh --delete-offsets --group {quote(name)} --topic {topic}"
+        f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {quote(name)} --topic {topic}"
         + ":"
         + ",".join(str(one.partition) for one in kept if one.topic == topic)
         for topic in topics

@@ -88,7 +88,8 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
             f"{_name(unknown[0])}: {_behind(unknown[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=told)
-    told = f"The last record of all {_count(len(judged))} is on the new cluster."
+    every = "the only partition" if len(judged) == 1 else f"all {_count(len(judged))}"
+    told = f"The last record of {every} is on the new cluster."
     return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=told)
 
 
