@@ -111,6 +111,9 @@ class Arena:
                 recover(counting)
                 calls = counting.calls
                 check()
+                if recover == self.stage.apply:
+                    self.stage.roll_back(UnsyncedDisk())
+                    self.stage.must_be_as_before()
             except Exception as error:  # noqa: BLE001 - every failure is told
                 self.failures.append(f"{what}, recovery killed at {during}: {type(error).__name__}: {error}")
         return True

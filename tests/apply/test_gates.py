@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +250,16 @@ def test_two_kills_in_a_row_leave_files_of_one_attempt_only(tmp_path: Path) -> N
     stage.apply(UnsyncedDisk())
     stage.must_be_applied()
     assert files_of(tmp_path / "out" / "copy") == stage.new
+
+
+def test_a_seeded_checkpoint_that_was_gone_on_with_is_told_as_it_stands(quick_path: Path) -> None:
+    """Its id is made up by each call; what counts is the one that was published."""
+    stage = SCENARIOS["seeded"].stage(quick_path)
+    for at in range(1, _calls(stage.apply) + 1):
+        stage.reset()
+        _refused(stage.apply, FaultyDisk(at=at, fault=Fault.EIO, sticky=True))
+        step = stage.apply(UnsyncedDisk())
+        for each in step.files:
+            assert sha256((stage.folder / "out" / "copy" / each.path).read_bytes()).hexdigest() == each.sha256, at
+        stage.roll_back(UnsyncedDisk())
+        stage.must_be_as_before()

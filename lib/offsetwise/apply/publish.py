@@ -113,6 +113,8 @@ def publish(place: str, intended: ReceiptStep, context: Context, build: Callable
         return record.done
     with told(lambda: _effect(place, journal.record(context.step))):
         if record.undone is None and _is_own(place, record):
+            # What stands there is what was announced then. This call may have made up another id.
+            intended = record.intended or intended
             disk.sync_folder(os.path.dirname(place))
         else:
             if record.undone is None and "tmp" in record.notes:
