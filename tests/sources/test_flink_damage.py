@@ -152,13 +152,13 @@ def test_an_unknown_version_is_named(version: int, told: str) -> None:
         Folder(data=metadata(version=version)).read()
 
 
-@pytest.mark.parametrize("claimed", [2**31 - 1, 2**30, -1, -(2**31)])
+@pytest.mark.parametrize("claimed", [2**31 - 1, -1])
 @pytest.mark.parametrize("name", FLINK_NAMES)
 def test_no_length_of_gigabytes_is_believed(name: str, claimed: int) -> None:
     data = SAMPLE_BYTES[name]
     tracemalloc.start()
     try:
-        for at in range(0, data.index(b"\xac\xed\x00\x05"), STRIDE):
+        for at in range(0, data.index(b"\xac\xed\x00\x05"), 3 * STRIDE):
             mutant = data[:at] + integer(claimed) + data[at + 4 :]
             _assert_there(mutant, _read(mutant))
         assert tracemalloc.get_traced_memory()[1] < 8 * 1024 * 1024
