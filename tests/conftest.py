@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from offsetwise.lab import Lab
+from tests.figures import machine, write_figures
 from tests.scheduling import FilesWithOneLab, uses_lab
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -55,10 +56,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell the figures that gates kept, from whichever process."""
+    """Tell the figures that gates kept, from whichever process; `OFFSETWISE_FIGURES` names the page they go to."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
     figures = [told for report in reports for name, told in report.user_properties if name == FIGURE]
     if figures:
         terminalreporter.section("figures")
         for told in dict.fromkeys(figures):
             terminalreporter.write_line(told)
+        if page := os.environ.get("OFFSETWISE_FIGURES"):
+            write_figures(Path(page), dict.fromkeys(figures), where=machine())
