@@ -1,0 +1,104 @@
+"""A Flink savepoint through the verbs: compared like a Spark checkpoint, and without a word of batches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import offsetwise
+from offsetwise import files, workflow
+from offsetwise.config import load_migration
+from offsetwise.errors import UsageError
+from offsetwise.model import Checkpoint, Comparison
+from tests.commands import call
+from tests.sources.flink_files import kafka_source, metadata
+from tests.sources.folders import FLINK_NAMES, SAMPLES, write
+
+SAMPLE = Path(offsetwise.__file__).parent / "sample"
+PENDING = SAMPLES / "flink-2.3-pending-transaction"
+
+
+def _compared(folder: Path, offsets: dict[int, int]) -> Comparison:
+    """Compare a savepoint with the bundled sample's clusters."""
+    write({"savepoints/savepoint-1/_metadata": metadata(kafka_source(offsets), version=6)}, folder)
+    text = (SAMPLE / "migration.yaml").read_text().replace("./checkpoints/orders", "./savepoints/savepoint-1")
+    (folder / "migration.yaml").write_text(text.replace("- ./checkpoints\n", "- ./savepoints\n- ./checkpoints\n"))
+    return workflow.compare(
+        load_migration(folder / "migration.yaml"),
+        checkpoint="orders",
+        snapshots=workflow.load_snapshots(SAMPLE / "old.json", SAMPLE / "new.json"),
+    )
+
+
+def test_a_savepoint_is_compared_with_one_point_of_restart_per_partition(tmp_path: Path) -> None:
+    made = _compared(tmp_path, {0: 1050, 1: 1050})
+
+    assert [(row.topic, row.partition, row.old_offset) for row in made.partitions] == [
+        ("orders", 0, 1050),
+        ("orders", 1, 1050),
+    ]
+    assert [[(point.batch, point.old) for point in row.restart] for row in made.partitions] == [[(None, 1050)]] * 2
+    assert made.checkpoint is not None
+    assert made.checkpoint.engine == "flink"
+    assert files.load(files.dump(made), "comparison", subject="it") == made
+
+
+def test_nothing_said_of_a_savepoint_speaks_of_batches(tmp_path: Path) -> None:
+    made = _compared(tmp_path, {0: 1050, 1: 1050})
+    told = [*(each.message for each in made.findings), made.belongs_to.reason]
+    told += [call("inspect", PENDING).out, call("inspect", tmp_path / "savepoints" / "savepoint-1").out]
+
+    assert [text for text in told if re.search(r"\bbatch|\bplanned", text, flags=re.IGNORECASE)] == []
+
+
+def test_a_marked_partition_blocks_and_is_no_new_one(tmp_path: Path) -> None:
+    made = _compared(tmp_path, {0: 1050, 1: -1})
+
+    assert [row.partition for row in made.partitions] == [0]
+    assert [(each.severity.value, each.partition) for each in made.findings if each.code == "NO_POSITION"] == [
+        ("blocks", None)
+    ]
+    assert not any(each.code == "NEW_PARTITION" for each in made.findings)
+
+
+def test_inspect_shows_operators_transactions_and_what_it_is() -> None:
+    out = call("inspect", PENDING).out
+
+    for told in ("savepoint 2", "format 6", "orders-0", "1,638", "s[3]: Writer", "flinktx-0-2", "received", "v1"):
+        assert told in out
+
+
+def test_inspect_gives_the_contract_of_every_engine_and_the_parts_of_flink() -> None:
+    body = call("inspect", PENDING, "--json").answered()
+
+    assert body["engine"] == "flink"
+    assert body["sources"][0]["positions"] == [
+        {"topic": "orders", "partition": 0, "offset": "1638", "planned_offset": None},
+        {"topic": "orders", "partition": 1, "offset": "1637", "planned_offset": None},
+    ]
+    assert [body[f"{name}_batch"] for name in ("last_planned", "last_committed", "reruns")] == [None] * 3
+    (one,) = body["transactions"]
+    assert (one["transactional_id"], one["producer_id"], one["epoch"], one["schema"]) == ("flinktx-0-2", "4", 4, "v1")
+    assert [len(each["id"]) for each in body["operators"]] == [32] * 4
+
+
+def test_a_typed_uid_is_matched_by_its_hash() -> None:
+    body = call("inspect", SAMPLES / "flink-1.20-inline", "--uid", "kafka-src", "--json").answered()
+
+    assert body["sources"][0]["id"] == "kafka-src"
+    assert [each["uid"] for each in body["operators"]] == [None, "kafka-src"]
+
+
+def test_uids_belong_to_one_savepoint() -> None:
+    with pytest.raises(UsageError, match="expected one path where uids are named, found 2"):
+        list(workflow.inspect([str(SAMPLES / name) for name in FLINK_NAMES[:2]], uids=("kafka-src",)))
+
+
+def test_engines_may_be_inspected_together() -> None:
+    uris = [str(SAMPLES / name) for name in ("flink-1.20", "spark-3.5.1-planned")]
+
+    read = [each for each in workflow.inspect(uris) if isinstance(each, Checkpoint)]
+
+    assert [each.engine for each in read] == ["flink", "spark"]
