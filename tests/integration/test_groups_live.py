@@ -122,10 +122,7 @@ def test_a_partition_without_commit_before_keeps_the_new_one_and_is_told(
     (step,) = json.loads(ran.out)["steps"]
     assert step["state"] == "failed"
     assert moved.now() == {CLICKS: (topics[CLICKS], ""), VIEWS: (EARLIER[VIEWS], "by hand")}
-    assert (
-        f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {moved.group} --topic {CLICKS}:0"
-        in step["told"]
-    )
+    assert f"HOST:PORT --delete-offsets --group {moved.group} --topic {CLICKS}:0" in step["told"]
 
 
 def test_a_group_with_a_member_is_refused(job: Callable[..., Job]) -> None:
