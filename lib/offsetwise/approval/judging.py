@@ -172,7 +172,9 @@ def _check_can_be_met(case: _Case, required: int) -> None:
         return  # a console signs for as many people as sign in there
     possible = set(case.people.values()) - {person for person, _ in case.barred}
     if len(possible) < required:
-        barred = "".join(f"; {why}" for why in dict.fromkeys(why for _, why in case.barred))
+        told = [why for _, why in case.barred]
+        told += [f"the console {key.subject} may vouch for people of nobody" for key in case.keys if key.vouches]
+        barred = "".join(f"; {why}" for why in dict.fromkeys(told))
         raise NotApprovedError(
             f"{_name(case)}: expected trusted keys of {_people(required)} other than its author and editors, "
             f"found keys of {_people(len(possible))}{barred}. Two names that may be one person count as one. "
