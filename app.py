@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from offsetwise.console import guard, identity
+from offsetwise.console import board, guard, identity
 
 st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide", initial_sidebar_state=250)
 chosen = st.navigation(
@@ -14,10 +14,20 @@ chosen = st.navigation(
             st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
             st.Page("pages/explore/lag.py", title="Lag", icon=":material/show_chart:", url_path="lag"),
         ],
-        "Operate": [st.Page("pages/operate/fleet.py", title="Fleet", icon=":material/folder_copy:", url_path="fleet")],
+        "Plan": [
+            st.Page("pages/plan/draft.py", title="Draft", icon=":material/edit_note:", url_path="draft"),
+            st.Page("pages/plan/review.py", title="Review", icon=":material/fact_check:", url_path="review"),
+            st.Page("pages/plan/export.py", title="Export", icon=":material/download:", url_path="export"),
+        ],
+        "Operate": [
+            st.Page("pages/operate/fleet.py", title="Fleet", icon=":material/folder_copy:", url_path="fleet"),
+            st.Page("pages/operate/audit.py", title="Audit", icon=":material/history:", url_path="audit"),
+        ],
         "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
     }
 )
 with guard.block("identity"):
     identity.sidebar()
+with guard.block("demonstration"):
+    board.sidebar()
 chosen.run()

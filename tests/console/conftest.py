@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import desk
+from offsetwise.console import board, desk
+from offsetwise.store.reviews import Reviews
+from offsetwise.store.store import open_store
 
 APP = Path(__file__).parents[2] / "app.py"
 COMPARE = "pages/explore/compare.py"
@@ -49,3 +52,14 @@ def open_page() -> Iterator[OpenPage]:
 
     yield opened
     st.cache_resource.clear()
+
+
+@pytest.fixture(scope="session")
+def empty_reviews(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Reviews]:
+    """Give what opens one store for all tests that only look, never that of whoever runs them."""
+    return cache(lambda: open_store(f"sqlite:///{tmp_path_factory.mktemp('store') / 'store.sqlite'}").reviews)
+
+
+@pytest.fixture(autouse=True)
+def _no_store_of_anybody(empty_reviews: Callable[[], Reviews]) -> None:
+    board.use(empty_reviews, empty_reviews)

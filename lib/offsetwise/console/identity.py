@@ -13,6 +13,7 @@ from offsetwise.console import access
 from offsetwise.console.access import Role
 from offsetwise.console.wording import markdown
 from offsetwise.errors import AccessError, ConfigError
+from offsetwise.review import people
 
 COOKIE_SECRET_CHARACTERS: Final = 32
 """The fewest that sign the identity cookie."""
@@ -55,6 +56,14 @@ def current() -> Person:
         roles=rules.of(claims),
         signed_in=True,
     )
+
+
+def signed_in() -> people.Person | None:
+    """Give the person of this session as those are asked who decide about plans; None for nobody, or too long ago."""
+    rules, claims = access.current(), _claims()
+    if _age_seconds(claims) > rules.sign_in_hours * 3_600:
+        return None
+    return people.person_of(claims, groups_claim=rules.groups_claim)
 
 
 def allowed(role: Role = Role.VIEWER) -> bool:

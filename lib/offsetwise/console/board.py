@@ -1,0 +1,192 @@
+"""The board that a page asks, and who asks it: the console's own plans, or those of the demonstration.
+
+Whoever plays a part of the demonstration meets the demonstration's board, which knows its own people and the bundled
+sample only. Everybody else meets the board on the store that the operator named, as whom the identity provider says.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import access, blocks, identity
+from offsetwise.console.access import Role
+from offsetwise.console.wording import markdown
+from offsetwise.review.board import Board
+from offsetwise.review.demo import demo_board, demo_people
+from offsetwise.review.people import Person
+from offsetwise.store.reviews import Reviews
+from offsetwise.store.store import open_store
+
+PART: Final = "play"
+"""Of the part that somebody plays in the demonstration: in the URL and in the session."""
+
+PARTS: Final = (Role.AUTHOR, Role.REVIEWER, Role.VIEWER)
+
+SET_UP: Final = (
+    "Register this console at your identity provider, and write `[auth]` into `.streamlit/secrets.toml`.",
+    "Make the console's key: `offsetwise keygen --console --as NAME --out console.key`.",
+    "Say who is author and who is reviewer in an access file, and name the key there as `decisions.key`.",
+    "Start it with `offsetwise console --access access.yaml`; docs/sign-in.md shows every file.",
+)
+"""What an operator does before plans can be decided about here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A board, and who sits before it."""
+
+    board: Board
+    person: Person | None
+    """None for nobody signed in, who may still look where sign-in is optional."""
+
+    @property
+    def demo(self) -> bool:
+        """Whether it is the demonstration."""
+        return self.board.is_demo
+
+
+class _Boards:
+    """The boards of this process, each opened when somebody first needs it."""
+
+    def __init__(self, reviews: Callable[[], Reviews], demo_reviews: Callable[[], Reviews]) -> None:
+        self._reviews = reviews
+        self._demo_reviews = demo_reviews
+        self._lock = threading.Lock()
+        self._own: Board | None = None
+        self._demo: Board | None = None
+
+    def own(self) -> Board:
+        with self._lock:
+            if self._own is None:
+                self._own = Board(self._reviews(), access.latest)
+            return self._own
+
+    def demo(self) -> Board:
+        with self._lock:
+            if self._demo is None:
+                self._demo = demo_board(self._demo_reviews())
+            return self._demo
+
+
+def _of_store() -> Reviews:
+    return open_store().reviews
+
+
+def _of_this_process() -> Reviews:
+    """Keep the demonstration's plans until the console ends: it is tried out, and leaves nothing behind."""
+    folder = tempfile.TemporaryDirectory(prefix="offsetwise-demo-", ignore_cleanup_errors=True)
+    _folders.append(folder)
+    return open_store(f"sqlite:///{Path(folder.name) / 'demo.sqlite'}").reviews
+
+
+_folders: Final[list[tempfile.TemporaryDirectory[str]]] = []
+_boards: Final = [_Boards(_of_store, _of_this_process)]
+
+
+def use(reviews: Callable[[], Reviews], demo_reviews: Callable[[], Reviews] = _of_this_process) -> None:
+    """Keep plans here in this process from now on.
+
+    Args:
+        reviews: Opens where plans are kept. Called when somebody first needs it.
+        demo_reviews: Opens where those of the demonstration are kept.
+    """
+    _boards[:] = [_Boards(reviews, demo_reviews)]
+
+
+def playing() -> Role | None:
+    """Give the part that the person of this session plays in the demonstration; None for none."""
+    said = st.session_state.get(PART) or st.query_params.get(PART)
+    return next((part for part in PARTS if part == said), None)
+
+
+def play(part: Role | None) -> None:
+    """Play a part of the demonstration in this session, or none. For a button's callback."""
+    st.session_state[PART] = "no" if part is None else part.value
+
+
+def board() -> Board | None:
+    """Give the board of this session; None where nobody can sign in, and no part is played.
+
+    Raises:
+        StoreError: The store cannot be used.
+        ConfigError: Streamlit's secrets or the access file cannot be used.
+    """
+    if playing() is not None:
+        return _boards[0].demo()
+    return _boards[0].own() if identity.providers() else None
+
+
+def person() -> Person | None:
+    """Give who asks: a person of the demonstration, else whom the identity provider signed in. None for nobody."""
+    part = playing()
+    return identity.signed_in() if part is None else demo_people(datetime.now(UTC))[part]
+
+
+def seat() -> Seat | None:
+    """Give board and person; where there is no board, say how to set it up, and offer the demonstration."""
+    found = board()
+    if found is None:
+        not_set_up()
+        return None
+    return Seat(board=found, person=person())
+
+
+def not_set_up() -> None:
+    """Say that nothing can be approved here, how that is set up, and how to try it without."""
+    blocks.empty(
+        "Nobody can sign in here, so no plan can be drafted or approved.",
+        "Everything under Explore works without. To set it up:\n\n"
+        + "\n".join(f"{number}. {step}" for number, step in enumerate(SET_UP, 1)),
+    )
+    offer_parts("Or walk the whole path now with the bundled sample, as one of three people who do not exist:")
+
+
+def offer_parts(told: str) -> None:
+    """Draw a button per part of the demonstration.
+
+    Args:
+        told: The sentence above them. Markdown, names escaped.
+    """
+    people = demo_people(datetime.now(UTC))
+    with st.container(border=True):
+        st.markdown(told)
+        with st.container(horizontal=True):
+            for part in PARTS:
+                st.button(
+                    f"Play {markdown(people[part].name)}",
+                    icon=":material/theater_comedy:",
+                    key=f"play-{part}",
+                    on_click=partial(play, part),
+                )
+
+
+def sidebar() -> None:
+    """Say in the sidebar that a part of the demonstration is played, and let the person play another one."""
+    people = demo_people(datetime.now(UTC))
+    names = {"no": "Nobody: no demonstration", **{part.value: f"{people[part].name} ({part})" for part in PARTS}}
+    if st.session_state.get(PART) not in (None, *names):
+        del st.session_state[PART]
+    with st.sidebar:
+        st.selectbox(
+            "Demonstration: play",
+            list(names),
+            key=PART,
+            bind="query-params",
+            format_func=names.__getitem__,
+            help="The bundled sample walks the whole path, from a draft to its export, with people who do not exist "
+            "and a key that `offsetwise apply` refuses on anything else.",
+        )
+        if playing() is not None:
+            st.warning(
+                "**Demonstration.** Its people do not exist, and its approvals are good for the bundled sample only.",
+                icon=":material/theater_comedy:",
+            )

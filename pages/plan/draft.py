@@ -1,0 +1,5 @@
+from offsetwise.console import guard
+from offsetwise.console.drafting import screen
+
+with guard.page("Draft") as head:
+    screen.show(head)
