@@ -66,7 +66,8 @@ def _write_state(source: Path) -> None:
     for number in range(FILES // 2):
         store = source / "state" / "0" / str(number % STORES)
         store.mkdir(parents=True, exist_ok=True)
-        name = f"{100 - number // STORES}.delta"
+        # The oldest version of a store is whole, the others are changes to it.
+        name = f"{100 - number // STORES}.{'snapshot' if number >= FILES // 2 - STORES else 'delta'}"
         (store / name).write_bytes(os.urandom(BYTES))
         (store / f".{name}.crc").write_bytes(b"crc\0" + b"\0" * 132)
 
