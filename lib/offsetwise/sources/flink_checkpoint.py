@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
 from offsetwise.model import Checkpoint, CheckpointSource, Operator, Problem, RetainedCheckpoint, Saved
-from offsetwise.sources.flink_bytes import Cursor, DamagedError
-from offsetwise.sources.flink_elements import StateBlob, element_bounds, element_cursors, is_compressed, require_named
+from offsetwise.sources.flink_bytes import DamagedError
 from offsetwise.sources.flink_folder import METADATA, job_of, retained_beside
 from offsetwise.sources.flink_metadata import (
     Metadata,
     OperatorEntry,
-    OperatorHandle,
-    StreamHandle,
-    Subtask,
     UnknownVersionError,
     parse_metadata,
 )
+from offsetwise.sources.flink_opened import Elsewhere, Opened, called
 from offsetwise.sources.flink_operators import operators_of
 from offsetwise.sources.flink_source import (
     DAMAGED,
@@ -36,13 +33,7 @@ from offsetwise.sources.flink_uid import operator_id
 from offsetwise.sources.storage import MAX_READ_BYTES, Entry, FolderReader, Tree, open_tree
 
 UNALIGNED: Final = "CHECKPOINT_UNALIGNED"
-WANTED: Final = frozenset({READER_STATE, LEGACY_STATE, WRITER_STATE, COMMITTER_STATE})
 SHOWN_PARTITIONS: Final = 4
-
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
-
-Elsewhere = Callable[[str], bytes | StorageError]
-"""Reads a file by the absolute path that a checkpoint gives."""
 
 
 def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Sequence[str] = ()) -> Checkpoint:
@@ -65,22 +56,28 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
     if folder.rpartition("/")[2] == METADATA:
         folder = folder.rpartition("/")[0] or "."
     tree = open_tree(folder, roots=roots)
-    above = folder.rstrip("/").rpartition("/")[0]
+    above = _above(folder)
 
     def elsewhere(path: str) -> bytes | StorageError:
         place, _, name = path.rpartition("/")
         try:
-            return open_tree(place, roots=roots if roots is not None else [above or folder]).read(name)
+            return open_tree(place, roots=roots if roots is not None else [above]).read(name)
         except StorageError as error:
             return error
 
-    around = None
-    if above:
-        try:
-            around = open_tree(above, roots=roots)
-        except StorageError:
-            around = None  # the folder above is outside the roots: no others are offered
+    try:
+        around: Tree | None = open_tree(above, roots=roots)
+    except StorageError:
+        around = None  # the folder above is outside the roots: no others are offered
     return read_from(tree, around=around, elsewhere=elsewhere, uids=uids)
+
+
+def _above(folder: str) -> str:
+    """Give the folder above one, spelled as that is."""
+    if folder in ("", ".", ".."):
+        return f"{folder or '.'}/.."
+    before, slash, _ = folder.rpartition("/")
+    return before or ("/" if slash else ".")
 
 
 def read_from(
@@ -104,7 +101,7 @@ def read_from(
     data = _metadata(folder, entries)
     metadata = _parsed(folder, data)
     _require_known(folder, metadata.operators, uids)
-    opened = _Opened.of(folder, data, metadata, elsewhere)
+    opened = Opened.of(folder, data, metadata, elsewhere)
     sinks = _sinks(metadata, opened)
     sources, problems = _sources(metadata, opened, dict(zip(map(operator_id, uids), uids, strict=True)))
     operators = _named(operators_of(metadata, sinks.prefixes), uids)
@@ -178,137 +175,8 @@ def _shown(folder: FolderReader) -> str:
     return f"{folder.uri.rstrip('/')}/{METADATA}"
 
 
-@dataclass(slots=True)
-class _Opened:
-    """The bytes of every operator state that is looked into, and what could not be opened."""
-
-    data: bytes
-    files: dict[str, bytes]
-    blobs: dict[tuple[str, int], StateBlob] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    compressed: bool = False
-
-    @classmethod
-    def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> _Opened:
-        """Open what the sources and sinks keep, wherever it stands."""
-        wanted = list(_wanted(metadata))
-        names = {handle.path for _, _, handle in wanted if handle.kind == "relative" and _is_plain(handle.path)}
-        coordinators = [entry.coordinator for entry in metadata.operators if entry.coordinator is not None]
-        names |= {handle.path for handle in coordinators if handle.kind == "relative" and _is_plain(handle.path)}
-        read = folder.read_many(dict.fromkeys(sorted(names))) if names else {}
-        made = cls(data=data, files={name: found for name, found in read.items() if isinstance(found, bytes)})
-        made._require_names(metadata)
-        for entry, subtask, handle in wanted:
-            found = made._bytes(handle, read, elsewhere)
-            if isinstance(found, StateBlob):
-                made.blobs[entry.id, subtask.index] = found
-            else:
-                made.problems.append(
-                    _damaged(
-                        f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {found} "
-                        "Its positions are left out."
-                    )
-                )
-        return made
-
-    def _require_names(self, metadata: Metadata) -> None:
-        """Say which states are not in the bytes that they should be in: a source could hide behind another name."""
-        for entry in metadata.operators:
-            for handle in (one.managed for one in entry.subtasks if one.managed is not None):
-                if handle.handle is None or handle.handle.kind != "inline":
-                    continue
-                blob = StateBlob(METADATA, self.data, handle.handle.at, handle.handle.at + handle.handle.size)
-                for state in handle.states:
-                    if state.name not in WANTED and state.offsets:
-                        try:
-                            require_named(blob, state.name, min(state.offsets))
-                        except DamagedError as error:
-                            self.problems.append(
-                                _damaged(f"A state of {called(entry)} cannot be relied on: {METADATA}, {error}.")
-                            )
-
-    def _bytes(
-        self, handle: StreamHandle, read: Mapping[str, bytes | StorageError], elsewhere: Elsewhere | None
-    ) -> StateBlob | str:
-        """Give the bytes behind a handle, or why there are none."""
-        if handle.kind == "inline":
-            return StateBlob(METADATA, self.data, handle.at, handle.at + handle.size)
-        if handle.kind == "relative":
-            found = read.get(handle.path)
-            if found is None:
-                return f"{handle.path!r} is no name of a file in its folder."
-        elif elsewhere is None:
-            return f"it stands at {handle.path}, outside the folder."
-        else:
-            found = elsewhere(handle.path)
-            self.files |= {handle.path: found} if isinstance(found, bytes) else {}
-        if isinstance(found, StorageError):
-            return found.problem
-        if handle.at + handle.size > len(found):
-            return f"{handle.path} has {len(found):,} bytes, expected {handle.at + handle.size:,}."
-        if handle.kind == "relative" and handle.size != len(found):
-            return f"{handle.path} has {len(found):,} bytes, expected {handle.size:,}."
-        return StateBlob(handle.path, found, handle.at, handle.at + handle.size)
-
-    def coordinator(self, entry: OperatorEntry) -> Cursor | None:
-        """Give the state of an operator's coordinator; None where it has none that can be read."""
-        handle = entry.coordinator
-        if handle is None:
-            return None
-        if handle.kind == "inline":
-            return Cursor(self.data, handle.at, handle.at + handle.size)
-        found = self.files.get(handle.path)
-        return None if found is None else Cursor(found)
-
-    def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
-        """Give the elements of one state over all subtasks, and whether every subtask's could be opened."""
-        made: list[Cursor | DamagedError] = []
-        complete = True
-        for subtask in entry.subtasks:
-            handle = subtask.managed
-            if handle is None or not any(state.name == name for state in handle.states):
-                continue
-            blob = self.blobs.get((entry.id, subtask.index))
-            if blob is None:
-                complete = False
-                continue
-            try:
-                bounds = element_bounds(handle)[name]
-                self.compressed = self.compressed or (bool(bounds) and is_compressed(blob))
-                made += element_cursors(blob, name, bounds)
-            except DamagedError as error:
-                complete = False
-                self.problems.append(
-                    _damaged(
-                        f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {blob.file}, {error}. "
-                        "Its positions are left out."
-                    )
-                )
-        return made, complete
-
-    def digests(self) -> tuple[tuple[str, str], ...]:
-        """Give (name, SHA-256) of the state files in the folder that were read."""
-        return tuple(
-            (name, hashlib.sha256(found).hexdigest()) for name, found in sorted(self.files.items()) if _is_plain(name)
-        )
-
-
-def _wanted(metadata: Metadata) -> list[tuple[OperatorEntry, Subtask, StreamHandle]]:
-    made = []
-    for entry in metadata.operators:
-        for subtask in entry.subtasks:
-            handle = subtask.managed
-            if handle is not None and handle.handle is not None and _keeps(handle) and handle.handle.kind != "empty":
-                made.append((entry, subtask, handle.handle))
-    return made
-
-
-def _keeps(handle: OperatorHandle) -> bool:
-    return any(state.name in WANTED and state.offsets for state in handle.states)
-
-
 def _sources(
-    metadata: Metadata, opened: _Opened, uids: Mapping[str, str]
+    metadata: Metadata, opened: Opened, uids: Mapping[str, str]
 ) -> tuple[tuple[CheckpointSource, ...], list[Problem]]:
     made: list[CheckpointSource] = []
     problems: list[Problem] = []
@@ -335,7 +203,7 @@ def _sources(
     return tuple(made), problems
 
 
-def _sinks(metadata: Metadata, opened: _Opened) -> Sinks:
+def _sinks(metadata: Metadata, opened: Opened) -> Sinks:
     found = []
     for entry in metadata.operators:
         names = _state_names(entry)
@@ -348,11 +216,6 @@ def _sinks(metadata: Metadata, opened: _Opened) -> Sinks:
 
 def _state_names(entry: OperatorEntry) -> set[str]:
     return {state.name for subtask in entry.subtasks if subtask.managed is not None for state in subtask.managed.states}
-
-
-def called(entry: OperatorEntry) -> str:
-    """Give what an operator is called in sentences."""
-    return f"operator {entry.uid or entry.name or entry.id!r}"
 
 
 def _named(operators: Sequence[Operator], uids: Sequence[str]) -> tuple[Operator, ...]:
@@ -402,10 +265,6 @@ def _kind_by_name(name: str) -> str | None:
     return "savepoint" if name.startswith("savepoint-") else None
 
 
-def _is_plain(path: str) -> bool:
-    return _PLAIN_NAME.fullmatch(path) is not None and path not in (".", "..")
-
-
 def _unaligned() -> Problem:
     return Problem(
         code=UNALIGNED,
@@ -413,7 +272,3 @@ def _unaligned() -> Problem:
         "is not edited.",
         fix="Take a savepoint: it is always aligned.",
     )
-
-
-def _damaged(message: str) -> Problem:
-    return Problem(code=DAMAGED, message=message, fix=TAKE_ANOTHER)

@@ -94,7 +94,7 @@ def _kafka(
 ) -> tuple[CheckpointSource, list[Problem]]:
     problems = _failed(kept, failed) if failed else []
     if isinstance(enumerator, DamagedError):
-        problems.append(_damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
+        problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
         enumerator = None
     held, twice = _by_partition(splits)
     if twice:
@@ -146,7 +146,7 @@ def _held_against(kept: Kept, listed: dict[_Key, Split], seen: set[_Key], *, com
     strange = sorted(seen - listed.keys())
     if strange:
         problems.append(
-            _damaged(
+            damaged(
                 f"The readers of {kept.called} keep {_several(strange)}, which its coordinator does not know: one of "
                 "the two is damaged."
             )
@@ -167,7 +167,7 @@ def _held_against(kept: Kept, listed: dict[_Key, Split], seen: set[_Key], *, com
 def _failed(kept: Kept, failed: Sequence[DamagedError]) -> list[Problem]:
     more = f" (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
     return [
-        _damaged(
+        damaged(
             f"An element of the state of {kept.called} cannot be read, its position is left out: {failed[0]}{more}."
         )
     ]
@@ -176,7 +176,7 @@ def _failed(kept: Kept, failed: Sequence[DamagedError]) -> list[Problem]:
 def _twice(kept: Kept, twice: dict[_Key, tuple[Split, Split]]) -> Problem:
     (topic, partition), (first, second) = next(iter(twice.items()))
     more = f" (and {len(twice) - 1:,} more partitions)" if len(twice) > 1 else ""
-    return _damaged(
+    return damaged(
         f"{kept.called} keeps {topic}-{partition} twice, at byte {first.place:,} and byte {second.place:,}{more}: "
         "which one counts cannot be told, both are left out."
     )
@@ -217,5 +217,6 @@ def _several(keys: Sequence[_Key]) -> str:
     return f"{topic}-{partition}" + (f" and {len(keys) - 1:,} more partitions" if len(keys) > 1 else "")
 
 
-def _damaged(message: str) -> Problem:
+def damaged(message: str) -> Problem:
+    """Say that a checkpoint cannot be relied on."""
     return Problem(code=DAMAGED, message=message, fix=TAKE_ANOTHER)

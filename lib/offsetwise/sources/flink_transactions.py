@@ -9,7 +9,7 @@ from typing import Final
 from offsetwise.model import Problem, Transaction
 from offsetwise.sources.flink_bytes import Cursor, DamagedError
 from offsetwise.sources.flink_sink import Committable, WriterState, read_committer, read_writer
-from offsetwise.sources.flink_source import DAMAGED, TAKE_ANOTHER
+from offsetwise.sources.flink_source import damaged
 
 WRITER_STATE: Final = "writer_raw_states"
 COMMITTER_STATE: Final = "streaming_committer_raw_states"
@@ -48,7 +48,7 @@ def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
         made += [_committed(each.operator, one) for one in committables]
         if others and any(writers.values()):
             problems.append(
-                _damaged(f"{others:,} committables of {each.called} are not a KafkaSink's, or damaged: not listed.")
+                damaged(f"{others:,} committables of {each.called} are not a KafkaSink's, or damaged: not listed.")
             )
     known = {one.transactional_id for one in made}
     for operator, states in writers.items():
@@ -77,7 +77,7 @@ def _writers(sink: SinkElements, problems: list[Problem]) -> list[WriterState]:
             failed.append(error)
     # Every sink's writer keeps its state under this name: one that is nowhere Kafka's is another sink's.
     if made and failed:
-        problems.append(_damaged(f"The writer's state of {sink.called} cannot be read whole: {failed[0]}."))
+        problems.append(damaged(f"The writer's state of {sink.called} cannot be read whole: {failed[0]}."))
     return made
 
 
@@ -97,9 +97,7 @@ def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Com
             others += more
     if failed:
         problems.append(
-            _damaged(
-                f"The committer's state of {sink.called} cannot be read, transactions may be missing: {failed[0]}."
-            )
+            damaged(f"The committer's state of {sink.called} cannot be read, transactions may be missing: {failed[0]}.")
         )
     return made, others
 
@@ -139,7 +137,3 @@ def _pending(open_: Sequence[Transaction]) -> Problem:
         fix="Ask that cluster: kafka-transactions.sh --bootstrap-server HOST:PORT describe --transactional-id "
         f"{open_[0].transactional_id}",
     )
-
-
-def _damaged(message: str) -> Problem:
-    return Problem(code=DAMAGED, message=message, fix=TAKE_ANOTHER)
