@@ -22,11 +22,13 @@ from offsetwise.model import (
     IsolationLevel,
     Link,
     PartitionReconciliation,
+    Plan,
     RangeDifference,
     Reconciliation,
     Snapshot,
 )
 from offsetwise.model.state import StateRows
+from offsetwise.plan.drift import Drift
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
@@ -85,6 +87,8 @@ class ValueReader:
         """What was sampled, of the migration `orders-to-new`; an exception is a store that cannot be used."""
         self.sampler: Sampling | None = None
         self.fleet_given = Fleet(rows=())
+        self.drifted: tuple[Drift, ...] | Exception = ()
+        """What changed since any plan was drafted."""
         self.steps: tuple[Step, ...] = ()
         self.granted: Permissions | None = None
         self.acls: dict[Cluster, MinimumAcls] = {}
@@ -187,6 +191,13 @@ class ValueReader:
         self.calls[f"standings {cluster}"] += 1
         progress("read the records at the positions", 1, 1)
         return self.stand
+
+    def drift(self, plan: Plan, progress: Progress) -> tuple[Drift, ...]:
+        self.calls[f"drift {plan.migration}"] += 1
+        progress("read the new cluster", 1, 1)
+        if isinstance(self.drifted, Exception):
+            raise self.drifted
+        return self.drifted
 
     def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:  # noqa: ARG002 - the protocol's
         self.calls["lag"] += 1

@@ -6,17 +6,20 @@ import os
 from pathlib import Path
 
 from offsetwise import workflow
+from offsetwise.approval import demo
 from offsetwise.clusters import reading as clusters
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
 from offsetwise.console.lag.source import LagSource
+from offsetwise.errors import ConfigError
 from offsetwise.fleet import Fleet
 from offsetwise.lag.moments import Key
 from offsetwise.lag.view import LagView, PartitionView
-from offsetwise.model import Cluster, Comparison, Reconciliation
+from offsetwise.model import Cluster, Comparison, Plan, Reconciliation
 from offsetwise.model.state import StateRows
+from offsetwise.plan.drift import Drift
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles
@@ -107,6 +110,26 @@ class WorkflowReader:
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration."""
         return workflow.fleet(self._migrations[migration], progress=progress)
+
+    def drift(self, plan: Plan, progress: Progress) -> tuple[Drift, ...]:
+        """Say what is not as a plan requires it.
+
+        Raises:
+            ConfigError: This console was started without the plan's migration.
+        """
+        if demo.is_of_sample(plan):
+            return workflow.sample_drift(plan)
+        found = [
+            each for name, each in self._migrations.items() if name != self._sample and each.name == plan.migration
+        ]
+        if not found:
+            raise ConfigError(
+                f"Plan: expected its migration {plan.migration!r} among those of this console, it is not. Whether "
+                "anything changed cannot be seen here.",
+                fix="Look from a console that was started with the plan's migration file, or go on without: "
+                "`offsetwise apply` looks again before it writes anything.",
+            )
+        return workflow.drift(plan, found[0], progress=progress)
 
     def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:
         """Look up what was sampled lately."""

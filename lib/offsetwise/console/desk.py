@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from offsetwise.fleet import Fleet
     from offsetwise.lag.moments import Key
     from offsetwise.lag.view import LagView, PartitionView
+    from offsetwise.model import Plan
     from offsetwise.model.state import StateRows
+    from offsetwise.plan.drift import Drift
     from offsetwise.sources.connection import Step
     from offsetwise.sources.permissions import Permissions
     from offsetwise.sources.spark_batch_files import BatchFiles
@@ -116,6 +118,9 @@ class Reader(Protocol):
 
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration, many of them on Spark; of the sample, its folders at once."""
+
+    def drift(self, plan: Plan, progress: Progress) -> tuple[Drift, ...]:
+        """Say what is not as a plan requires it; of a plan of the sample, hold it against the recording."""
 
     def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:
         """Look up what was sampled lately, None where nothing was; of the sample, its recording."""

@@ -7,8 +7,9 @@ from importlib.resources import files as package_files
 from pathlib import Path
 
 from offsetwise.config import Migration, load_migration
-from offsetwise.model import Comparison, Reconciliation
-from offsetwise.workflow.stored import read_file
+from offsetwise.model import Comparison, Plan, Reconciliation
+from offsetwise.plan.drift import Drift, drift
+from offsetwise.workflow.stored import load_snapshots, read_file
 
 
 def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
@@ -43,6 +44,21 @@ def sample_reconciliation(topic: str) -> Reconciliation:
     """
     recorded: Reconciliation = read_file(_recorded(f"reconciliation-{topic}.json"), "reconciliation")
     return recorded
+
+
+def sample_drift(plan: Plan) -> tuple[Drift, ...]:
+    """Hold a plan of the sample against the recording, which never changes.
+
+    Raises:
+        FileError: The sample is damaged.
+    """
+    migration = sample()
+    taken = load_snapshots(_recorded("old.json"), _recorded("new.json"))
+    wanted = plan.requirements.checkpoint
+    comparisons = (sample_comparison(one.name) for one in migration.checkpoints if wanted is not None)
+    held = (each.checkpoint for each in comparisons if each.checkpoint is not None)
+    found = next((each for each in held if wanted is not None and each.uri == wanted.uri), None)
+    return drift(plan, *taken, found)
 
 
 def _recorded(name: str) -> Path:

@@ -1,0 +1,135 @@
+"""What a reviewer checks before they approve, as far as a plan can tell it. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from offsetwise.console.wording import many, number
+from offsetwise.findings.codes import Code
+from offsetwise.model import GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
+from offsetwise.plan.drift import Drift
+
+_NAMED = 3
+"""How many partitions a sentence names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing to check, and how it stands."""
+
+    outcome: Outcome
+    name: str
+    told: str = ""
+    """A sentence with its numbers; empty where the name says it all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What a look at both clusters found, and when that was."""
+
+    drifts: tuple[Drift, ...]
+    ago: str
+
+
+def checks(plan: Plan, looked: Looked | None) -> tuple[Check, ...]:
+    """Give everything to check about a plan: complete, in range, the start gate, quiesced, fresh.
+
+    Args:
+        plan: The plan.
+        looked: The last look at the clusters; None where nobody looked since the plan was drafted.
+    """
+    gate = (Check(outcome=check.outcome, name=check.name, told=check.told) for check in plan.gate)
+    return (*_complete(plan), _in_range(plan), *gate, *_quiesced(plan), _fresh(looked))
+
+
+def _complete(plan: Plan) -> Iterator[Check]:
+    planned: dict[str, set[int]] = defaultdict(set)
+    for one in plan.positions:
+        planned[one.new_topic].add(one.partition)
+    lacking = [
+        f"{topic.name}: {len(planned[topic.name]):,} of {topic.partitions:,}"
+        for topic in plan.requirements.new.topics
+        if len(planned[topic.name]) != topic.partitions
+    ]
+    unheld = sorted(planned.keys() - {topic.name for topic in plan.requirements.new.topics})
+    name = "every partition has an offset"
+    if lacking:
+        yield Check(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
+    elif unheld:
+        told = f"How many partitions there are is not recorded of {_some(unheld)}."
+        yield Check(outcome=Outcome.UNKNOWN, name=name, told=told)
+    else:
+        yield Check(outcome=Outcome.PASSED, name=name)
+
+
+def _in_range(plan: Plan) -> Check:
+    name = "every offset inside its log"
+    outside: list[str] = []
+    unknown: list[str] = []
+    for one in plan.positions:
+        within = _within(one, plan.isolation_level)
+        if within is None:
+            unknown.append(_partition(one))
+        elif not within:
+            outside.append(_partition(one))
+    if outside:
+        return Check(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
+    if unknown:
+        return Check(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unknown)}.")
+    return Check(outcome=Outcome.PASSED, name=name)
+
+
+def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
+    end = one.new.lso if isolation is IsolationLevel.READ_COMMITTED else one.new.hw
+    if one.new.log_start is None or end is None:
+        return None
+    return one.new.log_start <= one.new_offset <= end
+
+
+def _quiesced(plan: Plan) -> Iterator[Check]:
+    wanted = plan.requirements
+    if wanted.checkpoint is not None:
+        planned, committed = wanted.checkpoint.last_planned_batch, wanted.checkpoint.last_committed_batch
+        batches = f"batch {number(planned)} planned, {number(committed)} committed"
+        suspected = [each.message for each in plan.findings if each.code == Code.READER_SUSPECTED]
+        if suspected:
+            yield Check(outcome=Outcome.FAILED, name="query stopped", told=suspected[0])
+        elif None in (planned, committed):
+            yield Check(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.")
+        elif planned != committed:
+            left = "" if plan.dropped_batch is None else f" Batch {number(plan.dropped_batch)} is left out."
+            yield Check(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{left}")
+        else:
+            yield Check(outcome=Outcome.PASSED, name="no batch pending", told=f"When it was read: {batches}.")
+    groups = [*wanted.groups, *([] if wanted.old_group is None else [wanted.old_group])]
+    yield from map(_members, groups)
+
+
+def _members(group: GroupBefore) -> Check:
+    name = f"group {group.group} has no members"
+    if group.state is None:
+        return Check(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
+    passed = group.state.casefold() in {"empty", "dead"}
+    outcome = Outcome.PASSED if passed else Outcome.FAILED
+    return Check(outcome=outcome, name=name, told=f"It was {group.state} when it was read.")
+
+
+def _fresh(looked: Looked | None) -> Check:
+    if looked is None:
+        told = "Nobody looked at the clusters since it was drafted. Ask for a look."
+        return Check(outcome=Outcome.UNKNOWN, name="fresh", told=told)
+    if looked.drifts:
+        told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.ago}."
+        return Check(outcome=Outcome.FAILED, name="fresh", told=told)
+    return Check(outcome=Outcome.PASSED, name="fresh", told=f"Nothing it requires had changed {looked.ago}.")
+
+
+def _partition(one: PlannedPosition) -> str:
+    return f"{one.new_topic}-{one.partition}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

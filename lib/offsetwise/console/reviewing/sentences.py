@@ -1,0 +1,127 @@
+"""What the Review screen says of a plan, in words. Markdown where it says so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from offsetwise.console.palette import Tone
+from offsetwise.console.verdicts import Verdict
+from offsetwise.console.wording import many, markdown, span
+from offsetwise.model import Plan, Target, TargetKind
+from offsetwise.review.sheet import Sheet, Standing
+from offsetwise.store.review_rows import State, Who
+
+STATES: Final = {
+    State.DRAFT: Verdict(icon="✎", word="draft", tone=Tone.UNKNOWN),
+    State.SUBMITTED: Verdict(icon="◇", word="submitted", tone=Tone.CAREFUL),
+    State.APPROVED: Verdict(icon="✓", word="approved", tone=Tone.RIGHT),
+    State.REJECTED: Verdict(icon="✗", word="rejected", tone=Tone.WRONG),
+    State.WITHDRAWN: Verdict(icon="–", word="withdrawn", tone=Tone.UNKNOWN),
+    State.APPLIED: Verdict(icon="✓", word="applied", tone=Tone.RIGHT),
+}
+_TARGETS: Final = {
+    TargetKind.SPARK_CHECKPOINT: "Spark checkpoint, edited in a copy",
+    TargetKind.SPARK_CHECKPOINT_IN_PLACE: "Spark checkpoint, edited in place",
+    TargetKind.STARTING_OFFSETS: "startingOffsets file",
+    TargetKind.SEEDED_CHECKPOINT: "fresh checkpoint, seeded",
+}
+
+
+def at(at_ms: int) -> str:
+    """Print a time.
+
+    >>> at(1_772_366_400_000)
+    '2026-03-01 12:00:00'
+    """
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def ago(at_ms: int, now: datetime) -> str:
+    """Say how long ago something was, or how long it still lasts.
+
+    >>> now = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+    >>> ago(1_772_363_940_000, now), ago(1_772_370_000_000, now)
+    ('41 min ago', 'in 60 min')
+    """
+    gone = int(now.timestamp() * 1000) - at_ms
+    return f"{span(gone)} ago" if gone >= 0 else f"in {span(-gone)}"
+
+
+def named(who: Who) -> str:
+    """Name somebody with the identity behind the name, which anybody may choose."""
+    if who.name == who.subject:
+        return f"{who.subject} of {who.issuer}"
+    return f"{who.name} ({who.subject} of {who.issuer})"
+
+
+def target(one: Target) -> str:
+    """Say where positions are written."""
+    return f"consumer group {one.group}" if one.group is not None else _TARGETS.get(one.kind, str(one.kind))
+
+
+def caption(sheet: Sheet, now: datetime) -> str:
+    """Say what is shown, by whom and from when. Markdown."""
+    first = sheet.versions[0]
+    parts = [
+        f"**{markdown(sheet.row.moves)}**",
+        markdown(", ".join(map(target, sheet.plan.targets))),
+        f"drafted by **{markdown(first.by.name)}**, {many(len(sheet.versions), 'version')}, "
+        f"{markdown(ago(sheet.version.at_ms, now))}",
+        f"digest `{sheet.digest[:8]}…`",
+        markdown(until(sheet.standing, now)),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def until(standing: Standing, now: datetime) -> str:
+    """Say until when it can be decided about, or applied; nothing where that is no question."""
+    if standing.state is State.SUBMITTED and standing.submission is not None:
+        if standing.expired:
+            return "its submission or an approval has expired"
+        return f"can be decided until {at(standing.submission.expires_at_ms)} UTC"
+    if standing.state is State.APPROVED:
+        if standing.expired or not standing.counted:
+            return "its approvals have expired"
+        first = min(each.expires_at_ms for each in standing.counted)
+        return f"approved until {at(first)} UTC, {ago(first, now)}"
+    return ""
+
+
+def votes(standing: Standing) -> str:
+    """Say how many approve, of how many are asked for.
+
+    >>> votes(Standing(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
+    '0 of 2 approvals'
+    """
+    return f"{len(standing.counted)} of {many(standing.required, 'approval')}"
+
+
+def closed(sheet: Sheet) -> tuple[str, str] | None:
+    """Say why nobody can decide about a plan now, and what would change that; None if they can."""
+    standing = sheet.standing
+    author = sheet.versions[-1].by.name
+    match standing.state:
+        case State.DRAFT:
+            return "this version was not submitted", f"Ask {author} to submit it."
+        case State.SUBMITTED if standing.expired:
+            return "its submission, or an approval of it, has expired", f"Ask {author} to submit it again."
+        case State.SUBMITTED:
+            return None
+        case State.APPROVED if standing.expired:
+            return "it was approved, and the approvals have expired", f"Ask {author} to submit it again."
+        case State.APPROVED:
+            return "it is approved already", "Export it, then apply it on the command line."
+        case State.REJECTED:
+            return "it was rejected", f"Ask {author} to revise it, or to withdraw it."
+        case State.WITHDRAWN:
+            return "it was withdrawn", "Draft a new plan."
+        case _:
+            return "it was applied", "Verify what came of it on the command line."
+
+
+def why_typed(plan: Plan, unsafe: int) -> str:
+    """Say why an approver has to type something."""
+    if unsafe:
+        return f"{unsafe:,} of {many(len(plan.positions), 'partition')} {'is' if unsafe == 1 else 'are'} unsafe"
+    return "A check of the plan as a whole did not pass"
