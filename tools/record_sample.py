@@ -28,7 +28,14 @@ def main() -> None:
     """Make the reference migration in a lab and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", type=Path, default=Path(".lab"), help="the lab's folder")
-    lab = Lab.up(parser.parse_args().dir)
+    directory: Path = parser.parse_args().dir
+    if directory.exists():
+        raise SystemExit(
+            f"{directory}: expected no lab yet, found a folder: one that was used before gives another sample. "
+            "Nothing was recorded.\n"
+            f"→ offsetwise lab down --dir {directory}, remove it, and start again."
+        )
+    lab = Lab.up(directory)
     path = make_sample(lab, said=lambda step: print(step, file=sys.stderr))
     migration = load_migration(path)
     compared = {checkpoint.name: _compared(migration, checkpoint.name) for checkpoint in migration.checkpoints}
