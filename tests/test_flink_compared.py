@@ -11,7 +11,9 @@ import offsetwise
 from offsetwise import files, workflow
 from offsetwise.config import load_migration
 from offsetwise.errors import UsageError
+from offsetwise.fleet import assemble
 from offsetwise.model import Checkpoint, Comparison
+from offsetwise.sources.checkpoint import read_checkpoint
 from tests.commands import call
 from tests.sources.flink_files import kafka_source, metadata
 from tests.sources.folders import FLINK_NAMES, SAMPLES, write
@@ -94,6 +96,14 @@ def test_a_typed_uid_is_matched_by_its_hash() -> None:
 def test_uids_belong_to_one_savepoint() -> None:
     with pytest.raises(UsageError, match="expected one path where uids are named, found 2"):
         list(workflow.inspect([str(SAMPLES / name) for name in FLINK_NAMES[:2]], uids=("kafka-src",)))
+
+
+def test_a_fleet_counts_the_bytes_of_a_savepoints_state() -> None:
+    read = read_checkpoint(str(SAMPLES / "flink-2.2-enumerator-v3"))
+    (row,) = assemble([read], {}).rows
+
+    assert row.state_bytes == sum(state.size_bytes for one in read.operators for state in one.states) > 0
+    assert row.topics == (("fk", 3),)
 
 
 def test_engines_may_be_inspected_together() -> None:

@@ -94,7 +94,8 @@ class FleetRow:
         """The size of its state, 0 for a query that keeps none; None where it could not be read."""
         if self.checkpoint is None or any(problem.message.startswith("state/") for problem in self.checkpoint.problems):
             return None
-        return sum(store.size_bytes for store in self.checkpoint.state)
+        operators = sum(state.size_bytes for one in self.checkpoint.operators for state in one.states)
+        return operators + sum(store.size_bytes for store in self.checkpoint.state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,14 +102,21 @@ def _alike(held: Held[Fleet], row: FleetRow) -> None:
 
 def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint) -> None:
     now = derived.now_ms(held)
+    end = f"{_topics(row)}; state: {sentences.size(row.state_bytes)}; engine {markdown(checkpoint.engine)}."
+    if checkpoint.saved is not None:
+        saved = checkpoint.saved
+        age = sentences.age(sentences.age_ms(saved.written_ms, now))
+        st.markdown(
+            f"{(saved.kind or 'checkpoint').capitalize()} **{number(saved.id)}**, written {moment(saved.written_ms)} "
+            f"({age} before this was read). {end}"
+        )
+        return
     planned, committed = (sentences.age(sentences.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms))
     st.markdown(
         f"Batch **{number(checkpoint.last_planned_batch)}** is the newest planned one, from "
         f"{moment(row.planned_at_ms)} ({planned} before this was read). Batch "
         f"**{number(checkpoint.last_committed_batch)}** is the newest committed one, planned at "
-        f"{moment(row.committed_at_ms)} ({committed} before). "
-        f"{_topics(row)}; "
-        f"state: {sentences.size(row.state_bytes)}; engine {markdown(checkpoint.engine)}."
+        f"{moment(row.committed_at_ms)} ({committed} before). {end}"
     )
     if checkpoint.job_id is not None:
         st.markdown("Query id")
