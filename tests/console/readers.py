@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from offsetwise import workflow
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
@@ -29,11 +30,14 @@ from offsetwise.model import (
 )
 from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from offsetwise.watch.background import Sampling
+from offsetwise.workflow import Observed
 from tests.console import builders
 
 ORDERS = Subject(kind=SubjectKind.CHECKPOINT, name="orders")
@@ -93,6 +97,8 @@ class ValueReader:
         self.granted: Permissions | None = None
         self.acls: dict[Cluster, MinimumAcls] = {}
         self.stand: tuple[Standing, ...] = ()
+        self.seen: Observed | None = None
+        """What comparisons were made from; None where it is not kept."""
         self.state: StateRows | Exception = StateRows(batch=0, spark="4.0.0", kind="RocksDB", stores=())
 
     def answer_with(self, live: Comparison | Exception) -> None:
@@ -219,6 +225,32 @@ class ValueReader:
 
     def stop_sampling(self, migration: str) -> None:
         self.calls[f"stop sampling {migration}"] += 1
+
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:  # noqa: ARG002 - the protocol's
+        self.calls["observed"] += 1
+        return self.seen
+
+    def strategies(
+        self,
+        migration: str,  # noqa: ARG002 - the protocol's
+        subject: Subject,  # noqa: ARG002 - as above
+        comparison: Comparison,
+        *,
+        sink_rewound: bool,
+    ) -> tuple[Strategy, ...]:
+        self.calls["strategies"] += 1
+        return judge_strategies(comparison, workflow.sample(), sink_rewound=sink_rewound)
+
+    def draft(
+        self,
+        migration: str,  # noqa: ARG002 - the protocol's
+        subject: Subject,  # noqa: ARG002 - as above
+        observed: Observed,
+        request: DraftRequest,
+        drafted_at: str,
+    ) -> Plan:
+        self.calls["draft"] += 1
+        return workflow.draft(workflow.sample(), request, drafted_at=drafted_at, observed=observed)
 
 
 def _watched(subject: Subject) -> LagSubject:

@@ -276,6 +276,12 @@ ASKED: dict[str, object] = {
     ),
     "migration": "sample",
     "every_s": 10.0,
+    "subject": None,
+    "comparison": None,
+    "sink_rewound": False,
+    "observed": None,
+    "request": None,
+    "drafted_at": "",
 }
 ANSWERS = [name for name in vars(desk.Desk) if not name.startswith("_") and name != "recorded"]
 

@@ -13,6 +13,7 @@ from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
 from offsetwise.console.lag.source import LagSource
+from offsetwise.console.observations import Observations
 from offsetwise.errors import ConfigError
 from offsetwise.fleet import Fleet
 from offsetwise.lag.moments import Key
@@ -20,6 +21,8 @@ from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, Comparison, Plan, Reconciliation
 from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles
@@ -51,6 +54,7 @@ class WorkflowReader:
         for migration in workflow.load_migrations(files):
             self._migrations[_free_name(migration.name, set(self._migrations))] = migration
         self._lag = LagSource(self._migrations, self._sample)
+        self._observations = Observations()
 
     def offered(self) -> tuple[Offered, ...]:
         """Give the sample and the migrations of the files."""
@@ -62,10 +66,10 @@ class WorkflowReader:
         """Compare on the live clusters; of the sample, give what was recorded with it."""
         if migration == self._sample:
             return workflow.sample_comparison(subject.name)
-        chosen = self._migrations[migration]
-        if subject.kind is SubjectKind.GROUP:
-            return workflow.compare(chosen, group=subject.name, content=True, progress=progress)
-        return workflow.compare(chosen, checkpoint=subject.name, content=True, progress=progress)
+        checkpoint, group = _names(subject)
+        seen = workflow.observe(self._migrations[migration], checkpoint=checkpoint, group=group, progress=progress)
+        self._observations.keep(migration, subject, seen)
+        return seen.comparison
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a topic on the live clusters; of the sample, give what was recorded with it."""
@@ -150,6 +154,39 @@ class WorkflowReader:
     def stop_sampling(self, migration: str) -> None:
         """Stop sampling it."""
         self._lag.stop(migration)
+
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> workflow.Observed | None:
+        """Give a comparison with the clusters as it read them."""
+        if migration == self._sample:
+            return workflow.sample_observed(comparison)
+        return self._observations.of(migration, subject, comparison)
+
+    def strategies(
+        self, migration: str, subject: Subject, comparison: Comparison, *, sink_rewound: bool
+    ) -> tuple[Strategy, ...]:
+        """Judge the ways in which the job can move."""
+        return judge_strategies(
+            comparison, self._migrations[migration], checkpoint=_names(subject)[0], sink_rewound=sink_rewound
+        )
+
+    def draft(
+        self, migration: str, subject: Subject, observed: workflow.Observed, request: DraftRequest, drafted_at: str
+    ) -> Plan:
+        """Draft a plan from what was read."""
+        checkpoint, group = _names(subject)
+        return workflow.draft(
+            self._migrations[migration],
+            request,
+            drafted_at=drafted_at,
+            checkpoint=checkpoint,
+            group=group,
+            observed=observed,
+        )
+
+
+def _names(subject: Subject) -> tuple[str | None, str | None]:
+    """Give the names of the checkpoint and of the group: one of both."""
+    return (None, subject.name) if subject.kind is SubjectKind.GROUP else (subject.name, None)
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
 
 from offsetwise.errors import StoppedError
-from offsetwise.model import Cluster, Comparison, Reconciliation
+from offsetwise.model import Cluster, Comparison, Plan, Reconciliation
 
 if TYPE_CHECKING:
     from offsetwise.clusters.reading import MinimumAcls, ReadCluster
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from offsetwise.fleet import Fleet
     from offsetwise.lag.moments import Key
     from offsetwise.lag.view import LagView, PartitionView
-    from offsetwise.model import Plan
     from offsetwise.model.state import StateRows
     from offsetwise.plan.drift import Drift
+    from offsetwise.plan.request import DraftRequest
+    from offsetwise.plan.strategies import Strategy
     from offsetwise.sources.connection import Step
     from offsetwise.sources.permissions import Permissions
     from offsetwise.sources.spark_batch_files import BatchFiles
     from offsetwise.sources.spark_reading import CheckpointReading
     from offsetwise.watch.background import Sampling
+    from offsetwise.workflow import Observed
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -136,6 +138,19 @@ class Reader(Protocol):
 
     def stop_sampling(self, migration: str) -> None:
         """Stop sampling it."""
+
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:
+        """Give a comparison with the clusters as it read them; None where they are not kept any more."""
+
+    def strategies(
+        self, migration: str, subject: Subject, comparison: Comparison, *, sink_rewound: bool
+    ) -> tuple[Strategy, ...]:
+        """Judge the ways in which the job can move. Contacts nothing."""
+
+    def draft(
+        self, migration: str, subject: Subject, observed: Observed, request: DraftRequest, drafted_at: str
+    ) -> Plan:
+        """Draft a plan from what was read. Contacts nothing."""
 
 
 class Question(Protocol[Answer_co]):
@@ -275,6 +290,25 @@ class Desk:
         """Stop sampling it."""
         self._admit()
         self._reader.stop_sampling(migration)
+
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:
+        """Give a comparison with the clusters as it read them; None where they are not kept any more."""
+        self._admit()
+        return self._reader.observed(migration, subject, comparison)
+
+    def strategies(
+        self, migration: str, subject: Subject, comparison: Comparison, *, sink_rewound: bool
+    ) -> tuple[Strategy, ...]:
+        """Judge the ways in which the job can move."""
+        self._admit()
+        return self._reader.strategies(migration, subject, comparison, sink_rewound=sink_rewound)
+
+    def draft(
+        self, migration: str, subject: Subject, observed: Observed, request: DraftRequest, drafted_at: str
+    ) -> Plan:
+        """Draft a plan from what was read."""
+        self._admit()
+        return self._reader.draft(migration, subject, observed, request, drafted_at)
 
     def _run(self, question: Question[Answer], reading: Reading[Answer]) -> None:
         try:

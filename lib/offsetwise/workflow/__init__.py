@@ -8,7 +8,14 @@ from offsetwise.workflow.comparing import check_two_clusters, compare, observe, 
 from offsetwise.workflow.counting import reconcile
 from offsetwise.workflow.planning import draft, drift
 from offsetwise.workflow.progress import unheard
-from offsetwise.workflow.recorded import load_migrations, sample, sample_comparison, sample_drift, sample_reconciliation
+from offsetwise.workflow.recorded import (
+    load_migrations,
+    sample,
+    sample_comparison,
+    sample_drift,
+    sample_observed,
+    sample_reconciliation,
+)
 from offsetwise.workflow.stored import Observed, load_observed, load_snapshots
 
 __all__ = [
@@ -29,6 +36,7 @@ __all__ = [
     "sample",
     "sample_comparison",
     "sample_drift",
+    "sample_observed",
     "sample_reconciliation",
     "snapshot",
     "state_rows",

@@ -9,7 +9,7 @@ from pathlib import Path
 from offsetwise.config import Migration, load_migration
 from offsetwise.model import Comparison, Plan, Reconciliation
 from offsetwise.plan.drift import Drift, drift
-from offsetwise.workflow.stored import load_snapshots, read_file
+from offsetwise.workflow.stored import Observed, load_snapshots, read_file
 
 
 def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
@@ -34,6 +34,16 @@ def sample_comparison(checkpoint: str) -> Comparison:
     """
     recorded: Comparison = read_file(_recorded(f"comparison-{checkpoint}.json"), "comparison")
     return recorded
+
+
+def sample_observed(comparison: Comparison) -> Observed:
+    """Give a recorded comparison of the sample migration with both clusters as they were read for it.
+
+    Raises:
+        FileError: A recorded snapshot cannot be read.
+    """
+    old, new = load_snapshots(_recorded("old.json"), _recorded("new.json"))
+    return Observed(comparison=comparison, old=old, new=new)
 
 
 def sample_reconciliation(topic: str) -> Reconciliation:
