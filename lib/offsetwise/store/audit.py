@@ -63,6 +63,7 @@ class AuditFilter:
     result: str | None = None
     plan: int | None = None
     digest: str | None = None
+    """How it begins; all of it is the most that can be said."""
     since_ms: int | None = None
     until_ms: int | None = None
     """Not including."""
@@ -153,10 +154,11 @@ def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[Aud
         (table.c.action, wanted.action),
         (table.c.result, wanted.result),
         (table.c.plan_id, wanted.plan),
-        (table.c.digest, wanted.digest),
     ):
         if value is not None:
             query = query.where(column == value)
+    if wanted.digest is not None:
+        query = query.where(table.c.digest.startswith(wanted.digest, autoescape=True))
     if wanted.since_ms is not None:
         query = query.where(table.c.at_ms >= wanted.since_ms)
     if wanted.until_ms is not None:
@@ -221,6 +223,24 @@ def _without_row(connection: Connection, last: int) -> str | None:
 
 def _repeated(found: Row[Any]) -> Record:
     """Give the record as the columns say it, with what only the body says."""
+    return _of_columns(found, json.loads(found.body)["details"])
+
+
+def _row(found: Row[Any]) -> AuditRow:
+    return AuditRow(seq=found.seq, record=_shown(found), previous=found.previous, hash=found.hash)
+
+
+def _shown(found: Row[Any]) -> Record:
+    """Give the record to look at: one row that was damaged hides no other."""
+    try:
+        record = _repeated(found)
+        dict(record.details)
+    except (ValueError, KeyError, TypeError):
+        return _of_columns(found, {"unreadable": "What it said cannot be read any more: it was changed."})
+    return record
+
+
+def _of_columns(found: Row[Any], details: Details) -> Record:
     return Record(
         at_ms=found.at_ms,
         issuer=found.issuer,
@@ -229,9 +249,5 @@ def _repeated(found: Row[Any]) -> Record:
         result=found.result,
         plan=found.plan_id,
         digest=found.digest,
-        details=json.loads(found.body)["details"],
+        details=details,
     )
-
-
-def _row(found: Row[Any]) -> AuditRow:
-    return AuditRow(seq=found.seq, record=_repeated(found), previous=found.previous, hash=found.hash)

@@ -1,16 +1,132 @@
-"""The Audit screen."""
+"""The Audit screen: who did or tried what, and whether the log of it is whole."""
 
 from __future__ import annotations
 
-from offsetwise.console import blocks, board, guard
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from offsetwise.console import blocks, board, downloads, guard, table
+from offsetwise.console.audit import chain, exports, frames, sentences
+from offsetwise.console.audit import choosing as audit_choosing
+from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.selecting import Selection
+from offsetwise.console.verdicts import Verdict
+from offsetwise.console.wording import cell, many
+from offsetwise.store.audit import AuditFilter, AuditRow, Chain
+
+PAGE_ROWS: Final = 100
+_WIDTHS: Final = {
+    "row": 64,
+    "when (UTC)": 190,
+    "who": 130,
+    "what": 120,
+    "result": 90,
+    "plan": 52,
+    "digest": 84,
+    "before → after": 160,
+    "why": 300,
+    "subject": 150,
+    "issuer": 220,
+    "chain": 120,
+}
 
 
 def show(head: guard.Head) -> None:
     """Draw the whole screen."""
-    head.says("Who did or tried what, newest first.")
+    head.says("Who did or tried what with plans, newest first. Refused attempts are written down too.")
     seat = board.seat()
     if seat is None:
         return
-    rows = seat.board.audit(seat.person)
-    if not rows:
+    newest = seat.board.audit(seat.person, most=1)
+    if not newest:
         blocks.empty("Nobody did or tried anything yet.", "What people do on Draft and Review is written down here.")
+        return
+    whole = chain.checked(seat, newest[0].seq)
+    with guard.block("rows"):
+        _rows(seat, whole, guard.colours())
+
+
+def _rows(seat: board.Seat, whole: Chain | None, colours: Palette) -> None:
+    asked = audit_choosing.filters()
+    if asked.problems:
+        st.warning("  \n".join(("**Nothing is shown.**", *asked.problems)), icon=":material/filter_alt_off:")
+        return
+    # One more than are shown says whether there are older ones.
+    found = seat.board.audit(seat.person, asked.filter, most=PAGE_ROWS + 1)
+    rows = found[:PAGE_ROWS]
+    before = asked.filter.before_seq
+    if not rows:
+        blocks.empty("No row passes these filters.", "Clear a filter to see more.")
+        audit_choosing.leaf(before, 0, more=False)
+        return
+    links = sentences.links(rows, whole)
+    chosen = _choose(seat, asked.filter, rows, links, colours)
+    audit_choosing.leaf(before, rows[-1].seq, more=len(found) > PAGE_ROWS)
+    _row(rows[chosen], links[chosen])
+
+
+def _choose(
+    seat: board.Seat,
+    wanted: AuditFilter,
+    rows: Sequence[AuditRow],
+    links: Sequence[Verdict],
+    colours: Palette,
+) -> int:
+    names = tuple(str(row.seq) for row in rows)
+    shown = frames.audit_table(rows, links)
+    broken = any(link is not sentences.INTACT for link in links)
+    columns = [name for name in frames.COLUMNS if broken or name != "chain"]
+    selection = Selection(key="row", grid=f"audit-{abs(hash((names, broken, seat.demo)))}", names=names, first=0)
+    layout = table.layout(shown[columns], _WIDTHS)
+    selection.draw(
+        _styled(shown[columns], rows, links, colours),
+        columns={
+            name: st.column_config.Column(width=width, alignment=alignment, pinned=name == "row")
+            for name, (width, alignment) in layout.items()
+        },
+        alt=f"{many(len(rows), 'row')} of the audit log with who, what, result, plan, digest and states.",
+    )
+    with downloads.beside(
+        f":gray[{many(len(rows), 'row')} shown. The downloads hold every row that passes the filters. "
+        "Select a row to see all of it.]"
+    ):
+        for label, ending, make in (("CSV", "csv", exports.csv), ("JSON", "jsonl", exports.json_lines)):
+            downloads.button(
+                label,
+                f"audit.{ending}",
+                partial(make, seat.board, seat.person, wanted),
+                key=f"download-{label}",
+                says="One row a line, with what its hash was made of." if label == "JSON" else "One row a line.",
+            )
+    return selection.choose("Row", width=160)
+
+
+def _styled(shown: pd.DataFrame, rows: Sequence[AuditRow], links: Sequence[Verdict], colours: Palette) -> Styler:
+    styled = table.printed(shown)
+    for column, tones in (
+        ("result", [sentences.result(row).tone for row in rows]),
+        ("chain", [link.tone for link in links]),
+    ):
+        if column in shown.columns:
+            css = [f"color: {colours.tone(tone)}{'; font-weight: 600' if tone is Tone.WRONG else ''}" for tone in tones]
+            styled = styled.apply(lambda _, css=css: css, subset=[column])
+    return styled
+
+
+def _row(row: AuditRow, link: Verdict) -> None:
+    st.subheader(sentences.heading(row), anchor=False)
+    if link is not sentences.INTACT:
+        st.error(f"**{link}:** this row, or the one before it, is not as it was written.", icon=":material/link_off:")
+    st.markdown(sentences.told(row))
+    digests = (("Digest", row.record.digest), ("Hash", row.hash), ("Hash of the row before", row.previous))
+    for label, digest in digests:
+        if digest is not None:
+            st.caption(label)
+            st.code(cell(digest), language=None)
+    with st.expander("Everything it says"):
+        table.plain(frames.details(row), missing="none", widths={"said": 200, "as": 700})
