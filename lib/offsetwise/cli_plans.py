@@ -32,12 +32,15 @@ def keygen(
         str | None, typer.Option(help="Who vouches for that name; by default nobody but the key.")
     ] = None,
     *,
+    console: Annotated[
+        bool, typer.Option("--console", help="A console's key, which signs for the people who sign in there.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a reviewer's key: a private file (mode 0600), and a .pub file to hand to those who apply."""
+    """Make a reviewer's or a console's key: a private file (mode 0600), and a .pub file to hand to those who apply."""
     from offsetwise import approval  # noqa: PLC0415 - the cryptography takes a moment
 
-    key = approval.keygen(subject=subject, issuer=issuer)
+    key = approval.keygen(subject=subject, issuer=issuer, console=console)
     public = approval.write_keys(out, key)
     if as_json:
         typer.echo(key.public.dump(), nl=False)

@@ -158,3 +158,11 @@ def test_a_name_that_cannot_be_shown_makes_no_key(folder: Path) -> None:
 def test_an_error_has_its_exit_code(error: type[OffsetwiseError], code: int) -> None:
     assert exit_code(error("Problem.", fix="Fix.")) == code
     assert code in EXIT_CODES
+
+
+def test_a_consoles_key_is_made_by_name_and_signs_nothing_here(folder: Path) -> None:
+    made = call("keygen", "--out", folder / "console", "--as", "our console", "--console", "--json")
+    assert made.code == 0
+    assert json.loads(made.out)["issuer"] == "offsetwise:console"
+    assert "expected the key of a person" in " ".join(sign(folder, "our console", key="console").err.split())
+    assert keygen(folder, "other", "--issuer", "https://login.example.org", "--console").code == 1
