@@ -24,6 +24,7 @@ from sqlalchemy import (
     text,
 )
 
+from offsetwise.store.review_rows import State
 from offsetwise.store.tables import Id, metadata
 
 __all__ = ["OPEN_STATES", "Escaped", "metadata"]
@@ -53,7 +54,7 @@ def escaped(value: str) -> str:
     return value.encode("unicode_escape").decode("ascii")
 
 
-OPEN_STATES = ("draft", "submitted", "approved")
+OPEN_STATES = tuple(state.value for state in State if state.open)
 """While a plan is in one of these, there is no other one for the same checkpoint or group."""
 
 _OPEN = text("state IN ('draft', 'submitted', 'approved')")
