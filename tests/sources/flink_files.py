@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offsetwise.model import Checkpoint
-from offsetwise.sources.flink_checkpoint import Elsewhere, read_from
+from offsetwise.sources.flink_checkpoint import read_from
+from offsetwise.sources.flink_opened import Elsewhere
 from offsetwise.sources.flink_uid import operator_id
 from tests.sources.folders import MemoryFolder
 

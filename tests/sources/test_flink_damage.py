@@ -21,7 +21,18 @@ import pytest
 
 from offsetwise.errors import CheckpointError, NotACheckpointError, OffsetwiseError
 from offsetwise.model import Checkpoint
-from tests.sources.flink_files import Folder, integer, kafka_source, long, metadata, positions, utf
+from tests.sources.flink_files import (
+    Folder,
+    Op,
+    integer,
+    kafka_source,
+    long,
+    metadata,
+    operator_handle,
+    positions,
+    subtask,
+    utf,
+)
 from tests.sources.folders import FLINK_NAMES, FULL, sample_files
 
 MUTANTS = 100_000 if FULL else 5_000
@@ -180,3 +191,10 @@ def test_a_savepoint_of_many_operators_is_refused_rather_than_held() -> None:
 
     with pytest.raises(CheckpointError, match="at most 100,000 operators"):
         Folder(data=many).read()
+
+
+def test_a_state_of_millions_of_elements_is_refused_rather_than_held() -> None:
+    places = operator_handle({"SourceReaderState": range(1_000_001)}, b"\0")
+
+    with pytest.raises(CheckpointError, match="at most 1,000,000 elements of a state, found 1,000,001"):
+        Folder(data=metadata(Op(subtasks=[subtask(0, places)]))).read()

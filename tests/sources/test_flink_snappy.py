@@ -114,3 +114,14 @@ def test_compressed_elements_are_positions_and_damaged_ones_are_said() -> None:
         assert codes(read) == ([] if changed is elements else ["CHECKPOINT_DAMAGED"])
         assert read.saved is not None
         assert read.saved.compressed
+
+
+def test_compressed_state_that_grows_without_end_is_refused_before_it_is_all_uncompressed() -> None:
+    grown = _chunk(b"\0" * 65_536) * 15
+    data, places = state_blob({"SourceReaderState": [grown] * 100}, compressed=b"\x01")
+    begun = time.process_time()
+
+    read = Folder(data=metadata(Op(subtasks=[subtask(0, operator_handle(places, inline(data)))]))).read()
+
+    assert "at most 16,777,216 bytes of compressed state" in read.problems[0].message
+    assert time.process_time() - begun < LONGEST_S * 30

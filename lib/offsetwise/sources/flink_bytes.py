@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import sys
+from array import array
 from typing import Final
 
 _INT: Final = struct.Struct(">i").unpack_from
@@ -117,9 +119,12 @@ class Cursor:
             raise self.damaged(f"expected the number of {what}, found {value:,} with {self.left:,} bytes left")
         return value
 
-    def longs(self, count: int, what: str) -> tuple[int, ...]:
-        """Read longs."""
-        return struct.unpack_from(f">{count}q", self.data, self.skip(8 * count, what))
+    def longs(self, count: int, what: str) -> array[int]:
+        """Read longs, which take no more memory than in the file."""
+        made = array("q", self.take(8 * count, what))
+        if sys.byteorder == "little":
+            made.byteswap()
+        return made
 
     def text(self, what: str) -> str:
         """Read Java's modified UTF-8 with its length of two bytes.

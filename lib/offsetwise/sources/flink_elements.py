@@ -18,6 +18,8 @@ from offsetwise.sources.flink_snappy import uncompress_stream
 LAST_BLOB_VERSION: Final = 6
 COMPRESSION_SINCE: Final = 6
 HEADER_BYTES: Final = 4
+MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
+"""What all compressed elements of a checkpoint may have: 10,000 partitions take 400,000 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +67,19 @@ def _next(starts: list[int], place: int, size: int) -> int:
     return starts[after] if after < len(starts) else size
 
 
-def element_cursors(blob: StateBlob, name: str, bounds: tuple[tuple[int, int], ...]) -> list[Cursor | DamagedError]:
+def element_cursors(
+    blob: StateBlob, name: str, bounds: tuple[tuple[int, int], ...], *, limit: int
+) -> list[Cursor | DamagedError]:
     """Give every element of one state, uncompressed; what is damaged gives its error instead.
 
     Args:
         blob: The bytes.
         name: The state, which the blob's own header names too.
         bounds: Begin and end of its elements in the blob.
+        limit: How many bytes compressed elements may have in all, uncompressed.
 
     Raises:
-        DamagedError: The blob is none, or one of another state.
+        DamagedError: The blob is none, one of another state, or holds more than the limit.
     """
     compressed = is_compressed(blob)
     if bounds:
@@ -89,6 +94,9 @@ def element_cursors(blob: StateBlob, name: str, bounds: tuple[tuple[int, int], .
         except DamagedError as error:
             made.append(error)
         else:
+            limit -= len(plain)
+            if limit < 0:
+                raise DamagedError(begun, f"expected at most {MAX_PLAIN_BYTES:,} bytes of compressed state, found more")
             made.append(Cursor(plain, base=begun))
     return made
 

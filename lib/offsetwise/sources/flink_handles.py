@@ -196,7 +196,7 @@ def channel_state(cursor: Cursor, version: int, *, outgoing: bool) -> int:
         cursor.skip(cursor.count("bytes of channel places"), "channel places")
     else:
         cursor.skip(12, "a channel")
-        cursor.longs(cursor.count("places of channel state", least=8), "places of channel state")
+        cursor.skip(8 * cursor.count("places of channel state", least=8), "places of channel state")
         size = cursor.int64("the size of a channel state")
         stream_handle(cursor)
     if size < 0:

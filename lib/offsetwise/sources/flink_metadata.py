@@ -7,6 +7,7 @@ as Java would: the properties at the end and every serializer's snapshot are opa
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,8 @@ LAST_VERSION: Final = 6
 NAMES_SINCE: Final = 5
 """From this version on operators carry their name and uid."""
 MAX_OPERATORS: Final = 100_000
+MAX_ELEMENTS: Final = 1_000_000
+"""Of one state in one subtask; a source has one per partition."""
 MAX_PARALLELISM: Final = 32_768
 """Flink's own limit."""
 
@@ -39,7 +42,7 @@ class NamedState:
     name: str
     mode: int
     """0: the elements are split among subtasks; 1: every subtask gets all; 2: all are the same."""
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ def _present(cursor: Cursor) -> bool:
 
 
 def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
-    at = cursor.place
+    begun = cursor.place
     tag = cursor.byte("the kind of an operator state")
     if tag == 0:
         return None
@@ -212,14 +215,16 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
         cursor.skip_text("a folder of merged files")
         cursor.flag("whether the merged state is empty")
     elif tag != 4:  # the one other kind
-        raise DamagedError(at, f"expected an operator state (kind 0, 4 or 17), found kind {tag}")
+        raise DamagedError(begun, f"expected an operator state (kind 0, 4 or 17), found kind {tag}")
     states = []
     for _ in range(cursor.count("named states", least=7)):
         name = cursor.text("the name of a state")
         mode = cursor.byte("how a state is distributed")
         if mode > 2:  # split, union, broadcast
             raise DamagedError(cursor.place - 1, f"expected how a state is distributed, 0 to 2, found {mode}")
-        states.append(
-            NamedState(name, mode, cursor.longs(cursor.count("elements of a state", least=8), "places of elements"))
-        )
-    return OperatorHandle(at, tuple(states), stream_handle(cursor))
+        at = cursor.place
+        elements = cursor.count("elements of a state", least=8)
+        if elements > MAX_ELEMENTS:
+            raise DamagedError(at, f"expected at most {MAX_ELEMENTS:,} elements of a state, found {elements:,}")
+        states.append(NamedState(name, mode, cursor.longs(elements, "places of elements")))
+    return OperatorHandle(begun, tuple(states), stream_handle(cursor))

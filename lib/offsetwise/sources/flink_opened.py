@@ -11,7 +11,14 @@ from typing import Final
 from offsetwise.errors import StorageError
 from offsetwise.model import Problem
 from offsetwise.sources.flink_bytes import Cursor, DamagedError
-from offsetwise.sources.flink_elements import StateBlob, element_bounds, element_cursors, is_compressed, require_named
+from offsetwise.sources.flink_elements import (
+    MAX_PLAIN_BYTES,
+    StateBlob,
+    element_bounds,
+    element_cursors,
+    is_compressed,
+    require_named,
+)
 from offsetwise.sources.flink_folder import METADATA
 from offsetwise.sources.flink_handles import StreamHandle
 from offsetwise.sources.flink_metadata import Metadata, OperatorEntry, OperatorHandle, Subtask
@@ -36,6 +43,8 @@ class Opened:
     blobs: dict[tuple[str, int], StateBlob] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     compressed: bool = False
+    plain_bytes: int = 0
+    """What compressed elements have taken so far."""
 
     @classmethod
     def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> Opened:
@@ -123,8 +132,12 @@ class Opened:
                 continue
             try:
                 bounds = element_bounds(handle)[name]
-                self.compressed = self.compressed or (bool(bounds) and is_compressed(blob))
-                made += element_cursors(blob, name, bounds)
+                packed = bool(bounds) and is_compressed(blob)
+                found = element_cursors(blob, name, bounds, limit=MAX_PLAIN_BYTES - self.plain_bytes)
+                if packed:
+                    self.compressed = True
+                    self.plain_bytes += sum(one.left for one in found if isinstance(one, Cursor))
+                made += found
             except DamagedError as error:
                 complete = False
                 self.problems.append(
