@@ -30,7 +30,7 @@ class Looked:
     """What a look at both clusters found, and when that was."""
 
     drifts: tuple[Drift, ...]
-    ago: str
+    at: str
 
 
 def checks(plan: Plan, looked: Looked | None) -> tuple[Check, ...]:
@@ -121,9 +121,9 @@ def _fresh(looked: Looked | None) -> Check:
         told = "Nobody looked at the clusters since it was drafted. Ask for a look."
         return Check(outcome=Outcome.UNKNOWN, name="fresh", told=told)
     if looked.drifts:
-        told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.ago}."
+        told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.at}."
         return Check(outcome=Outcome.FAILED, name="fresh", told=told)
-    return Check(outcome=Outcome.PASSED, name="fresh", told=f"Nothing it requires had changed {looked.ago}.")
+    return Check(outcome=Outcome.PASSED, name="fresh", told=f"Nothing that it requires had changed, seen {looked.at}.")
 
 
 def _partition(one: PlannedPosition) -> str:

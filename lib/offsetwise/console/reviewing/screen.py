@@ -1,8 +1,31 @@
-"""The Review screen."""
+"""The Review screen: one plan, what it changes and costs, what to check, and the decision about exactly that."""
 
 from __future__ import annotations
 
-from offsetwise.console import blocks, board, guard
+from datetime import UTC, datetime
+from functools import partial
+
+import streamlit as st
+
+from offsetwise.console import blocks, board, desk, evidence, guard, paging
+from offsetwise.console.board import Seat
+from offsetwise.console.palette import Tone
+from offsetwise.console.reviewing import (
+    acting,
+    answers,
+    deciding,
+    derived,
+    partitions,
+    plans,
+    sentences,
+    talk,
+    versions,
+)
+from offsetwise.console.wording import many, markdown, number, plain
+from offsetwise.model import Severity
+from offsetwise.plan.drift import Drift
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import State
 
 
 def show(head: guard.Head) -> None:
@@ -11,6 +34,120 @@ def show(head: guard.Head) -> None:
     seat = board.seat()
     if seat is None:
         return
-    plans = seat.board.plans(seat.person)
-    if not plans:
-        blocks.empty("There is no plan yet.", "An author drafts one on the page Draft.")
+    now = datetime.now(UTC)
+    chosen = plans.choose(seat, now)
+    if chosen is None:
+        return
+    sheet = seat.board.sheet(seat.person, chosen)
+    if sheet is None:
+        blocks.empty("There is no such plan here.", "Choose a plan from the list.")
+        return
+    head.says(f"{sentences.caption(sheet, now)} · :material/lock: the console never applies it")
+    _draw(seat, sheet, now)
+
+
+def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
+    _title(sheet)
+    told = acting.told(sheet.row.id)
+    if told is not None:
+        with guard.block("told"):
+            answers.draw(told)
+    overtaken = _overtaken(seat, sheet)
+    held = desk.current().held(deciding.question(sheet))
+    drifts = () if held is None else held.value
+    left, right = st.columns([5, 2], gap="large")
+    with left:
+        if drifts:
+            _drifted(sheet, drifts)
+        since = derived.before(seat.board, seat.person, sheet)
+        shown = derived.shown(sheet, since)
+        st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
+        partitions.draw(seat, sheet, shown, guard.colours())
+        with guard.block("job"):
+            _job(sheet, shown)
+        with guard.block("findings"):
+            _findings(sheet)
+        versions.draw(seat, sheet)
+    with right:
+        deciding.checklist(sheet, held)
+        deciding.draw(seat, sheet, drifts, overtaken=overtaken)
+        with guard.block("discussion"):
+            talk.draw(sheet, now)
+
+
+def _title(sheet: Sheet) -> None:
+    state = sentences.STATES[sheet.row.state]
+    tone = Tone.CAREFUL if sheet.standing.expired else state.tone
+    expired = ", expired" if sheet.standing.expired else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Plan {sheet.digest[:8]} :{tone.badge}-badge[{state}{expired}]", anchor=False, width="content")
+        with st.popover("Digest and people", icon=":material/fingerprint:"):
+            st.markdown("A decision names this digest: the SHA-256 of the exact bytes of the plan.")
+            st.code(sheet.digest, language=None, wrap_lines=True)
+            st.markdown("Wrote, edited or submitted a version, so they are kept from deciding:")
+            st.code("\n".join(map(plain, sentences.people(sheet))), language=None, wrap_lines=True)
+
+
+def _overtaken(seat: Seat, sheet: Sheet) -> bool:
+    """Tell a person when a newer version takes the place of the one they were looking at."""
+    key = f"seen-{sheet.row.id}"
+    seen = st.session_state.setdefault(key, sheet.digest)
+    if seen == sheet.digest:
+        return False
+    earlier = next((each for each in sheet.versions if each.digest == seen), None)
+    by = markdown(sentences.named(sheet.version.by))
+    st.warning(
+        f"**Version {sheet.row.number} took the place of the one that you were shown.** {by} saved it. "
+        "This is what it changes:",
+        icon=":material/published_with_changes:",
+    )
+    with guard.block("overtaken"):
+        if earlier is not None:
+            found = derived.difference(seat.board, seat.person, sheet, earlier.number, sheet.row.number)
+            with st.container(border=True):
+                versions.difference(found, key="overtaken")
+    st.button(f"Go on with version {sheet.row.number}", key="go-on", on_click=partial(_go_on, key, sheet.digest))
+    return True
+
+
+def _go_on(key: str, digest: str) -> None:
+    st.session_state[key] = digest
+
+
+def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
+    since = "submitted" if sheet.row.state is not State.DRAFT else "drafted"
+    st.warning(
+        f"**Changed since it was {since}.** The plan would be refused by apply.\n\n{answers.drifts(drifts)}",
+        icon=":material/update:",
+    )
+
+
+def _job(sheet: Sheet, shown: derived.Shown) -> None:
+    st.subheader("What happens to the job", anchor=False)
+    skipped, replayed, unknown = shown.cost
+    plan = sheet.plan
+    cards = (
+        ("Records skipped", skipped, "Records never read, at most."),
+        ("Records replayed", replayed, "Records read twice, at most."),
+        ("Partitions", number(plan.totals.partitions), "Positions in the plan."),
+        ("Decided by a person", number(plan.totals.overridden), "Offsets that somebody put in the place of others."),
+    )
+    with st.container(horizontal=True):
+        for label, value, help_ in cards:
+            st.metric(label, value, border=True, help=help_)
+    if unknown:
+        st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: {markdown(unknown)}.]")
+    rewind = "" if plan.rewind_to is None else f" It goes back to batch {number(plan.rewind_to)}."
+    st.markdown(f"**How:** {markdown(plan.strategy)}.{rewind}")
+    for word, lines in (("Keeps", plan.keeps), ("Gives up", plan.gives_up)):
+        if lines:
+            st.markdown(f"**{word}:** {markdown('; '.join(lines))}.")
+    st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
+
+
+def _findings(sheet: Sheet) -> None:
+    found = sorted(sheet.plan.findings, key=lambda each: list(Severity).index(each.severity))
+    if not found:
+        return
+    with st.expander(many(len(found), "finding"), icon=":material/report:"):
+        evidence.findings(found[paging.page(len(found), "finding-rows", label="Findings", size=20)])

@@ -125,3 +125,8 @@ def why_typed(plan: Plan, unsafe: int) -> str:
     if unsafe:
         return f"{unsafe:,} of {many(len(plan.positions), 'partition')} {'is' if unsafe == 1 else 'are'} unsafe"
     return "A check of the plan as a whole did not pass"
+
+
+def people(sheet: Sheet) -> tuple[str, ...]:
+    """Name everybody who is barred from deciding, the author first."""
+    return tuple(f"{each.subject} of {each.issuer}" for each in sheet.editors)

@@ -1,0 +1,53 @@
+"""The versions of a plan, and what one changes against another."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import choosing, guard, paging, table
+from offsetwise.console.board import Seat
+from offsetwise.console.reviewing import derived, frames
+from offsetwise.console.reviewing.rows import spoken
+from offsetwise.console.wording import many, markdown
+from offsetwise.review.difference import Difference
+from offsetwise.review.sheet import Sheet
+
+_SHOWN: Final = 100
+"""Partitions of a difference on one page."""
+
+
+@st.fragment
+def draw(seat: Seat, sheet: Sheet) -> None:
+    """Draw all versions, and let the person hold two against each other."""
+    with (
+        st.expander(f"{many(len(sheet.versions), 'version')}", icon=":material/difference:"),
+        guard.block("versions"),
+    ):
+        paging.draw(frames.versions(sheet.versions), "version-rows", alt="Versions with digest, and who saved them.")
+        if len(sheet.versions) == 1:
+            return
+        numbers = [str(each.number) for each in sheet.versions]
+        with st.container(horizontal=True):
+            first = choosing.choice("What changed from version", numbers, "from", default=numbers[-2], width=200)
+            second = choosing.choice("to version", numbers, "to", default=numbers[-1], width=200)
+        if first == second:
+            st.markdown(":gray[They are one version.]")
+            return
+        found = derived.difference(seat.board, seat.person, sheet, int(first), int(second))
+        difference(found, key="between")
+
+
+def difference(found: Difference, *, key: str) -> None:
+    """Draw what differs."""
+    if not found.positions and not found.parts:
+        st.markdown("Nothing that is planned differs.")
+        return
+    if found.parts:
+        st.markdown(f"Of the plan as a whole: **{markdown(', '.join(map(spoken, found.parts)))}**.")
+    if found.positions:
+        frame = frames.changes(found)
+        st.markdown(f"{many(len(frame), 'partition')}:")
+        span = paging.page(len(frame), f"{key}-rows", label="Changes", size=_SHOWN)
+        table.plain(frame.iloc[span], alt="Partitions that differ, before and now.")
