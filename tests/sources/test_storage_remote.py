@@ -14,10 +14,22 @@ from moto.server import ThreadedMotoServer
 from offsetwise import files as formats
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, StorageError
 from offsetwise.pipeline.fleet import expand
+from offsetwise.sources.checkpoint import read_checkpoint as read_any
 from offsetwise.sources.spark_batch_files import read_batch_files
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_reading import read_with_times
 from offsetwise.sources.storage import open_tree
+from tests.sources.flink_files import (
+    Op,
+    absolute,
+    blob,
+    enumerator_v2,
+    metadata,
+    operator_handle,
+    positions,
+    reader_element,
+    subtask,
+)
 from tests.sources.folders import NAMES, checkpoint, orders, sample_files
 
 BUCKET = "checkpoints"
@@ -229,3 +241,21 @@ def test_an_answer_that_fails_is_an_error_of_ours() -> None:
     ):
         with pytest.raises(StorageError, match="RuntimeError: the token has expired"):
             failing()
+
+
+def test_a_flink_checkpoint_on_s3_is_read_with_its_shared_state_and_the_others_of_its_job(s3: Any) -> None:
+    data, places = blob({"SourceReaderState": [reader_element("orders", 0, 5)]})
+    shared = f"s3://{BUCKET}/flink/job/shared/5e2c"
+    managed = operator_handle(places, absolute(shared, len(data)))
+    flink = metadata(Op(subtasks=[subtask(0, managed)], coordinator=enumerator_v2([("orders", 0, 0)])))
+    job = _put(s3, "flink/job", {"chk-8/_metadata": flink, "chk-9/_metadata": flink, "shared/5e2c": data})
+
+    for uri in (f"{job}/chk-9", f"{job}/chk-9/_metadata"):
+        read = read_any(uri)
+        assert positions(read) == {("orders", 0): 5}
+        assert read.saved is not None
+        assert read.saved.written_ms is not None
+        assert [one.uri for one in read.saved.retained] == [f"{job}/chk-8"]
+    outside = read_any(f"{job}/chk-9", roots=[f"{job}/chk-9"])
+    assert positions(outside) == {}
+    assert "outside" in outside.problems[0].message
