@@ -33,10 +33,8 @@ def draw(told: Told) -> None:
         case Approved() as answer:
             _approved(answer, kept)
         case Rejected():
-            st.info(
-                f"**Rejected.** Your no is signed and kept; its author can revise the plan.{kept}",
-                icon=":material/block:",
-            )
+            said = f"**Rejected.** Your no is signed and kept; its author can revise the plan.{kept}"
+            st.info(said, icon=":material/block:")
         case Submitted() as answer:
             until = sentences.at(answer.expires_at_ms)
             st.success(f"**Submitted.** It waits for decisions until {until} UTC.", icon=":material/send:")

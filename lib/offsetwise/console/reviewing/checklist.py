@@ -8,21 +8,11 @@ from dataclasses import dataclass
 
 from offsetwise.console.wording import many, number
 from offsetwise.findings.codes import Code
-from offsetwise.model import GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
+from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
 from offsetwise.plan.drift import Drift
 
 _NAMED = 3
 """How many partitions a sentence names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing to check, and how it stands."""
-
-    outcome: Outcome
-    name: str
-    told: str = ""
-    """A sentence with its numbers; empty where the name says it all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +23,17 @@ class Looked:
     at: str
 
 
-def checks(plan: Plan, looked: Looked | None) -> tuple[Check, ...]:
+def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
     """Give everything to check about a plan: complete, in range, the start gate, quiesced, fresh.
 
     Args:
         plan: The plan.
         looked: The last look at the clusters; None where nobody looked since the plan was drafted.
     """
-    gate = (Check(outcome=check.outcome, name=check.name, told=check.told) for check in plan.gate)
-    return (*_complete(plan), _in_range(plan), *gate, *_quiesced(plan), _fresh(looked))
+    return (*_complete(plan), _in_range(plan), *plan.gate, *_quiesced(plan), _fresh(looked))
 
 
-def _complete(plan: Plan) -> Iterator[Check]:
+def _complete(plan: Plan) -> Iterator[GateCheck]:
     planned: dict[str, set[int]] = defaultdict(set)
     for one in plan.positions:
         planned[one.new_topic].add(one.partition)
@@ -56,15 +45,15 @@ def _complete(plan: Plan) -> Iterator[Check]:
     unheld = sorted(planned.keys() - {topic.name for topic in plan.requirements.new.topics})
     name = "every partition has an offset"
     if lacking:
-        yield Check(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
+        yield GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
     elif unheld:
         told = f"How many partitions there are is not recorded of {_some(unheld)}."
-        yield Check(outcome=Outcome.UNKNOWN, name=name, told=told)
+        yield GateCheck(outcome=Outcome.UNKNOWN, name=name, told=told)
     else:
-        yield Check(outcome=Outcome.PASSED, name=name)
+        yield GateCheck(outcome=Outcome.PASSED, name=name, told="")
 
 
-def _in_range(plan: Plan) -> Check:
+def _in_range(plan: Plan) -> GateCheck:
     name = "every offset inside its log"
     outside: list[str] = []
     unknown: list[str] = []
@@ -75,10 +64,10 @@ def _in_range(plan: Plan) -> Check:
         elif not within:
             outside.append(_partition(one))
     if outside:
-        return Check(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
+        return GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
     if unknown:
-        return Check(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unknown)}.")
-    return Check(outcome=Outcome.PASSED, name=name)
+        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unknown)}.")
+    return GateCheck(outcome=Outcome.PASSED, name=name, told="")
 
 
 def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
@@ -88,42 +77,44 @@ def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
     return one.new.log_start <= one.new_offset <= end
 
 
-def _quiesced(plan: Plan) -> Iterator[Check]:
+def _quiesced(plan: Plan) -> Iterator[GateCheck]:
     wanted = plan.requirements
     if wanted.checkpoint is not None:
         planned, committed = wanted.checkpoint.last_planned_batch, wanted.checkpoint.last_committed_batch
         batches = f"batch {number(planned)} planned, {number(committed)} committed"
         suspected = [each.message for each in plan.findings if each.code == Code.READER_SUSPECTED]
         if suspected:
-            yield Check(outcome=Outcome.FAILED, name="query stopped", told=suspected[0])
+            yield GateCheck(outcome=Outcome.FAILED, name="query stopped", told=suspected[0])
         elif None in (planned, committed):
-            yield Check(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.")
+            yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.")
         elif planned != committed:
             left = "" if plan.dropped_batch is None else f" Batch {number(plan.dropped_batch)} is left out."
-            yield Check(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{left}")
+            yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{left}")
         else:
-            yield Check(outcome=Outcome.PASSED, name="no batch pending", told=f"When it was read: {batches}.")
+            yield GateCheck(outcome=Outcome.PASSED, name="no batch pending", told=f"When it was read: {batches}.")
     groups = [*wanted.groups, *([] if wanted.old_group is None else [wanted.old_group])]
     yield from map(_members, groups)
 
 
-def _members(group: GroupBefore) -> Check:
+def _members(group: GroupBefore) -> GateCheck:
     name = f"group {group.group} has no members"
     if group.state is None:
-        return Check(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
+        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
     passed = group.state.casefold() in {"empty", "dead"}
     outcome = Outcome.PASSED if passed else Outcome.FAILED
-    return Check(outcome=outcome, name=name, told=f"It was {group.state} when it was read.")
+    return GateCheck(outcome=outcome, name=name, told=f"It was {group.state} when it was read.")
 
 
-def _fresh(looked: Looked | None) -> Check:
+def _fresh(looked: Looked | None) -> GateCheck:
     if looked is None:
         told = "Nobody looked at the clusters since it was drafted. Ask for a look."
-        return Check(outcome=Outcome.UNKNOWN, name="fresh", told=told)
+        return GateCheck(outcome=Outcome.UNKNOWN, name="fresh", told=told)
     if looked.drifts:
         told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.at}."
-        return Check(outcome=Outcome.FAILED, name="fresh", told=told)
-    return Check(outcome=Outcome.PASSED, name="fresh", told=f"Nothing that it requires had changed, seen {looked.at}.")
+        return GateCheck(outcome=Outcome.FAILED, name="fresh", told=told)
+    return GateCheck(
+        outcome=Outcome.PASSED, name="fresh", told=f"Nothing that it requires had changed, seen {looked.at}."
+    )
 
 
 def _partition(one: PlannedPosition) -> str:

@@ -12,10 +12,10 @@ from offsetwise.console import asking, blocks, desk, guard
 from offsetwise.console.board import Seat
 from offsetwise.console.desk import Held
 from offsetwise.console.reviewing import acting, derived, sentences
-from offsetwise.console.reviewing.checklist import Check, Looked
+from offsetwise.console.reviewing.checklist import Looked
 from offsetwise.console.reviewing.questions import DriftOf
 from offsetwise.console.wording import markdown
-from offsetwise.model import Outcome
+from offsetwise.model import GateCheck, Outcome
 from offsetwise.plan.drift import Drift
 from offsetwise.review.allowing import Verb
 from offsetwise.review.sheet import Sheet
@@ -113,7 +113,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
         _of_author(seat, sheet)
 
 
-def _check(check: Check) -> None:
+def _check(check: GateCheck) -> None:
     mark, word = _MARKS[check.outcome]
     told = f"  \n:gray[{markdown(check.told)}]" if check.told else ""
     st.markdown(f"{mark} {word}{markdown(check.name)}{told}")

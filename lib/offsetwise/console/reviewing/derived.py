@@ -15,8 +15,9 @@ from pandas.io.formats.style import Styler
 from offsetwise.console import table
 from offsetwise.console.palette import Palette, Tone
 from offsetwise.console.reviewing import frames
-from offsetwise.console.reviewing.checklist import Check, Looked, checks
+from offsetwise.console.reviewing.checklist import Looked, checks
 from offsetwise.console.reviewing.rows import LOOKS, Row, cost, headline, mark, rows_of
+from offsetwise.model import GateCheck
 from offsetwise.review.board import Board
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person
@@ -56,7 +57,7 @@ def shown(sheet: Sheet, since: Difference | None) -> Shown:
     return _shown(f"{sheet.digest}{'' if since is None else since.before}", sheet, since)
 
 
-def checked(sheet: Sheet, looked: Looked | None) -> tuple[Check, ...]:
+def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
     """Give everything to check before approving."""
     return _checked(sheet.digest, looked, sheet)
 
@@ -105,7 +106,7 @@ def _shown(key: str, _sheet: Sheet, _since: Difference | None) -> Shown:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _checked(digest: str, looked: Looked | None, _sheet: Sheet) -> tuple[Check, ...]:  # noqa: ARG001 - the key
+def _checked(digest: str, looked: Looked | None, _sheet: Sheet) -> tuple[GateCheck, ...]:  # noqa: ARG001 - the key
     return checks(_sheet.plan, looked)
 
 
