@@ -107,16 +107,20 @@ version = Table(
     Column("plan_id", Id, ForeignKey("review_plan.id"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("digest", String(64), nullable=False, unique=True),
-    Column("content", LargeBinary, nullable=False),
     Column("facts", Text, nullable=False),
     Column("issuer", Escaped, nullable=False),
     Column("subject", Escaped, nullable=False),
     Column("name", Escaped, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     _written_with(),
+    Column("content", LargeBinary, nullable=False),
     UniqueConstraint("plan_id", "number", name="uq_review_version"),
 )
-"""`content` is the plan's file, every byte. `facts` is what a decision needs to know of it, as JSON."""
+"""`content` is the plan's file, every byte; last, so that SQLite does not walk over it to what stands behind.
+
+`facts` is what a decision needs to know of it, as JSON.
+"""
+
 
 editor = Table(
     "review_editor",

@@ -128,11 +128,11 @@ def _plans() -> None:
         _refers("plan_id", "review_plan.id"),
         sa.Column("number", sa.Integer, nullable=False),
         sa.Column("digest", sa.String(64), nullable=False, unique=True),
-        sa.Column("content", sa.LargeBinary, nullable=False),
         sa.Column("facts", sa.Text, nullable=False),
         *_who(),
         _when(),
         _written_with(),
+        sa.Column("content", sa.LargeBinary, nullable=False),
         sa.UniqueConstraint("plan_id", "number", name="uq_review_version"),
     )
     op.create_table(
