@@ -1,0 +1,76 @@
+"""What the Export screen says, in words. Markdown where it says so."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Final
+
+from offsetwise.console.reviewing.sentences import named, votes
+from offsetwise.console.wording import many, markdown, moment
+from offsetwise.model import Plan
+from offsetwise.review.exports import Export, ExportKind
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import State
+
+TITLES: Final = {
+    ExportKind.PLAN: "Plan",
+    ExportKind.APPROVAL: "Approvals",
+    ExportKind.STARTING_OFFSETS: "Spark startingOffsets",
+    ExportKind.GROUPS_CSV: "Consumer group CSV",
+}
+ABOUT: Final = {
+    ExportKind.PLAN: "What `offsetwise apply` reads: every byte as it was decided about.",
+    ExportKind.APPROVAL: "The signed envelopes. `apply` believes these and its own list of keys, never this console.",
+    ExportKind.STARTING_OFFSETS: "For a query that starts anew with an empty checkpoint, and gives up its state.",
+    ExportKind.GROUPS_CSV: "For `kafka-consumer-groups`, where a group is reset by hand.",
+}
+_WHY_DRAFT: Final = {
+    State.DRAFT: "it was not submitted",
+    State.SUBMITTED: "it waits for decisions",
+    State.REJECTED: "it was rejected",
+    State.WITHDRAWN: "it was withdrawn",
+    State.APPLIED: "it was applied already, and is not to be applied again",
+}
+
+
+def why_draft(sheet: Sheet) -> str | None:
+    """Say why the files say DRAFT; None where enough people approve exactly this version. Markdown."""
+    told = sheet.standing
+    if told.approved:
+        return None
+    why = _WHY_DRAFT.get(told.state, "its approvals have expired")
+    if told.state is State.SUBMITTED:
+        why = "its submission or an approval has expired" if told.expired else f"{why}: {votes(told)}"
+    return f"**DRAFT: nobody may apply this.** Of version {sheet.row.number:,}, {markdown(why)}. `apply` refuses it."
+
+
+def approved(sheet: Sheet) -> str:
+    """Say who approved. Markdown."""
+    by = "  \n".join(
+        f"{markdown(named(each.by))}, {moment(each.at_ms)}, good until {moment(each.expires_at_ms)}"
+        for each in sheet.standing.counted
+    )
+    count = many(len(sheet.standing.counted), "approval")
+    return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.standing.required:,} asked for.**  \n{by}"
+
+
+def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
+    """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
+    if not file.approved:
+        return None
+    match kind:
+        case ExportKind.STARTING_OFFSETS:
+            return f'.option("startingOffsets", open("{file.name}").read())'
+        case ExportKind.GROUPS_CSV:
+            named_groups = [target.group for target in plan.targets if target.group is not None]
+            groups = " ".join(f"--group {shlex.quote(name)}" for name in named_groups) or "--group GROUP"
+            tool = f"kafka-consumer-groups --bootstrap-server HOST:PORT {groups}"
+            reset = f"{tool} --reset-offsets --from-file {file.name}"
+            return f"{reset} --dry-run\n{reset} --execute\n{tool} --describe"
+        case _:
+            return None
+
+
+def checking(file: Export, sha256: str) -> str:
+    """Give the command that shows whether a file is whole where it arrived."""
+    return f"echo '{sha256}  {file.name}' | sha256sum --check"
