@@ -20,15 +20,15 @@ from offsetwise.model import PlannedPosition
 from offsetwise.review.sheet import Sheet
 
 _WIDTHS: Final = {
-    "look": 94,
-    "topic": 110,
-    "p": 40,
-    "from": 76,
-    "to": 76,
-    "exactness": 104,
-    "replays": 70,
-    "skips": 60,
-    "reason": 420,
+    "look": 84,
+    "topic": 96,
+    "p": 34,
+    "from": 64,
+    "to": 64,
+    "exactness": 92,
+    "replays": 62,
+    "skips": 50,
+    "reason": 520,
 }
 _HELP: Final = {
     "look": "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
@@ -118,7 +118,7 @@ def _facts(row: Row) -> list[str]:
         )
     if row.changed:
         made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
-    if one.reason:
+    if one.reason and (one.override is None or one.override.reason not in one.reason):
         made.append(markdown(one.reason))
     bounds = " and ".join(map(number, one.bounds))
     made.append(f"by {markdown(str(one.method))}, between {bounds} on the new cluster")

@@ -62,7 +62,7 @@ def choose(seat: Seat, now: datetime) -> int | None:
 
 def _label(found: Sequence[PlanRow], waiting: int) -> str:
     waits = "" if not waiting else f" · **{waiting:,} {'waits' if waiting == 1 else 'wait'} for you**"
-    return f"All {many(len(found), 'plan')}{waits}"
+    return f"{many(len(found), 'plan')}{waits}"
 
 
 def _note(asked: str | None, names: Sequence[str]) -> None:

@@ -48,11 +48,12 @@ class Row:
 
     @property
     def told(self) -> str:
-        """Give why it needs a look, and the evidence, in one line."""
+        """Give the evidence, or who decided and why, and why it needs a look, in one line."""
         one = self.position
         own = "" if one.override is None else f"{one.override.by}: {one.override.reason}"
         clauses = [clause for clause in self.risks if one.override is None or one.override.reason not in clause]
-        parts = [own, *clauses, f"changed: {', '.join(map(spoken, self.changed))}" if self.changed else "", one.reason]
+        changed = f"changed: {', '.join(map(spoken, self.changed))}" if self.changed else ""
+        parts = [own or one.reason, *clauses, changed]
         return " · ".join(part for part in parts if part)
 
 

@@ -45,9 +45,9 @@ def draw(sheet: Sheet, now: datetime) -> None:
     found = entries(sheet)
     for place, entry in enumerate(found[paging.page(len(found), "talk", label="Entries", size=_SHOWN)]):
         st.markdown(
-            f"**{markdown(entry.by.name)}** {entry.did} :gray[{markdown(sentences.ago(entry.at_ms, now))}]"
-            + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else ""),
-            help=f"{markdown(entry.by.subject)} of {markdown(entry.by.issuer)}, {sentences.at(entry.at_ms)} UTC",
+            f"**{markdown(entry.by.name)}** {entry.did}  \n"
+            f":gray[{markdown(entry.by.subject)} of {markdown(entry.by.issuer)}, "
+            f"{markdown(sentences.ago(entry.at_ms, now))}]" + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
         )
         if len(entry.said) > _LONG:
             with st.expander(f"All {len(entry.said):,} characters", key=f"talk-{place}"):

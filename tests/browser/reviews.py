@@ -1,0 +1,99 @@
+"""Serves the console with plans under review: `python -m tests.browser.reviews PORT [PARTITIONS]`.
+
+Those of the demonstration are one plan of the bundled sample, in two versions, submitted and talked about. With a number
+of partitions, the plan of the demonstration has that many.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from offsetwise import files
+from offsetwise.console import board
+from offsetwise.console.launch import launch
+from offsetwise.model import Override, Plan, Target, TargetKind, TopicPartition
+from offsetwise.plan.draft import totals_of
+from offsetwise.plan.request import DraftRequest
+from offsetwise.review.access import Role
+from offsetwise.review.answers import Saved, Submitted
+from offsetwise.review.board import Board
+from offsetwise.review.demo import demo_board, demo_people
+from offsetwise.review.people import recorded
+from offsetwise.store.reviews import Reviews
+from offsetwise.store.store import open_store
+from offsetwise.workflow import Observed, draft, sample, sample_comparison, sample_observed
+
+CHECKPOINT = "payments"
+REMARK = "payments-1 is behind a gap of the mirror, so I took the earliest possible place."
+
+
+def of_sample(author: str, *, editors: tuple[str, ...] = (), overridden: bool = False) -> tuple[Plan, Observed]:
+    """Draft a plan of the bundled sample, one partition of it put elsewhere by a person if asked for."""
+    seen = sample_observed(sample_comparison(CHECKPOINT))
+    row = seen.comparison.partitions[0]
+    override = Override(offset=(row.new_offset or 0) - 5, reason="to be safe <b>&</b> sound", by=author)
+    at = TopicPartition(topic=row.topic, partition=row.partition)
+    plan = draft(
+        sample(),
+        DraftRequest(
+            targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),),
+            author=author,
+            editors=editors,
+            checkpoint=CHECKPOINT,
+            overrides=((at, override),) if overridden else (),
+        ),
+        drafted_at="2026-03-01T09:00:00Z",
+        checkpoint=CHECKPOINT,
+        observed=seen,
+    )
+    return plan, seen
+
+
+def grown(plan: Plan, partitions: int, per_topic: int = 100) -> Plan:
+    """Give the plan many partitions, of the kind of its first one."""
+    first = plan.positions[0]
+    positions = tuple(
+        replace(
+            first,
+            topic=f"topic-{number // per_topic:03}",
+            new_topic=f"topic-{number // per_topic:03}",
+            partition=number % per_topic,
+        )
+        for number in range(partitions)
+    )
+    return replace(plan, positions=positions, totals=totals_of(positions))
+
+
+def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
+    """Save, edit, submit and talk about a plan of the demonstration; give its board and the newest version."""
+    demo = demo_board(reviews)
+    author = demo_people(datetime.now(UTC))[Role.AUTHOR]
+    plan, seen = of_sample(recorded(author))
+    if partitions:
+        plan = grown(plan, partitions)
+    saved = demo.save_draft(author, files.dump(plan).encode(), observed=seen)
+    assert isinstance(saved, Saved), saved
+    names = demo.credits(author, saved.plan)
+    if partitions:
+        first = replace(plan.positions[0], reason="looked at again")
+        edited = replace(plan, positions=(first, *plan.positions[1:]))
+    else:
+        edited, _ = of_sample(names.author, editors=names.editors, overridden=True)
+    again = demo.save_draft(author, files.dump(edited).encode(), plan=saved.plan, base=saved.digest, observed=seen)
+    assert isinstance(again, Saved), again
+    demo.comment(author, saved.plan, REMARK)
+    assert isinstance(demo.submit(author, saved.plan, again.digest), Submitted)
+    return demo, again
+
+
+if __name__ == "__main__":
+    folder = Path(tempfile.mkdtemp(prefix="offsetwise-reviews-"))
+    store = open_store(f"sqlite:///{folder / 'demo.sqlite'}")
+    own = open_store(f"sqlite:///{folder / 'own.sqlite'}")
+    seeded(store.reviews, partitions=int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    board.use(lambda: own.reviews, lambda: store.reviews)
+    launch(port=int(sys.argv[1]))
