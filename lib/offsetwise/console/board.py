@@ -29,6 +29,8 @@ from offsetwise.store.store import open_store
 PART: Final = "play"
 """Of the part that somebody plays in the demonstration: in the URL and in the session."""
 
+_NOBODY: Final = "nobody"
+
 PARTS: Final = (Role.AUTHOR, Role.REVIEWER, Role.VIEWER)
 
 SET_UP: Final = (
@@ -110,7 +112,7 @@ def playing() -> Role | None:
 
 def play(part: Role | None) -> None:
     """Play a part of the demonstration in this session, or none. For a button's callback."""
-    st.session_state[PART] = "no" if part is None else part.value
+    st.session_state[PART] = _NOBODY if part is None else part.value
 
 
 def board() -> Board | None:
@@ -172,21 +174,22 @@ def offer_parts(told: str) -> None:
 def sidebar() -> None:
     """Say in the sidebar that a part of the demonstration is played, and let the person play another one."""
     people = demo_people(datetime.now(UTC))
-    names = {"no": "Nobody: no demonstration", **{part.value: f"{people[part].name} ({part})" for part in PARTS}}
+    names = [_NOBODY, *(part.value for part in PARTS)]
     if st.session_state.get(PART) not in (None, *names):
         del st.session_state[PART]
     with st.sidebar:
         st.selectbox(
             "Demonstration: play",
-            list(names),
+            names,
             key=PART,
             bind="query-params",
-            format_func=names.__getitem__,
             help="The bundled sample walks the whole path, from a draft to its export, with people who do not exist "
             "and a key that `offsetwise apply` refuses on anything else.",
         )
-        if playing() is not None:
+        part = playing()
+        if part is not None:
             st.warning(
-                "**Demonstration.** Its people do not exist, and its approvals are good for the bundled sample only.",
+                f"**Demonstration: you play {markdown(people[part].name)}.** Nobody here exists, and approvals are "
+                "good for the bundled sample only.",
                 icon=":material/theater_comedy:",
             )

@@ -1,18 +1,245 @@
-"""The Draft screen."""
+"""The Draft screen: from what was compared to a plan that a second person decides about."""
 
 from __future__ import annotations
 
-from offsetwise.console import blocks, board, guard
-from offsetwise.console.wording import markdown
-from offsetwise.review.allowing import Verb
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import blocks, board, choosing, desk, guard
+from offsetwise.console.desk import ComparisonOf, Desk, Offered, Subject
+from offsetwise.console.drafting import decisions, keeping, ways
+from offsetwise.console.drafting.checklist import checklist
+from offsetwise.console.drafting.drafted import Drafted, Frozen, drafted
+from offsetwise.console.drafting.work import Work, begun_with
+from offsetwise.console.wording import many, markdown, number, read_at
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import GateCheck, Outcome, Plan, Target
+from offsetwise.plan import asked
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import BY_KIND
+from offsetwise.review.access import Role
+from offsetwise.review.people import recorded
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import PlanRow
+
+COMPARE_PAGE: Final = "pages/explore/compare.py"
+NOBODY: Final = "nobody signed in"
+_SINK: Final = "sink-rewound"
+_CUTOVER: Final = "cutover"
+_OUTCOME: Final = {
+    Outcome.PASSED: ":green-badge[✓ met]",
+    Outcome.FAILED: ":red-badge[! not met]",
+    Outcome.UNKNOWN: ":gray-badge[? unknown]",
+}
 
 
 def show(head: guard.Head) -> None:
     """Draw the whole screen."""
+    here = desk.current()
+    migration, subject = choosing.migration_and_subject(here)
     head.says("What to write where, as a plan that a second person decides about.")
     seat = board.seat()
-    if seat is None:
+    if seat is not None and seat.demo and not migration.recorded:
+        blocks.empty(
+            "The demonstration drafts plans of the bundled sample only.",
+            "Choose the sample in the sidebar, or leave the demonstration there to draft a plan of your own.",
+        )
+    elif subject is None:
+        blocks.empty(
+            "This migration names nothing to move.",
+            "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
+        )
+    else:
+        frozen = _frozen(here, migration, subject, head)
+        if frozen is not None:
+            _draft(here, migration, frozen, seat)
+
+
+def _frozen(here: Desk, migration: Offered, subject: Subject, head: guard.Head) -> Frozen | None:
+    """Give what is drafted from; where there is nothing, say where it comes from."""
+    held = here.held(ComparisonOf(migration=migration.name, subject=subject))
+    observed = None if held is None else here.observed(migration.name, subject, held.value)
+    if held is None or observed is None:
+        blocks.empty(
+            "There is no comparison to draft from." if held is None else "The reading of this comparison is gone.",
+            f"Compare {markdown(str(subject))} first: a plan is drafted from exactly what was read there.",
+        )
+        address = {"migration": migration.name, "of": str(subject)}
+        st.page_link(COMPARE_PAGE, label="Compare", icon=":material/compare_arrows:", query_params=address)
+        return None
+    shown = held.value
+    head.says(
+        f"old **{markdown(shown.old.name)}** · new **{markdown(shown.new.name)}** · {markdown(str(subject))} · "
+        f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · nothing is read again"
+    )
+    return Frozen(migration=migration.name, subject=subject, observed=observed, id=held.id)
+
+
+def _draft(here: Desk, migration: Offered, frozen: Frozen, seat: board.Seat | None) -> None:
+    work, sheet = _work(frozen, seat)
+    may = seat is not None and seat.person is not None and Role.AUTHOR in seat.board.roles(seat.person)
+    by = recorded(seat.person) if may and seat is not None and seat.person is not None else None
+    seen = frozen.observed
+    rewound = bool(st.session_state.get(_SINK))
+    strategies = here.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound)
+    targets = ways.choose(strategies, seen.new)
+    if not targets:
         return
-    refused = seat.board.why_not(seat.person, Verb.SAVE)
-    if refused is not None:
-        blocks.empty(markdown(refused.why), markdown(refused.fix))
+    request = _request(targets, work, seat, by)
+    if request is None:
+        return
+    made = drafted(here, frozen, request, work.stamp(request, frozen.id, datetime.now(UTC)))
+    plan = made if isinstance(made, Drafted) else None
+    if isinstance(made, OffsetwiseError):
+        _refused(made)
+    _totals(None if plan is None else plan.plan)
+    decisions.draw(frozen, work, plan, by=by)
+    _checklist(frozen, plan, recorded_=migration.recorded)
+    if seat is not None:
+        keeping.draw(seat, frozen, work, plan, sheet)
+
+
+def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        cutover = st.text_input(
+            "When the job is to start on the new cluster",
+            key=_CUTOVER,
+            placeholder="2026-11-21T12:00:00Z, or nothing",
+            max_chars=40,
+            width=360,
+        ).strip()
+        rewound = st.checkbox("The sink is taken back with the job", key=_SINK)
+    try:
+        cutover_ms = asked.time_ms(cutover, "The start") if cutover else None
+    except OffsetwiseError as error:
+        st.error(f"{markdown(error.problem)} {markdown(error.fix)}", icon=":material/error:")
+        return None
+    author = by or NOBODY
+    editors: tuple[str, ...] = ()
+    if seat is not None and seat.person is not None and by is not None:
+        names = seat.board.credits(seat.person, work.plan)
+        author, editors = names.author, names.editors
+    return DraftRequest(
+        targets=tuple(targets),
+        author=author,
+        editors=editors,
+        overrides=tuple(sorted(work.overrides.items(), key=lambda each: (each[0].topic, each[0].partition))),
+        starts=tuple(work.starts[topic] for topic in sorted(work.starts)),
+        sink_rewound=rewound,
+        cutover_ms=cutover_ms,
+    )
+
+
+def _work(frozen: Frozen, seat: board.Seat | None) -> tuple[Work, Sheet | None]:
+    """Give what was decided so far, begun with the plan that is open for these positions, if one is."""
+    if seat is None:
+        return _session(frozen, "nobody"), None
+    who = "nobody" if seat.person is None else f"{seat.person.issuer} {seat.person.subject}"
+    work = _session(frozen, who)
+    row = _open(frozen, seat)
+    if row is None:
+        work.plan = work.base = work.before = None
+        return work, None
+    sheet = seat.board.sheet(seat.person, row.id)
+    if sheet is None:
+        return work, None
+    if work.plan is None and not work.overrides and not work.starts:
+        _begin(frozen, who, sheet)
+        work = _session(frozen, who)
+    _open_plan(frozen, who, work, sheet)
+    return work, sheet
+
+
+def _session(frozen: Frozen, who: str) -> Work:
+    made: Work = st.session_state.setdefault(_name(frozen, who), Work())
+    return made
+
+
+def _name(frozen: Frozen, who: str) -> str:
+    return f"draft {frozen.migration!r} {frozen.subject} {who!r}"
+
+
+def _open(frozen: Frozen, seat: board.Seat) -> PlanRow | None:
+    """Find the open plan for the same positions."""
+    comparison = frozen.observed.comparison
+    if comparison.checkpoint is not None:
+        moves = f"checkpoint {comparison.checkpoint.uri.rstrip('/')}"
+    else:
+        moves = f"group {comparison.group} on {comparison.old.cluster_id or comparison.old.name}"
+    plans = seat.board.plans(seat.person, open_only=True)
+    return next((row for row in plans if row.moves == moves), None)
+
+
+def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
+    st.session_state[_name(frozen, who)] = begun_with(sheet.plan, sheet.row.id, sheet.digest)
+    way = ways.way_of(sheet.plan.targets, tuple(BY_KIND.values()))
+    if way is not None:
+        st.session_state[ways.WAY] = way
+    st.session_state[ways.ALSO] = [str(each) for each in sheet.plan.targets[1:]]
+    group = sheet.plan.targets[0].group
+    if group is not None:
+        st.session_state["group"] = group
+    st.session_state[_SINK] = sheet.plan.job.sink_rewound is True
+
+
+def _open_plan(frozen: Frozen, who: str, work: Work, sheet: Sheet) -> None:
+    newest = work.base == sheet.digest
+    told = (
+        f"**Plan {sheet.row.id} for these positions is open:** {sheet.standing.state}, version {sheet.row.number}, "
+        f"`{sheet.digest[:8]}`. "
+    )
+    told += (
+        f"What you save becomes version {sheet.row.number + 1}, and earlier approvals count no more."
+        if newest
+        else "You began with another version, so nothing can be saved."
+    )
+    (st.info if newest else st.warning)(told, icon=":material/edit_note:")
+    if not newest:
+        st.button(
+            f"Begin again with version {sheet.row.number}",
+            icon=":material/refresh:",
+            key="begin-again",
+            on_click=_begin,
+            args=(frozen, who, sheet),
+        )
+
+
+def _refused(error: OffsetwiseError) -> None:
+    st.error(f"**There may be no such plan.** {markdown(error.problem)}", icon=":material/block:")
+    st.markdown(f"**What to do:** {markdown(error.fix)}")
+
+
+def _totals(plan: Plan | None) -> None:
+    totals = None if plan is None else plan.totals
+    cards = (
+        ("Partitions", None if totals is None else number(totals.partitions), None),
+        ("Replayed", None if totals is None else f"≤ {number(totals.replay)}", "Records read twice, at most."),
+        ("Skipped", None if totals is None else f"≤ {number(totals.skip)}", "Records never read, at most."),
+        (
+            "Not counted",
+            None if totals is None else number(totals.uncounted),
+            "Partitions of which it is not known how many records are read twice or never.",
+        ),
+        ("Decided by people", None if totals is None else number(totals.overridden), None),
+    )
+    with st.container(horizontal=True):
+        for label, value, help_ in cards:
+            st.metric(label, value or "?", border=True, help=help_)
+
+
+def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> None:
+    st.subheader("Checklist", anchor=False)
+    seen, now = frozen.observed, datetime.now(UTC)
+    plan = None if made is None else made.plan
+    checks = checklist(seen.comparison, plan, recorded=recorded_, now=now)
+    st.markdown("\n".join(f"- {_check(each)}" for each in checks))
+    left = sum(each.outcome is not Outcome.PASSED for each in checks)
+    if left:
+        st.markdown(f":gray[{many(left, 'check')} to look at: a plan may be drafted, and a reviewer sees them.]")
+
+
+def _check(each: GateCheck) -> str:
+    return f"{_OUTCOME[each.outcome]} **{markdown(each.name)}**" + (f": {markdown(each.told)}" if each.told else "")
