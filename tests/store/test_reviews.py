@@ -236,6 +236,14 @@ BREAKS = {
         "Row 2 was changed",
     ),
     "a column edited": ("UPDATE review_audit SET subject = 'eve' WHERE seq = 3", "Row 3 was changed: its columns"),
+    "a column in other letters": (
+        "UPDATE review_audit SET subject = 'äda' WHERE seq = 3",
+        "Row 3 was changed: its columns",
+    ),
+    "a column cut off": (
+        "UPDATE review_audit SET subject = '" + chr(92) + "x' WHERE seq = 3",
+        "Row 3 was changed: its columns",
+    ),
     "a row removed": ("DELETE FROM review_audit WHERE seq = 2", "Row 2 is missing"),
     "the last row removed": ("DELETE FROM review_audit WHERE seq = 4", "Row 4 is missing"),
     "a body that is no JSON": ("UPDATE review_audit SET body = 'x' WHERE seq = 1", "Row 1 was changed"),

@@ -41,8 +41,11 @@ class Escaped(TypeDecorator[str]):
         return None if value is None else escaped(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
-        """Give what was handed in."""
-        return None if value is None else value.encode("ascii").decode("unicode_escape")
+        """Give what was handed in; what somebody else wrote there, as it stands."""
+        try:
+            return None if value is None else value.encode("ascii").decode("unicode_escape")
+        except UnicodeError:
+            return value
 
 
 def escaped(value: str) -> str:
