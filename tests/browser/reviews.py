@@ -1,7 +1,7 @@
 """Serves the console with plans under review: `python -m tests.browser.reviews PORT [PARTITIONS]`.
 
-Those of the demonstration are one plan of the bundled sample, in two versions, submitted and talked about. With a number
-of partitions, the plan of the demonstration has that many.
+Those of the demonstration are one plan of the bundled sample, in two versions, submitted and talked about. With a
+number of partitions, the plan of the demonstration has that many.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.approval import Verdict
-from offsetwise.console import board
+from offsetwise.console import board, desk
+from offsetwise.console.reviewing.questions import DriftOf
 from offsetwise.plan.drift import Drift
 from offsetwise.review.answers import (
     Approved,
@@ -62,8 +63,15 @@ def typed_key(plan: int) -> str:
     return f"typed-{plan}"
 
 
-def decide(plan: int, digest: str, verdict: Verdict, drifts: tuple[Drift, ...]) -> None:
-    """Decide about the version that was shown; a remark that was written is kept first."""
+def decide(plan: int, asked: DriftOf, verdict: Verdict) -> None:
+    """Decide about the version that was shown; a remark that was written is kept first.
+
+    Args:
+        plan: The plan's number.
+        asked: What somebody may have asked about the version that was shown: its answer counts even where it came
+            after the page was drawn.
+        verdict: What the person says.
+    """
     remark = str(st.session_state.get(remark_key(plan), ""))
     if verdict is Verdict.REJECTED and not remark.strip():
         _tell(plan, lambda *_: _NO_REASON)
@@ -73,7 +81,7 @@ def decide(plan: int, digest: str, verdict: Verdict, drifts: tuple[Drift, ...]) 
     typed = st.session_state.get(typed_key(plan))
     _tell(
         plan,
-        lambda asked, person: asked.decide(person, plan, digest, verdict, typed=typed, drifts=drifts),
+        lambda board_, person: board_.decide(person, plan, asked.digest, verdict, typed=typed, drifts=_drifts(asked)),
         remarked=bool(remark.strip()),
     )
     found = told(plan)
@@ -94,6 +102,11 @@ def submit(plan: int, digest: str) -> None:
 def withdraw(plan: int) -> None:
     """Take a plan back for good."""
     _tell(plan, lambda asked, person: asked.withdraw(person, plan))
+
+
+def _drifts(asked: DriftOf) -> tuple[Drift, ...]:
+    held = desk.current().held(asked)
+    return () if held is None else held.value
 
 
 def _remarked(plan: int, text: str) -> bool:

@@ -70,7 +70,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
         overtaken: Whether the person was shown an earlier version before, and has not said that they saw this one.
     """
     with guard.block("decision"):
-        plan, digest = sheet.row.id, sheet.digest
+        plan = sheet.row.id
         off = _off(seat, sheet, overtaken=overtaken)
         stale = None if not drifts else Off(why="the plan is stale", fix=f"Ask {_author(sheet)} to draft it again.")
         approve_off = off or stale
@@ -93,7 +93,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
                 key=f"approve-{plan}",
                 disabled=approve_off is not None,
                 on_click=acting.decide,
-                args=(plan, digest, Verdict.APPROVED, drifts),
+                args=(plan, question(sheet), Verdict.APPROVED),
             )
             st.button(
                 "Reject",
@@ -101,7 +101,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
                 key=f"reject-{plan}",
                 disabled=off is not None,
                 on_click=acting.decide,
-                args=(plan, digest, Verdict.REJECTED, drifts),
+                args=(plan, question(sheet), Verdict.REJECTED),
             )
             if speaks:
                 st.button(
