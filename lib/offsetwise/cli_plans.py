@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -249,7 +250,7 @@ def draft(
             "draft: expected --comparison and --snapshots together, found one of them. Nothing was drafted.",
             fix="Give both, or neither to read the clusters.",
         )
-    if out.exists():
+    if os.path.lexists(out):
         raise _not_new(out, "something of that name exists")
     overrides, starts = override or [], start or []
     reasons = asked.reasons_for(len(overrides) + len(starts), reason or [])

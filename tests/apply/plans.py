@@ -224,7 +224,7 @@ def tree_hash(folder: Path) -> str:
     """Give one digest of every name, file, size, permission and time of change below a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        facts = path.stat()
+        facts = path.stat(follow_symlinks=False)
         digest.update(f"{path.relative_to(folder)} {facts.st_mode:o}".encode())
         if path.is_file():
             digest.update(f" {facts.st_mtime_ns}\n".encode() + path.read_bytes())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from offsetwise.apply.confined import require_confined
 from offsetwise.apply.journal import KIND, Journal, StepRecord, read_journal
 from offsetwise.apply.run import Tools, context_of, read_receipt
 from offsetwise.apply.writers import Writers
@@ -35,6 +36,7 @@ def preview(path: str, migration: Migration, tools: Tools) -> Standings:
     """
     if path.endswith(_SUFFIX):
         recorded = read_journal(path)
+        require_confined(path, recorded.steps.values())
         steps, digest = _steps(recorded.steps, path), recorded.digest
     else:
         receipt = read_receipt(path)
@@ -60,12 +62,16 @@ def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep
     """
     if path.endswith(_SUFFIX):
         with Journal.open(path, digest=None, begun_at=tools.time(), disk=tools.disk) as journal:
+            require_confined(path, journal.records.values())
             return _rolled_back(_steps(journal.records, path), journal, migration, tools)
     receipt = read_receipt(path)
     _check_same(receipt, migration, tools)
     with Journal.open(
         path + _SUFFIX, digest=receipt.plan_digest, begun_at=receipt.begun_at, disk=tools.disk
     ) as journal:
+        # What the journal notes is what is moved and removed, and it is held against the receipt's own places.
+        noted = [replace(journal.record(n), intended=step) for n, step in enumerate(receipt.steps)]
+        require_confined(path + _SUFFIX, (*journal.records.values(), *noted))
         return _rolled_back(receipt.steps, journal, migration, tools)
 
 

@@ -111,8 +111,8 @@ class Disk:
         self.call("fsync", path, lambda: os.fsync(fd))
 
     def open_append(self, path: str) -> int:
-        """Open a file for appending, made where it is missing, readable by its owner only."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        """Open a file for appending, made where it is missing, readable by its owner only; a link is refused."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         return self.call("open", path, lambda: os.open(path, flags, 0o600))
 
     def link(self, source: str, path: str) -> bool:

@@ -245,6 +245,10 @@ def _refuse_foreign(place: str, step: ReceiptStep, keep: str) -> None:
     later = _later(place, step, beside=keep)
     reason = None if later is None else f"a query has run on it since: {later} is there."
     for one in step.files:
+        for path in (one.path, one.kept_as or one.path):
+            folder = os.path.dirname(os.path.join(place, path))
+            if reason is None and os.path.realpath(folder) != folder:
+                reason = f"{os.path.dirname(path)} has become a link, which leads elsewhere."
         if reason is None and _digest(os.path.join(place, one.path)) not in (one.sha256, one.before_sha256):
             reason = f"{one.path} is neither as it was written nor as it was before."
     if reason is not None:

@@ -275,8 +275,10 @@ def _steps(lines: Sequence[bytes], path: str) -> dict[int, StepRecord]:
 
 def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str, number: int) -> None:
     kind, step, notes = event.get("event"), event.get("step"), event.get("notes", {})
-    if type(step) is not int or not isinstance(notes, dict):
+    if type(step) is not int or step < 0:
         raise _damaged(path, number, "it names no step")
+    if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
+        raise _damaged(path, number, "its notes are no texts")
     known = records.get(step, StepRecord())
     try:
         result = _STEP.validate_python(event["result"]) if "result" in event else None

@@ -27,7 +27,13 @@ def place_to_write(
         raise OutputError(
             "The output: expected a place to write to, found none. Nothing was written.", fix="Give it with --output."
         )
-    place = locate(uri, bound=True)
+    try:
+        place = locate(uri, bound=True)
+    except OutsideRootsError as error:
+        raise OutsideRootsError(
+            error.problem.replace("Nothing was read.", "Nothing was written."),
+            fix="Give the plain path of a folder inside write_roots.",
+        ) from error
     if not any(_allowed(place, locate(root), within=not itself) for root in roots):
         shown = ", ".join(roots) or "none configured"
         raise OutsideRootsError(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from offsetwise import files
+from offsetwise.apply.confined import require_confined
 from offsetwise.apply.disk import Disk, told
 from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_journal
 from offsetwise.apply.recheck import Held, World, recheck, require
@@ -193,6 +194,7 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
             require(order.digest, held)
         # Else another process has begun meanwhile, and what differs is its work: the journal tells.
     with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
+        require_confined(path, journal.records.values())
         if os.path.lexists(receipt):
             return _already(order, receipt, tools, journal.records)
         begun = [target for step, target in enumerate(order.plan.targets) if journal.record(step).stands]
@@ -250,9 +252,10 @@ def read_receipt(path: str) -> Receipt:
     """Read a receipt.
 
     Raises:
-        FileError: It cannot be read, or is something else.
+        FileError: It cannot be read, is something else, or names what lies outside of its places.
     """
     made: Receipt = files.load(_bytes(path), "receipt", subject=path)
+    require_confined(path, (), made.steps)
     return made
 
 
@@ -263,6 +266,7 @@ def _recorded(order: Order, receipt: str | None) -> Mapping[int, StepRecord]:
         return {}
     found = read_journal(path)
     check_plan(found.digest, order.digest, path)
+    require_confined(path, found.steps.values())
     return found.steps
 
 
