@@ -100,10 +100,12 @@ def test_1050_is_950_with_everything_that_automation_reads(compared: dict[str, A
         "raw": {"verdict": "LOSS", "skip": "100", "replay": "0"},
         "findings": ["LOSS_INSIDE_LOG"],
         "evidence": evidence,
+        "end_evidence": row["end_evidence"],
     }
     assert int(row["mirror_maker"]) <= 950, "which of its syncs MirrorMaker wrote is a matter of time"
     assert evidence["reason"]
     assert evidence["anchors_before"] >= 3
+    assert row["end_evidence"]["anchors_before"] >= 3
 
 
 def test_the_comparison_names_the_checkpoint_the_clusters_and_the_sums(compared: dict[str, Any]) -> None:

@@ -167,7 +167,7 @@ def test_the_commands_to_copy_grant_exactly_what_reading_takes(
     assert before.name is StepName.GROUPS
     for each in minimum_acls(user, topics=("granted",), mirror_topics=(), groups=GROUPS):
         grant(secured, each.command)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     read = read_cluster(Cluster.OLD, user, topics=("granted",), groups=GROUPS)
     while read.problems and time.monotonic() < end:  # the coordinator's partition is made by the first question
         time.sleep(0.2)
