@@ -2,31 +2,33 @@
 
 import streamlit as st
 
-from offsetwise.console import board, guard, identity
+from offsetwise.console import board, guard, identity, returning
 
 st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide", initial_sidebar_state=250)
-chosen = st.navigation(
-    {
-        "Explore": [
-            st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
-            st.Page("pages/explore/checkpoint.py", title="Checkpoint", icon=":material/save:", url_path="checkpoint"),
-            st.Page("pages/explore/clusters.py", title="Clusters", icon=":material/hub:", url_path="clusters"),
-            st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
-            st.Page("pages/explore/lag.py", title="Lag", icon=":material/show_chart:", url_path="lag"),
-        ],
-        "Plan": [
-            st.Page("pages/plan/draft.py", title="Draft", icon=":material/edit_note:", url_path="draft"),
-            st.Page("pages/plan/review.py", title="Review", icon=":material/fact_check:", url_path="review"),
-            st.Page("pages/plan/export.py", title="Export", icon=":material/download:", url_path="export"),
-        ],
-        "Operate": [
-            st.Page("pages/operate/fleet.py", title="Fleet", icon=":material/folder_copy:", url_path="fleet"),
-            st.Page("pages/operate/audit.py", title="Audit", icon=":material/history:", url_path="audit"),
-        ],
-        "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
-    }
-)
+PAGES = {
+    "Explore": [
+        st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
+        st.Page("pages/explore/checkpoint.py", title="Checkpoint", icon=":material/save:", url_path="checkpoint"),
+        st.Page("pages/explore/clusters.py", title="Clusters", icon=":material/hub:", url_path="clusters"),
+        st.Page("pages/explore/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
+        st.Page("pages/explore/lag.py", title="Lag", icon=":material/show_chart:", url_path="lag"),
+    ],
+    "Plan": [
+        st.Page("pages/plan/draft.py", title="Draft", icon=":material/edit_note:", url_path="draft"),
+        st.Page("pages/plan/review.py", title="Review", icon=":material/fact_check:", url_path="review"),
+        st.Page("pages/plan/export.py", title="Export", icon=":material/download:", url_path="export"),
+    ],
+    "Operate": [
+        st.Page("pages/operate/fleet.py", title="Fleet", icon=":material/folder_copy:", url_path="fleet"),
+        st.Page("pages/operate/audit.py", title="Audit", icon=":material/history:", url_path="audit"),
+    ],
+    "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
+}
+chosen = st.navigation(PAGES)
 with guard.block("identity"):
+    returning.come_back(
+        chosen, [page for group in PAGES.values() for page in group], signed_in=identity.current().signed_in
+    )
     identity.sidebar()
 with guard.block("demonstration"):
     board.sidebar()

@@ -77,7 +77,7 @@ def _locked(person: Person) -> None:
     blocks.denied(
         why,
         permission="to be signed in, with the role viewer",
-        next_step="Signing in leads to the Overview. If you followed a link, open it once more then.",
+        next_step="This page opens when you have signed in.",
     )
     identity.sign_in_buttons("locked")
 

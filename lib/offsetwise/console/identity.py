@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from offsetwise.console import access
+from offsetwise.console import access, returning
 from offsetwise.console.access import Role
 from offsetwise.console.wording import markdown
 from offsetwise.errors import AccessError, ConfigError
@@ -117,9 +117,14 @@ def sign_in_buttons(key: str) -> None:
             "Sign in" if provider is None else f"Sign in with {markdown(provider)}",
             icon=":material/login:",
             key=f"sign-in-{key}-{provider or ''}",
-            on_click=st.login,
-            args=() if provider is None else (provider,),
+            on_click=_sign_in,
+            args=(provider,),
         )
+
+
+def _sign_in(provider: str | None) -> None:
+    returning.remember()
+    st.login() if provider is None else st.login(provider)
 
 
 def sidebar() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, derived, figures, guard
+from offsetwise.console import blocks, derived, figures, guard, waiting
 from offsetwise.console.desk import ComparisonOf, Desk, Held, Offered, SubjectKind
 from offsetwise.console.wording import many, markdown, number
 from offsetwise.model import Comparison, PartitionComparison, RawVerdict
@@ -25,18 +25,21 @@ _PATH: Final = (
         ":material/search:",
         "1 · Explore",
         "See every partition on both clusters, with its proof and its cost. You are here.",
+        COMPARE_PAGE,
     ),
     (
         ":material/edit_note:",
         "2 · Plan",
-        "Decide how the job moves: keep its state, or start anew. Done on the command line: `offsetwise draft` makes "
-        "a plan from a comparison.",
+        "Decide how the job moves: keep its state, or start anew. Draft makes a plan from what was compared, and "
+        "submits it; `offsetwise draft` does the same.",
+        "pages/plan/draft.py",
     ),
     (
         ":material/fact_check:",
         "3 · Review",
-        "A second person agrees to exactly that plan with `offsetwise sign`, before `offsetwise apply` writes "
-        "anything.",
+        "A second person agrees to exactly that plan, here or with `offsetwise sign`. Only then `offsetwise apply` "
+        "writes anything, never this console.",
+        "pages/plan/review.py",
     ),
 )
 
@@ -50,6 +53,8 @@ def draw(desk: Desk) -> None:
     )
     live = [one for one in desk.offered if not one.recorded]
     sample = next((one for one in desk.offered if one.recorded), None)
+    with guard.block("waiting"):
+        waiting.draw()
     if live:
         _totals(desk, live)
         st.subheader("Your migrations", anchor=False)
@@ -68,9 +73,10 @@ def draw(desk: Desk) -> None:
         )
     st.subheader("The path", anchor=False)
     with st.container(horizontal=True):
-        for icon, title, text in _PATH:
+        for icon, title, text, page in _PATH:
             with st.container(border=True, height="stretch"):
                 st.markdown(f"{icon} **{title}**  \n{text}")
+                st.page_link(Path(page), label=title.rpartition(" ")[2], icon=":material/arrow_forward:")
 
 
 def _totals(desk: Desk, migrations: list[Offered]) -> None:

@@ -24,6 +24,7 @@ _HIGHEST: Final = 2**63 - 1
 MAX_REASON: Final = 1_000
 _LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by topic"
 _SAID: Final = "decision-refused"
+_OFF: Final = "only somebody with the role author decides where a partition starts."
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 
 
@@ -55,6 +56,8 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     else:
         row = _choose(frozen, kept, _planned(made))
         _decide(row, work, by)
+    if by is None:
+        st.markdown(f":gray[Deciding is off: {_OFF}]")
     _topics(rows, work, by)
     _decided(work, by)
 
@@ -152,7 +155,6 @@ def _decide(row: PartitionComparison, work: Work, by: str | None) -> None:
             "Decide",
             icon=":material/edit:",
             disabled=by is None,
-            help="Only an author decides." if by is None else None,
             on_click=_set,
             args=(work, row, name, by),
         )
@@ -165,7 +167,7 @@ def _set(work: Work, row: PartitionComparison, name: str, by: str | None) -> Non
     offset, reason = st.session_state[f"offset-{name}"].strip(), st.session_state[f"reason-{name}"].strip()
     wrong = wrong_with(offset, reason)
     if wrong is not None or by is None:
-        st.session_state[_SAID] = wrong or "Only an author decides."
+        st.session_state[_SAID] = wrong or _OFF
         return
     work.overrides[_key(row)] = Override(offset=int(offset), reason=reason, by=by)
 
@@ -198,7 +200,6 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
                 "Decide for the topic",
                 icon=":material/edit:",
                 disabled=by is None or topic is None,
-                help="Only an author decides." if by is None else None,
                 on_click=_start,
                 args=(work, by),
             )
@@ -238,7 +239,6 @@ def _decided(work: Work, by: str | None) -> None:
             icon=":material/undo:",
             key="take-back-now",
             disabled=by is None,
-            help="Only an author decides." if by is None else None,
             on_click=_take_back,
             args=(work, name),
         )

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from offsetwise.console import choosing, table
-from offsetwise.console.wording import markdown
+from offsetwise.console.wording import markdown, plain
 from offsetwise.model import Snapshot, Target, TargetKind
 from offsetwise.plan.strategies import FAILBACK, PRODUCERS_FIRST, RENAME, REWIND, Kind, Strategy
 
@@ -89,7 +89,14 @@ def _targets(kind: Kind, new: Snapshot) -> tuple[Target, ...]:
         for each in (*(Target(kind=each) for each in _kinds_beside(kind)), *groups)
         if each.kind is not main.kind or each.group != main.group
     }
-    also = choosing.several("Write as well", ALSO, list(others))
+    also = st.multiselect(
+        "Write as well",
+        list(others),
+        key=ALSO,
+        bind="query-params",
+        placeholder="nothing else",
+        format_func=plain,
+    )
     return (main, *(others[each] for each in also if each in others))
 
 

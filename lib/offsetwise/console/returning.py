@@ -1,0 +1,88 @@
+"""Brings people to the page they wanted after signing in, which leads to the start page whatever was asked for.
+
+What was wanted is kept in this process for a few minutes, by a digest of the cookie that Streamlit gives every browser:
+the session ends when the browser leaves for the identity provider. Only a page of this console can be wanted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+KEPT_S: Final = 600
+MOST: Final = 1_000
+_COOKIE: Final = "_streamlit_xsrf"
+_HERE: Final = "page-shown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A page of this console, with the selections of its link."""
+
+    path: str
+    query: Mapping[str, str | list[str]]
+    until_s: float
+    """On the monotonic clock."""
+
+
+class Wishes:
+    """What browsers wanted before they went to sign in. Bounded; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Wanted] = OrderedDict()
+
+    def keep(self, cookie: str, wanted: Wanted) -> None:
+        """Keep the last wish of a browser."""
+        with self._lock:
+            self._kept[_key(cookie)] = wanted
+            self._kept.move_to_end(_key(cookie))
+            while len(self._kept) > MOST:
+                self._kept.popitem(last=False)
+
+    def take(self, cookie: str, now_s: float) -> Wanted | None:
+        """Give the last wish of a browser, once; None where there is none or it is too old."""
+        with self._lock:
+            found = self._kept.pop(_key(cookie), None)
+        return found if found is not None and now_s < found.until_s else None
+
+
+_wishes: Final = Wishes()
+
+
+def remember() -> None:
+    """Keep the page of this session, for when the person comes back signed in."""
+    cookie, path = st.context.cookies.get(_COOKIE), st.session_state.get(_HERE)
+    if cookie and path:
+        query = {name: st.query_params.get_all(name) for name in st.query_params}
+        _wishes.keep(cookie, Wanted(path=path, query=query, until_s=time.monotonic() + KEPT_S))
+
+
+def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_in: bool) -> None:
+    """Open the page that was wanted before signing in, if there is one, and note the one that is shown.
+
+    Args:
+        chosen: The page that is about to run.
+        pages: All of them.
+        signed_in: Whether somebody is signed in now.
+    """
+    st.session_state[_HERE] = chosen.url_path
+    cookie = st.context.cookies.get(_COOKIE)
+    if not signed_in or chosen.url_path or not cookie:
+        return
+    wanted = _wishes.take(cookie, time.monotonic())
+    found = None if wanted is None else next((page for page in pages if page.url_path == wanted.path), None)
+    if wanted is not None and found is not None:
+        st.switch_page(found, query_params=dict(wanted.query))
+
+
+def _key(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()
