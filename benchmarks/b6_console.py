@@ -1,4 +1,4 @@
-"""B6: the console with 10,000 partitions: a click on Compare, beside a page that reads again at every click.
+"""B6: the console with 10,000 partitions: clicks on Compare, beside a page that reads again each time, and on Review.
 
 Prints the time of the script for a click (median and 95th percentile) and the calls to the reader. The peer is the
 same page over a reader that is asked again at every rerun and answers by reading its recorded file. Then opens every
@@ -24,16 +24,22 @@ from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
-from offsetwise.console import desk
+from offsetwise.console import board, desk
 from offsetwise.console.desk import Answer, Held, Progress, Question, Subject
 from offsetwise.model import Comparison
+from offsetwise.review.access import Role
+from offsetwise.store.store import open_store
 from tests.browser.conftest import process
+from tests.browser.reviews import seeded
 from tests.console import builders
 from tests.console.conftest import APP, COMPARE
 from tests.console.readers import ValueReader
 from tools.screenshots import CHROMIUM, pages, settle
 
 PARTITIONS = 10_000
+ROWS = 200
+"""Clicked on, one after the other, of those on the first page of the table."""
+REVIEW = "pages/plan/review.py"
 TARGET_MS = 100
 TARGET_MB = 600
 FIRST_SCREEN_S = 2
@@ -72,14 +78,27 @@ def main(clicks: int) -> None:
             reader = FileReader(path)
             desk.use(reader)
             desk._current[:] = [kind(reader)]
-            took = _clicked(count)
-            p95 = statistics.quantiles(took, n=20)[-1]
-            print(
-                f"{name:12} median {statistics.median(took):7.1f} ms  p95 {p95:7.1f} ms  "
-                f"reads {reader.calls['recorded']:4}  clicks {count}"
-            )
+            page = AppTest.from_file(str(APP), default_timeout=120).switch_page(COMPARE)
+            _print(name, _clicked(page, count), f"reads {reader.calls['recorded']:4}")
+        _review(Path(folder), clicks)
     print(f"target: p95 <= {TARGET_MS} ms of script CPU")
     _every_page()
+
+
+def _review(folder: Path, clicks: int) -> None:
+    """Click on Review as a reviewer, over a plan of as many partitions in two versions, kept on SQLite."""
+    with open_store(f"sqlite:///{folder / 'demo.sqlite'}") as store:
+        seeded(store.reviews, partitions=PARTITIONS)
+        board.use(lambda: store.reviews, lambda: store.reviews)
+        desk.use(FileReader(folder / "comparison.json"))
+        page = AppTest.from_file(str(APP), default_timeout=120).switch_page(REVIEW)
+        page.session_state[board.PART] = Role.REVIEWER.value
+        _print("review", _clicked(page, clicks), "")
+
+
+def _print(name: str, took: list[float], more: str) -> None:
+    p95 = statistics.quantiles(took, n=20)[-1]
+    print(f"{name:12} median {statistics.median(took):7.1f} ms  p95 {p95:7.1f} ms  {more}  clicks {len(took)}")
 
 
 def _every_page() -> None:
@@ -111,9 +130,9 @@ def _every_page() -> None:
         browser.close()
 
 
-def _clicked(clicks: int) -> list[float]:
+def _clicked(page: AppTest, clicks: int) -> list[float]:
     st.cache_resource.clear()
-    page = AppTest.from_file(str(APP), default_timeout=120).switch_page(COMPARE).run()
+    page.run()
     took: list[float] = []
     run: Callable[..., Any] = script_runner.ScriptRunner._run_script_thread
 
@@ -125,7 +144,7 @@ def _clicked(clicks: int) -> list[float]:
     script_runner.ScriptRunner._run_script_thread = timed  # type: ignore[method-assign]
     try:
         for click in range(clicks):
-            page.selectbox(key="row").select_index(click % 400 + 1).run()
+            page.selectbox(key="row").select_index(click % ROWS + 1).run()
             assert not page.exception
     finally:
         script_runner.ScriptRunner._run_script_thread = run  # type: ignore[method-assign]

@@ -72,6 +72,16 @@ def position_layout(shown_: Shown, rows: Rows, columns: tuple[str, ...], widths:
     return _position_layout(shown_.key, _ids(rows), columns, rows, widths)
 
 
+def version_table(sheet: Sheet, start: int, stop: int) -> table.Prepared:
+    """Give a part of the versions as a table, the newest first."""
+    return _version_table(sheet.digest, start, stop, sheet)
+
+
+def change_table(found: Difference, start: int, stop: int) -> table.Prepared:
+    """Give a part of what two versions treat differently as a table."""
+    return _change_table((found.before, found.after), start, stop, found)
+
+
 def observed(board: Board, person: Person | None, sheet: Sheet) -> Observed | None:
     """Give the comparison and the snapshots that the newest version was drafted from."""
     return _observed(sheet.digest, board, person, sheet.row.id, sheet.row.number)
@@ -132,6 +142,16 @@ def _position_layout(
     _widths: Mapping[str, int],
 ) -> table.Layout:
     return table.layout(frames.positions(_rows)[list(columns)], _widths)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _version_table(digest: str, start: int, stop: int, _sheet: Sheet) -> table.Prepared:  # noqa: ARG001 - the key
+    return table.prepared(frames.versions(_sheet.versions[::-1][start:stop]))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _change_table(key: tuple[str, str], start: int, stop: int, _found: Difference) -> table.Prepared:  # noqa: ARG001 - the key
+    return table.prepared(frames.changes(_found.positions[start:stop]))
 
 
 @st.cache_resource(max_entries=2, show_spinner="Reading what was kept with the plan …")

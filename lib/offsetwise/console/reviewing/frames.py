@@ -12,7 +12,7 @@ from offsetwise.console.reviewing import sentences
 from offsetwise.console.reviewing.rows import LOOKS, Row, at_most, mark, spoken
 from offsetwise.console.wording import cell, number
 from offsetwise.model import PlannedPosition
-from offsetwise.review.difference import Difference, PositionChange
+from offsetwise.review.difference import PositionChange
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import PlanRow, VersionRow
 
@@ -71,27 +71,27 @@ def plans(found: Sequence[PlanRow], waiting: Mapping[int, Waiting], now: datetim
 
 
 def versions(found: Sequence[VersionRow]) -> pd.DataFrame:
-    """Give one row per version, the newest first."""
+    """Give one row per version."""
     return pd.DataFrame(
         {
-            "version": _integers([row.number for row in reversed(found)]),
-            "digest": [row.digest[:8] for row in reversed(found)],
-            "saved by": [cell(sentences.named(row.by)) for row in reversed(found)],
-            "at (UTC)": [sentences.at(row.at_ms) for row in reversed(found)],
+            "version": _integers([row.number for row in found]),
+            "digest": [row.digest[:8] for row in found],
+            "saved by": [cell(sentences.named(row.by)) for row in found],
+            "at (UTC)": [sentences.at(row.at_ms) for row in found],
         }
     )
 
 
-def changes(found: Difference) -> pd.DataFrame:
-    """Give one row per partition that two versions treat differently, partitions whose offset moves first."""
+def changes(found: Sequence[PositionChange]) -> pd.DataFrame:
+    """Give one row per partition that two versions treat differently."""
     return pd.DataFrame(
         {
-            "topic": [cell(change.topic) for change in found.positions],
-            "p": _integers([change.partition for change in found.positions]),
-            "to, before": [_place(change.before) for change in found.positions],
-            "to, now": [_place(change.after) for change in found.positions],
-            "what differs": [cell(cut(_differs(change))) for change in found.positions],
-            "decided by a person": [cell(cut(_decided(change.after))) for change in found.positions],
+            "topic": [cell(change.topic) for change in found],
+            "p": _integers([change.partition for change in found]),
+            "to, before": [_place(change.before) for change in found],
+            "to, now": [_place(change.after) for change in found],
+            "what differs": [cell(cut(_differs(change))) for change in found],
+            "decided by a person": [cell(cut(_decided(change.after))) for change in found],
         }
     )
 

@@ -13,7 +13,6 @@ from offsetwise.console import blocks
 from offsetwise.console.board import Seat
 from offsetwise.console.reviewing import frames
 from offsetwise.console.selecting import Selection
-from offsetwise.console.table import printed
 from offsetwise.console.wording import many, markdown
 from offsetwise.store.review_rows import PlanRow
 
@@ -49,7 +48,7 @@ def choose(seat: Seat, now: datetime) -> int | None:
     selection = Selection(key=KEY, grid=f"plans-{abs(hash(names))}", names=names, first=0)
     with st.expander(_label(found, len(waiting)), icon=":material/list:", expanded=wanted is None):
         selection.draw(
-            printed(frames.plans(listed, waiting, now)),
+            frames.plans(listed, waiting, now),
             columns={name: st.column_config.Column(width=width) for name, width in _WIDTHS.items()},
             alt=f"{many(len(listed), 'plan')} with state, and what waits for you.",
         )

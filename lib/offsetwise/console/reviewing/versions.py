@@ -8,14 +8,14 @@ import streamlit as st
 
 from offsetwise.console import choosing, guard, paging, table
 from offsetwise.console.board import Seat
-from offsetwise.console.reviewing import derived, frames
+from offsetwise.console.reviewing import derived
 from offsetwise.console.reviewing.rows import spoken
 from offsetwise.console.wording import many, markdown
 from offsetwise.review.difference import Difference
 from offsetwise.review.sheet import Sheet
 
 _SHOWN: Final = 100
-"""Partitions of a difference on one page."""
+"""Versions, or partitions of a difference, on one page."""
 
 
 @st.fragment
@@ -25,7 +25,8 @@ def draw(seat: Seat, sheet: Sheet) -> None:
         st.expander(f"{many(len(sheet.versions), 'version')}", icon=":material/difference:"),
         guard.block("versions"),
     ):
-        paging.draw(frames.versions(sheet.versions), "version-rows", alt="Versions with digest, and who saved them.")
+        span = paging.page(len(sheet.versions), "version-rows", label="Versions", size=_SHOWN)
+        table.draw(derived.version_table(sheet, span.start, span.stop), alt="Versions, and who saved them.")
         if len(sheet.versions) == 1:
             return
         numbers = [str(each.number) for each in sheet.versions]
@@ -47,7 +48,6 @@ def difference(found: Difference, *, key: str) -> None:
     if found.parts:
         st.markdown(f"Of the plan as a whole: **{markdown(', '.join(map(spoken, found.parts)))}**.")
     if found.positions:
-        frame = frames.changes(found)
-        st.markdown(f"{many(len(frame), 'partition')}:")
-        span = paging.page(len(frame), f"{key}-rows", label="Changes", size=_SHOWN)
-        table.plain(frame.iloc[span], alt="Partitions that differ, before and now.")
+        st.markdown(f"{many(len(found.positions), 'partition')}:")
+        span = paging.page(len(found.positions), f"{key}-rows", label="Changes", size=_SHOWN)
+        table.draw(derived.change_table(found, span.start, span.stop), alt="Partitions that differ, before and now.")
