@@ -212,6 +212,7 @@ def schema(
 
 @app.command(epilog=EPILOG)
 def console(
+    *,
     migration: Annotated[
         list[Path] | None, typer.Option("--migration", "-m", help="A migration file; may be repeated.")
     ] = None,
@@ -220,12 +221,22 @@ def console(
         str, typer.Option(help="What to listen on. Where others can reach it, --access must require sign-in.")
     ] = "127.0.0.1",
     access: Annotated[Path | None, typer.Option(help="Who may use the console (YAML).")] = None,
+    bundle: Annotated[
+        list[Path] | None, typer.Option(help="A review bundle of another console; may be repeated.")
+    ] = None,
     store: Store = None,
 ) -> None:
     """Open the console in the browser: the bundled sample migration, and those named."""
     from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
 
-    launch(migration or [], port=port, address=address, access_file=access, store_url=store)
+    launch(
+        migration or [],
+        port=port,
+        address=address,
+        access_file=access,
+        store_url=store,
+        bundle_files=bundle or [],
+    )
 
 
 for command in cli_plans.COMMANDS:

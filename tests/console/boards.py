@@ -12,7 +12,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import access, board, desk
-from offsetwise.console.data import WorkflowReader
+from offsetwise.console.bundle_reader import reader
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
 from tests.console.conftest import APP
@@ -64,7 +64,7 @@ class Stage:
         """Open a page as somebody."""
         access.use(self.scene.access)
         board.use(self.reviews)
-        desk.use(WorkflowReader(()))
+        desk.use(reader(()))
         made = AppTest.from_file(str(APP), default_timeout=60)
         made.user = claims(somebody)
         made.secrets = SECRETS

@@ -32,7 +32,8 @@ class ReadCluster:
     snapshot: Snapshot
     counterparts: Mapping[str, str]
     """What its topics are called on the other cluster; topics of neither side of the migration are left out."""
-    link: Link
+    link: Link | None
+    """How records come to the new cluster; None where no migration file says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

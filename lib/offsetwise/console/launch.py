@@ -11,7 +11,7 @@ from typing import Final
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import bootstrap
 
-from offsetwise.console import access, desk, identity
+from offsetwise.console import access, bundles, desk, identity
 from offsetwise.console.access import LOOPBACK
 from offsetwise.errors import ConfigError
 from offsetwise.store.address import STORE_VARIABLE
@@ -28,6 +28,7 @@ def launch(
     address: str = LOOPBACK,
     access_file: Path | None = None,
     store_url: str | None = None,
+    bundle_files: Sequence[Path] = (),
     reader: desk.Reader | None = None,
 ) -> None:
     """Serve the console until it is interrupted.
@@ -41,9 +42,12 @@ def launch(
         address: What to listen on. Where others can reach it, people have to sign in.
         access_file: Who may use the console; without one, everybody who can reach it may look.
         store_url: Where samples of lag are kept; what the environment says unless told.
+        bundle_files: Review bundles of other consoles, to be looked at and decided about without their clusters.
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
+        FileError: A bundle cannot be used.
+        PlanError: The plan in a bundle contradicts itself.
         ConfigError: A file cannot be used, the address would be open to everybody, or the console's pages are not
             installed.
     """
@@ -70,8 +74,11 @@ def launch(
         os.environ[STORE_VARIABLE] = store_url
     store_address()
     os.environ[desk.MIGRATIONS_VARIABLE] = os.pathsep.join(str(path.resolve()) for path in migrations)
+    bundles.use(bundles.load(bundle_files))
     if reader is None:
-        desk.current()
+        from offsetwise.console.bundle_reader import reader as of_files  # noqa: PLC0415 - imports Spark and Kafka
+
+        desk.use(of_files(tuple(path.resolve() for path in migrations)))
     else:
         desk.use(reader)
     # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first

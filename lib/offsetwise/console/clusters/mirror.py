@@ -19,6 +19,9 @@ def draw(view: View) -> None:
     with guard.block("mirror-health"):
         link = next(read.link for read in (view.old, view.new) if read is not None)
         health = view.health
+        if link is None and not health.topics:
+            st.markdown("No topic of MirrorMaker's was seen, and no migration file says here whether there should be.")
+            return
         if link is not Link.MIRRORMAKER and not health.topics:
             st.markdown(
                 f"The migration's link is `{link}`: MirrorMaker's topics say nothing about it, and none are there."

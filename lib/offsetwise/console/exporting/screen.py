@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from offsetwise.console import board, guard
+from offsetwise.console import board, bundles, guard
 from offsetwise.console.exporting import bringing, sentences, taking
 from offsetwise.console.reviewing import plans
 from offsetwise.console.reviewing.sentences import caption
@@ -27,6 +27,7 @@ def show(head: guard.Head) -> None:
             head.says(caption(sheet, now))
             _plan(seat, sheet)
     st.subheader("From another console", anchor=False)
+    bundles.offer(seat)
     bringing.bundle(seat)
 
 

@@ -6,7 +6,7 @@ import shlex
 from typing import Final
 
 from offsetwise.console.reviewing.sentences import named, votes
-from offsetwise.console.wording import many, markdown, moment
+from offsetwise.console.wording import many, markdown, moment, plain
 from offsetwise.model import Plan
 from offsetwise.review.exports import Export, ExportKind
 from offsetwise.review.sheet import Sheet
@@ -56,19 +56,23 @@ def approved(sheet: Sheet) -> str:
 
 def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
     """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
-    if not file.approved:
-        return None
-    match kind:
-        case ExportKind.STARTING_OFFSETS:
-            return f'.option("startingOffsets", open("{file.name}").read())'
-        case ExportKind.GROUPS_CSV:
-            named_groups = [target.group for target in plan.targets if target.group is not None]
-            groups = " ".join(f"--group {shlex.quote(name)}" for name in named_groups) or "--group GROUP"
-            tool = f"kafka-consumer-groups --bootstrap-server HOST:PORT {groups}"
-            reset = f"{tool} --reset-offsets --from-file {file.name}"
-            return f"{reset} --dry-run\n{reset} --execute\n{tool} --describe"
-        case _:
-            return None
+    if kind is ExportKind.STARTING_OFFSETS and file.approved:
+        return f'.option("startingOffsets", open("{file.name}").read())'
+    if kind is ExportKind.GROUPS_CSV and file.approved and not unseen(plan):
+        groups = " ".join(f"--group {shlex.quote(name)}" for name in _groups(plan)) or "--group GROUP"
+        tool = f"kafka-consumer-groups --bootstrap-server HOST:PORT {groups}"
+        reset = f"{tool} --reset-offsets --from-file {file.name}"
+        return f"{reset} --dry-run\n{reset} --execute\n{tool} --describe"
+    return None
+
+
+def unseen(plan: Plan) -> bool:
+    """Whether a group's name has characters that cannot be seen: no command is shown that would not be exact."""
+    return any(plain(name) != name for name in _groups(plan))
+
+
+def _groups(plan: Plan) -> tuple[str, ...]:
+    return tuple(target.group for target in plan.targets if target.group is not None)
 
 
 def checking(file: Export, sha256: str) -> str:
