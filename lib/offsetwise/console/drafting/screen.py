@@ -85,7 +85,7 @@ def _draft(here: Desk, migration: Offered, frozen: Frozen, seat: board.Seat | No
     seen = frozen.observed
     rewound = bool(st.session_state.get(_SINK))
     strategies = here.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound)
-    targets = ways.choose(strategies, seen.new)
+    targets = ways.choose(strategies, seen.new, group=seen.comparison.group)
     if not targets:
         return
     request = _request(targets, work, seat, by)

@@ -22,12 +22,13 @@ _ELSEWHERE: Final = {
 """Ways that are not drafted from this comparison, with the reason."""
 
 
-def choose(strategies: tuple[Strategy, ...], new: Snapshot) -> tuple[Target, ...]:
+def choose(strategies: tuple[Strategy, ...], new: Snapshot, *, group: str | None) -> tuple[Target, ...]:
     """Let the person choose a way and what else is written, and say what the way costs. Empty where it is not here.
 
     Args:
         strategies: All ways, judged.
         new: The new cluster, whose groups can be written.
+        group: The group that moves, whose namesake is written unless the person chooses another; None for checkpoints.
     """
     st.subheader("How the job moves", anchor=False)
     fit = sorted(strategies, key=lambda each: (not each.applies, each.kind.name in _ELSEWHERE))
@@ -39,7 +40,7 @@ def choose(strategies: tuple[Strategy, ...], new: Snapshot) -> tuple[Target, ...
         st.markdown(f"**Not drafted here.** {_ELSEWHERE[chosen.kind.name]}. On the command line:")
         st.code(chosen.commands[0], language=None, wrap_lines=True)
         return ()
-    return _targets(chosen.kind, new)
+    return _targets(chosen.kind, new, group)
 
 
 def _consequences(chosen: Strategy) -> None:
@@ -73,13 +74,13 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
         )
 
 
-def _targets(kind: Kind, new: Snapshot) -> tuple[Target, ...]:
+def _targets(kind: Kind, new: Snapshot, moved: str | None) -> tuple[Target, ...]:
     groups = [Target(kind=TargetKind.CONSUMER_GROUP, group=group.name) for group in new.groups]
     if kind.target_kind is TargetKind.CONSUMER_GROUP:
         if not groups:
             st.markdown("? No group of the new cluster was read. Name it under `groups` in the migration file.")
             return ()
-        main = _one_of(groups)
+        main = _one_of(groups, moved)
     elif kind.target_kind is None:
         return ()
     else:
@@ -100,9 +101,9 @@ def _targets(kind: Kind, new: Snapshot) -> tuple[Target, ...]:
     return (main, *(others[each] for each in also if each in others))
 
 
-def _one_of(groups: list[Target]) -> Target:
+def _one_of(groups: list[Target], moved: str | None) -> Target:
     names = {str(each.group): each for each in groups}
-    return names[choosing.choice("Group on the new cluster", list(names), "group", width=320)]
+    return names[choosing.choice("Group on the new cluster", list(names), "group", default=moved, width=320)]
 
 
 def _kinds_beside(kind: Kind) -> tuple[TargetKind, ...]:
