@@ -175,7 +175,7 @@ def test_a_draft_is_submitted_under_the_digest_that_was_shown(kept: Store) -> No
 
 
 def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) -> None:
-    page = press(opened("author"), "submit")
+    page = press(opened("author", of="orders", way="group offsets"), "submit")
     first = sheet_of(kept)
     reviewer = demo_people(datetime.now(UTC))[Role.REVIEWER]
     answer = demo_board(kept.reviews).decide(reviewer, 1, first.digest, Verdict.APPROVED, typed=first.facts.confirm)
@@ -183,7 +183,7 @@ def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) ->
 
     page.run()
     assert metrics(page)["Skipped"] == "≤ 0"
-    decide(page, "603", "Three test records that nobody needs.")
+    decide(page, "953", "Three test records that nobody needs.", row="orders-0")
     assert metrics(page)["Skipped"] == "≤ 3"
     assert metrics(page)["Decided by people"] == "1"
     assert "Saving drops 1 approval of version 1." in words(page)
@@ -193,7 +193,7 @@ def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) ->
     assert (second.row.number, second.row.state, second.standing.counted) == (2, State.DRAFT, ())
     assert "1 approval of before count no more" in words(page)
     override = next(one.override for one in second.plan.positions if one.override is not None)
-    assert (override.offset, override.reason) == (603, "Three test records that nobody needs.")
+    assert (override.offset, override.reason) == (953, "Three test records that nobody needs.")
     press(page, "submit")
     assert sheet_of(kept).row.state is State.SUBMITTED
 
