@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import stat
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from offsetwise import files
@@ -69,6 +71,30 @@ def test_with_json_stdout_holds_the_public_key_and_the_approval(folder: Path) ->
     assert made.out == (folder / "rita.pub").read_text(encoding="utf-8")
     signed = sign(folder, "rita", "--json")
     assert signed.out == (folder / "rita.approval.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("more", [(), ("--reject",)], ids=["approved", "rejected"])
+def test_what_is_printed_keeps_to_the_schemas_that_are_published(folder: Path, more: tuple[str, ...]) -> None:
+    made = json.loads(keygen(folder, "rita", "--json").out)
+    console = call("keygen", "--out", folder / "console", "--as", "our console", "--console", "--json")
+    envelope = json.loads(sign(folder, "rita", "--json", *more).out)
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    documents = {
+        "public-key": [made, json.loads(console.out)],
+        "approval-envelope": [envelope],
+        "approval": [statement],
+    }
+
+    for kind, bodies in documents.items():
+        schema = json.loads(call("schema", kind).out)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert set(schema["required"]) <= set(bodies[0])
+        for body in bodies:
+            jsonschema.validate(body, schema)
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate(
+                    {name: value for name, value in body.items() if name != schema["required"][0]}, schema
+                )
 
 
 def test_the_private_key_is_printed_nowhere(folder: Path) -> None:

@@ -9,13 +9,16 @@ import subprocess
 from dataclasses import fields
 from pathlib import Path
 
+import jsonschema
 import pytest
 
-from offsetwise.model import Plan
+from offsetwise import files, workflow
+from offsetwise.model import Cluster, LogRange, Plan
 from offsetwise.plan.digest import digest
-from offsetwise.plan.drift import DriftKind
+from offsetwise.plan.drift import Drift, DriftKind
+from offsetwise.plan.drift import drift as drift_of
 from tests.commands import COMMAND, Ran, call
-from tests.plan.scene import SAMPLE
+from tests.plan.scene import ETL, SAMPLE, checkpoint, drafted, rows, snapshot
 
 RECORDED = (
     *("--migration", SAMPLE / "migration.yaml", "--checkpoint", "payments"),
@@ -174,3 +177,24 @@ def test_the_page_names_every_key_of_a_plan_and_every_kind_of_drift() -> None:
 
     assert {field.name for field in fields(Plan)} - set(re.findall(r"`(\w+)`", page)) == told
     assert [kind for kind in DriftKind if kind not in page] == []
+
+
+@pytest.mark.parametrize("start", [0, 1_050], ids=["as reviewed", "changed"])
+def test_drift_prints_what_keeps_to_the_schema_that_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int
+) -> None:
+    def found(plan: Plan, _: object) -> tuple[Drift, ...]:
+        new = snapshot(Cluster.NEW, rows({"new": LogRange(log_start=start, lso=1100, hw=1100)}))
+        return drift_of(plan, snapshot(Cluster.OLD), new, checkpoint())
+
+    monkeypatch.setattr(workflow, "drift", found)
+    path = tmp_path / "plan.json"
+    path.write_text(files.dump(drafted(None, ETL)), encoding="utf-8")
+
+    ran = call("drift", path, "-m", SAMPLE / "migration.yaml", "--json")
+
+    body = json.loads(ran.out)
+    jsonschema.validate(body, json.loads(call("schema", "drift").out))
+    assert body["format"] == "offsetwise/drift"
+    assert ran.code == (3 if start else 0)
+    assert {each["kind"] for each in body["drift"]} == ({"LOG_START_PASSED"} if start else set())

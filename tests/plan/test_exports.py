@@ -39,7 +39,29 @@ def test_the_csv_has_no_header_and_names_the_group_only_where_there_are_several(
     )
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+a", "-a", "@a", "a,b", 'a"b', "a\nb", "a'b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "=1+1",
+            "+a",
+            "-a",
+            "@a",
+            " =1+1",
+            "\t=1",
+            "\uff1dcmd()",
+            "\uff20a",
+            "a,b",
+            "a;=1+1",
+            "a\tb",
+            'a"b',
+            "a\nb",
+            "a'b",
+        ),
+        *("\x1b[31ma", "\x9b31ma", "\u202eb", "a\u2028=1", "\ufeff=1", "\udc80", "a "),
+    ],
+    ids=ascii,
+)
 def test_a_groups_name_that_a_spreadsheet_would_run_or_the_tool_misread_is_refused(name: str) -> None:
     hostile = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
 
@@ -62,3 +84,12 @@ def test_one_partition_at_two_places_cannot_be_one_line() -> None:
 
     with pytest.raises(PlanError, match="found two"):
         consumer_groups_csv(made)
+
+
+@pytest.mark.parametrize("name", ["-1", "--all-topics", "...", "1e5", "TRUE", "a" * 249])
+def test_what_kafka_allows_as_a_topic_stays_as_it_is_because_it_can_be_no_formula(name: str) -> None:
+    """Kafka's tool reads cells as they stand, and nothing that Kafka allows calls anything: no `(`, `!`, `|` or `=`."""
+    made = drafted(None, ETL)
+    named = replace(made, positions=(replace(made.positions[0], new_topic=name),))
+
+    assert consumer_groups_csv(named) == f"{name},0,950\n"

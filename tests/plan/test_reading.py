@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from offsetwise import files
 from offsetwise.errors import FileError, PlanError, VersionError
 from offsetwise.model import Plan, PlannedPosition, Proof, RestartPoint
 from offsetwise.plan.draft import totals_of
-from offsetwise.plan.reading import read_plan
+from offsetwise.plan.reading import plan_bytes, read_plan
 from tests.plan.scene import COPY, comparison, drafted, override, rows
 
 PLAN = drafted(comparison(*rows({}, {})))
@@ -77,3 +78,21 @@ def test_what_another_reader_could_take_otherwise_is_refused(before: str, after:
 
     with pytest.raises(FileError):
         read_plan(text.replace(before, after, 1).encode(), subject="plan.json")
+
+
+def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = files.dump(PLAN).encode()
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    monkeypatch.setattr(files, "MAX_BYTES", len(content))
+    assert read_plan(plan_bytes(path), subject="plan.json") == PLAN
+
+    path.write_bytes(content + b" ")
+    with pytest.raises(FileError, match=f"at most {len(content):,} bytes, found more"):
+        plan_bytes(path)
+    with pytest.raises(FileError, match="the limit is"):
+        read_plan(content + b" ", subject="plan.json")
+    with pytest.raises(FileError, match="found more"):
+        plan_bytes(Path("/dev/zero"))

@@ -48,7 +48,7 @@ def resolve(properties: Mapping[str, str], *, where: str) -> ClientProperties:
     resolved = {name: follow(name, value, where) for name, value in properties.items()}
     for name, value in resolved.items():
         if properties[name] != value and not is_secret(name):
-            _check_value(name, value, where)
+            _check_value(name, value, where, referred=True)
     _check_together(resolved, where)
     return ClientProperties(resolved)
 
@@ -76,8 +76,13 @@ def _refused(name: str, where: str) -> ForbiddenPropertyError:
     )
 
 
-def _check_value(name: str, value: str, where: str) -> None:
+def _check_value(name: str, value: str, where: str, *, referred: bool = False) -> None:
+    """Check one value. What a reference leads to is not shown: it may be a secret that was meant for another one."""
     known, key = ALLOWED[name], f"{where}.{name}"
+
+    def shown(text: str) -> str:
+        return "something else behind the reference, which is not shown" if referred else repr(text)
+
     if known.kind is Kind.SECRET:
         if not is_reference(value):
             raise ConfigError(
@@ -96,20 +101,21 @@ def _check_value(name: str, value: str, where: str) -> None:
         )
     if known.values and value.lower() not in known.values:
         raise ConfigError(
-            f"{key}: expected one of {', '.join(known.values)}, found {value[:60]!r}.", fix="Use one of these values."
+            f"{key}: expected one of {', '.join(known.values)}, found {shown(value[:60])}.",
+            fix="Use one of these values.",
         )
     if known.kind is Kind.NUMBER and not (value.isascii() and value.isdigit() and int(value) <= 86_400_000):
         raise ConfigError(
-            f"{key}: expected milliseconds from 0 to 86400000, found {value[:60]!r}.", fix="Give a whole number."
+            f"{key}: expected milliseconds from 0 to 86400000, found {shown(value[:60])}.", fix="Give a whole number."
         )
     if known.kind is Kind.BOOLEAN and value.lower() not in ("true", "false"):
-        raise ConfigError(f"{key}: expected true or false, found {value[:60]!r}.", fix="Write true or false.")
+        raise ConfigError(f"{key}: expected true or false, found {shown(value[:60])}.", fix="Write true or false.")
     if known.kind is Kind.SERVERS:
         for server in value.split(","):
             match = _SERVER.fullmatch(server.strip())
             if match is None or not 0 < int(match[2]) < 65536:
                 raise ConfigError(
-                    f"{key}: expected host:port, found {server.strip()[:80]!r}, so no broker can be contacted.",
+                    f"{key}: expected host:port, found {shown(server.strip()[:80])}, so no broker can be contacted.",
                     fix='Write "host:port", several separated by commas.',
                 )
 

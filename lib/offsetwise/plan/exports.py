@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from typing import Final
 
 from offsetwise.errors import PlanError
 from offsetwise.model import Plan, PlannedPosition, TargetKind
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_RISKY: Final = re.compile(r"^[=+\-@]|[\x00-\x1f\x7f,\"']")
-"""What a spreadsheet runs as a formula, and what breaks a line or a cell."""
+_RISKY: Final = re.compile(r"^\s|^[=+\-@\uff1d\uff0b\uff0d\uff20]|[,;\"']|\s$")
+"""What a spreadsheet runs as a formula, and what breaks a line or a cell, where `;` or a tab parts cells as well."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of what is not shown as it is: controls, marks that turn text around, halves of pairs."""
 
 
 def starting_offsets(plan: Plan) -> str:
@@ -52,7 +55,7 @@ def consumer_groups_csv(plan: Plan) -> str:
     """
     groups = [t.group for t in plan.targets if t.kind is TargetKind.CONSUMER_GROUP and t.group is not None]
     for group in groups:
-        if len(groups) > 1 and _RISKY.search(group):
+        if len(groups) > 1 and (_RISKY.search(group) or any(unicodedata.category(c) in _UNSEEN for c in group)):
             raise PlanError(
                 f"kafka-consumer-groups CSV: expected group names that can stand in it, found {group!r}: it would be "
                 "read as another name or a formula. Nothing was printed.",

@@ -12,18 +12,25 @@ from offsetwise.plan.draft import totals_of
 
 
 def plan_bytes(path: Path) -> bytes:
-    """Give every byte of a plan's file.
+    """Give every byte of a plan's file. Of one that is too large, only enough to refuse it.
 
     Raises:
-        FileError: It cannot be read.
+        FileError: It cannot be read, or is larger than any plan.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(files.MAX_BYTES + 1)
     except OSError as error:
         raise FileError(
             f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
             fix="Give the file that `offsetwise draft` wrote.",
         ) from error
+    if len(content) > files.MAX_BYTES:
+        raise FileError(
+            f"{path}: expected a plan of at most {files.MAX_BYTES:,} bytes, found more. Nothing was used from it.",
+            fix="Give the file that `offsetwise draft` wrote.",
+        )
+    return content
 
 
 def read_plan(data: bytes, *, subject: str) -> Plan:
