@@ -115,7 +115,7 @@ def _edit_line(
 ) -> tuple[SourceOffset, tuple[NumberChange, ...], str]:
     if one.kind != "kafka" or one.damage is not None or one.negative:
         raise _refused(subject, f"Kafka offsets of source {one.id!r}, found {one.damage or 'something else'}")
-    by_place = _by_place(moves, subject)
+    wanted = by_place(moves, subject)
     names = {move.topic: move.new_topic for move in moves}
     parsed = _scan(text, subject)
     changes: list[NumberChange] = []
@@ -132,7 +132,7 @@ def _edit_line(
         partitions: list[int] = []
         numbers: list[int] = []
         for partition, number, start, end in topic.partitions:
-            move = by_place.pop((topic.name, partition), None)
+            move = wanted.pop((topic.name, partition), None)
             if move is None:
                 raise _refused(subject, f"only partitions of the plan, found {topic.name}-{partition}")
             if move.old is not None and move.old != number:
@@ -142,11 +142,11 @@ def _edit_line(
             changes.append(_change(one.id, move, number))
             if move.new != number:
                 pieces.append((start, end, str(move.new)))
-        added = [move for (name, _), move in sorted(by_place.items()) if name == topic.name]
+        added = [move for (name, _), move in sorted(wanted.items()) if name == topic.name]
         for move in added:
             if not move.added:
                 raise _refused(subject, f"{move.topic}-{move.partition}, found no such partition")
-            del by_place[move.topic, move.partition]
+            del wanted[move.topic, move.partition]
             partitions.append(move.partition)
             numbers.append(move.new)
             changes.append(_change(one.id, move, None))
@@ -155,8 +155,8 @@ def _edit_line(
             pieces.append((topic.end, topic.end, f"{',' if topic.partitions else ''}{text_of}"))
         if partitions:
             made.append((new_name, tuple(partitions), tuple(numbers)))
-    if by_place:
-        name, partition = min(by_place)
+    if wanted:
+        name, partition = min(wanted)
         raise _refused(subject, f"{name}-{partition}, found no such partition")
     return _as_offsets(one, made), tuple(changes), _replaced(text, pieces)
 
@@ -166,7 +166,16 @@ def _as_offsets(one: SourceOffset, made: list[tuple[str, tuple[int, ...], tuple[
     return replace(one, offsets=offsets)
 
 
-def _by_place(moves: tuple[Move, ...], subject: str) -> dict[tuple[str, int], Move]:
+def by_place(moves: tuple[Move, ...], subject: str) -> dict[tuple[str, int], Move]:
+    """Give moves by topic and partition.
+
+    Args:
+        moves: Those of one source.
+        subject: What to call the file in errors.
+
+    Raises:
+        ApplyError: One stands there twice, names no topic or no offset, or two topics would become one.
+    """
     made: dict[tuple[str, int], Move] = {}
     renamed: dict[str, str] = {}
     for move in moves:

@@ -25,6 +25,8 @@ class StreamHandle(NamedTuple):
     at: int
     """Where the bytes of an inline one begin in `_metadata`; of a segment, in its file."""
     path: str = ""
+    size_at: int = 0
+    """Where the size of an inline one (four bytes) or of a relative one (eight) stands in `_metadata`."""
 
 
 def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
@@ -39,8 +41,9 @@ def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
         return None
     if tag == 1:
         cursor.skip_text("the name of a state handle")
+        at = cursor.place
         size = cursor.count("bytes of inline state")
-        return StreamHandle("inline", size, cursor.skip(size, "inline state"))
+        return StreamHandle("inline", size, cursor.skip(size, "inline state"), "", at)
     if tag in _FILE:
         return _file_handle(cursor, tag)
     if tag == 16:  # a segment of nothing
@@ -58,8 +61,9 @@ def _file_handle(cursor: Cursor, tag: int) -> StreamHandle:
         made = StreamHandle("absolute", size, 0, cursor.text("the path of a state file"))
     elif tag == 6:  # a file in the folder of the checkpoint
         path = cursor.text("the name of a state file")
+        size_at = cursor.place
         size = cursor.int64("the size of a state file")
-        made = StreamHandle("relative", size, 0, path)
+        made = StreamHandle("relative", size, 0, path, size_at)
     else:
         start, size = cursor.int64("the start of a segment"), cursor.int64("the size of a segment")
         cursor.int32("the scope of a segment")

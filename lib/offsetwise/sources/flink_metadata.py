@@ -43,6 +43,8 @@ class NamedState:
     mode: int
     """0: the elements are split among subtasks; 1: every subtask gets all; 2: all are the same."""
     offsets: Sequence[int]
+    at: int
+    """Where the first of these places, eight bytes each, stands in `_metadata`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,5 +228,6 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
         elements = cursor.count("elements of a state", least=8)
         if elements > MAX_ELEMENTS:
             raise DamagedError(at, f"expected at most {MAX_ELEMENTS:,} elements of a state, found {elements:,}")
-        states.append(NamedState(name, mode, cursor.longs(elements, "places of elements")))
+        at = cursor.place
+        states.append(NamedState(name, mode, cursor.longs(elements, "places of elements"), at))
     return OperatorHandle(begun, tuple(states), stream_handle(cursor))

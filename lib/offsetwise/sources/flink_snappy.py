@@ -19,7 +19,7 @@ MAX_STREAM_BYTES: Final = 1024 * 1024
 """What one element may hold: a split has some 300 bytes, a committer some 100 for each transaction."""
 
 _COMPRESSED: Final = 0x00
-_PLAIN: Final = 0x01
+PLAIN: Final = 0x01
 _SKIPPABLE: Final = 0x80
 _HEADER: Final = 0xFF
 
@@ -42,7 +42,7 @@ def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes
         begun = cursor.place
         kind = cursor.byte("the kind of a Snappy chunk")
         size = int.from_bytes(cursor.take(3, "the length of a Snappy chunk"), "little")
-        if kind in (_COMPRESSED, _PLAIN):
+        if kind in (_COMPRESSED, PLAIN):
             checksum = int.from_bytes(cursor.take(4, "the checksum of a Snappy chunk"), "little")
             if size < 4:  # the checksum's own bytes
                 raise DamagedError(begun, f"expected a Snappy chunk, found one of {size} bytes")

@@ -1,0 +1,262 @@
+"""Other positions in a Flink savepoint, everything else byte for byte.
+
+Where a topic keeps its name, eight bytes change per partition and the length stays. Where it does not, elements grow or
+shrink, and the places and sizes that `_metadata` gives follow. What was made is read again with the reader that finds
+positions, and refused unless exactly the planned ones changed. Pure: bytes in, bytes out.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Final
+
+from offsetwise.apply.edit import Move, by_place
+from offsetwise.apply.flink_elements import (
+    Moves,
+    NotEditableError,
+    Piece,
+    begins_new_at_earliest,
+    edited_element,
+    enumerator_pieces,
+    spliced,
+)
+from offsetwise.apply.writing import NumberChange
+from offsetwise.errors import ApplyError, OffsetwiseError
+from offsetwise.model import Checkpoint, CheckpointSource
+from offsetwise.sources.flink_bytes import DamagedError
+from offsetwise.sources.flink_checkpoint import UNALIGNED, read_from
+from offsetwise.sources.flink_elements import StateBlob, element_bounds, is_compressed
+from offsetwise.sources.flink_folder import METADATA
+from offsetwise.sources.flink_handles import StreamHandle
+from offsetwise.sources.flink_metadata import Metadata, OperatorEntry, OperatorHandle, parse_metadata
+from offsetwise.sources.flink_opened import Opened
+from offsetwise.sources.flink_source import DAMAGED, LEGACY_STATE, NO_POSITION, READER_STATE
+from offsetwise.sources.flink_uid import operator_id
+from offsetwise.sources.held import HeldFolder
+
+_REFUSED: Final = frozenset({DAMAGED, UNALIGNED, NO_POSITION})
+_OUTSIDE: Final = frozenset({"absolute", "segment"})
+_TAKE: Final = (
+    "Take a savepoint of the job in the canonical format: flink stop --type canonical --savepointPath DIR JOB."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedSavepoint:
+    """A savepoint after the edit."""
+
+    files: Mapping[str, bytes]
+    """`_metadata`, and every state file that has other bytes."""
+    changes: tuple[NumberChange, ...]
+    """One per partition that it holds."""
+
+
+@dataclass(slots=True)
+class _Making:
+    """What has been decided so far."""
+
+    opened: Opened
+    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    """By the file that they are in."""
+
+    def add(self, file: str, pieces: Iterable[Piece]) -> None:
+        self.pieces.setdefault(file, []).extend(pieces)
+
+
+def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str) -> EditedSavepoint:
+    """Edit a savepoint.
+
+    Args:
+        held: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        moves: By the source's id, a uid or an operator's id. Every position of every Kafka source is among them.
+        uri: The savepoint, for errors.
+
+    Raises:
+        ApplyError: It may not be edited, or the moves do not fit it.
+        OffsetwiseError: It cannot be read.
+    """
+    before = read_from(HeldFolder(uri=uri, files=held))
+    _require_editable(before, uri)
+    data = held[METADATA]
+    metadata = parse_metadata(data)
+    making = _Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
+    changes: list[NumberChange] = []
+    wanted: dict[str, dict[tuple[str, int], int]] = {}
+    try:
+        for source in before.sources:
+            if source.kind != "kafka":
+                continue
+            given = _moves_of(source, moves, uri)
+            entry = _entry_of(source, metadata)
+            _edit_source(entry, given, making)
+            changes += _changes(source, given, uri)
+            added = any(move.added for move in given.values())
+            legacy = READER_STATE not in _names(entry)
+            if added and not legacy and not begins_new_at_earliest(making.opened.coordinator(entry)):
+                raise NotEditableError("a new partition, while the source has not finished its first discovery")
+            wanted[source.id] = {
+                (move.new_topic, move.partition): move.new for move in given.values() if not move.added
+            }
+    except (NotEditableError, DamagedError) as error:
+        raise _refused(uri, f"positions that can be edited, found {error}") from error
+    unused = [each for each in moves if not any(_is_of(source, each) for source in before.sources)]
+    if unused:
+        raise _refused(uri, f"a Kafka source {unused[0]!r}, found none")
+    files = {name: spliced(held[name], pieces) for name, pieces in making.pieces.items()}
+    files.setdefault(METADATA, data)
+    _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
+    return EditedSavepoint(files=files, changes=tuple(changes))
+
+
+def _require_editable(before: Checkpoint, uri: str) -> None:
+    for problem in before.problems:
+        if problem.code in _REFUSED:
+            raise ApplyError(f"{uri}: {problem.message} Nothing was written.", fix=problem.fix)
+    for operator in before.operators:
+        for state in operator.states:
+            outside = _OUTSIDE.intersection(state.places)
+            if outside:
+                raise ApplyError(
+                    f"{uri}: expected all state in its own folder, found {state.name} of operator "
+                    f"{operator.uid or operator.name or operator.id!r} in files elsewhere ({min(outside)}): a copy "
+                    "would share them with the job that owns them. Nothing was written.",
+                    fix=_TAKE,
+                )
+    dynamic = [source.id for source in before.sources if source.kind == "dynamic-kafka"]
+    if dynamic:
+        raise _refused(uri, f"sources of one cluster, found the DynamicKafkaSource {dynamic[0]!r}")
+
+
+def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
+    found = [given for each, given in moves.items() if _is_of(source, each)]
+    if len(found) != 1:
+        raise _refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found)} times")
+    return by_place(found[0], uri)
+
+
+def _is_of(source: CheckpointSource, named: str) -> bool:
+    return named == source.id or operator_id(named) == source.id
+
+
+def _entry_of(source: CheckpointSource, metadata: Metadata) -> OperatorEntry:
+    found = [each for each in metadata.operators if source.id in (each.uid, each.id)]
+    if len(found) != 1 or {READER_STATE, LEGACY_STATE} <= _names(found[0]):
+        raise NotEditableError(f"two sources that are both called {source.id!r}")
+    return found[0]
+
+
+def _names(entry: OperatorEntry) -> set[str]:
+    return {state.name for each in entry.subtasks if each.managed is not None for state in each.managed.states}
+
+
+def _edit_source(entry: OperatorEntry, moves: Moves, making: _Making) -> None:
+    legacy = LEGACY_STATE in _names(entry)
+    for subtask in entry.subtasks:
+        blob, handle = making.opened.blobs.get((entry.id, subtask.index)), subtask.managed
+        if blob is not None and handle is not None:
+            _edit_state(blob, handle, moves, making, legacy=legacy)
+    cursor = making.opened.coordinator(entry)
+    if legacy or cursor is None or entry.coordinator is None:
+        return
+    pieces = enumerator_pieces(cursor, moves)
+    making.add(METADATA if entry.coordinator.kind == "inline" else entry.coordinator.path, pieces)
+    _resize(entry.coordinator, sum(map(_growth, pieces)), making)
+
+
+def _edit_state(blob: StateBlob, handle: OperatorHandle, moves: Moves, making: _Making, *, legacy: bool) -> None:
+    bounds = element_bounds(handle).get(LEGACY_STATE if legacy else READER_STATE, ())
+    if not bounds or handle.handle is None:
+        return
+    framed = is_compressed(blob)
+    pieces: list[Piece] = []
+    for start, end in bounds:
+        begun, ended = blob.at + start, blob.at + end
+        element = edited_element(blob.data, begun, ended, moves, legacy=legacy, framed=framed)
+        if element != blob.data[begun:ended]:
+            pieces.append(Piece(begun, ended, element))
+    making.add(blob.file, pieces)
+    if any(map(_growth, pieces)):
+        making.add(METADATA, _moved(handle, blob.at, pieces))
+        _resize(handle.handle, sum(map(_growth, pieces)), making)
+
+
+def _growth(piece: Piece) -> int:
+    return len(piece.data) - (piece.end - piece.start)
+
+
+def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Give the places of all elements behind a handle, after some before them have grown or shrunk."""
+    ordered = sorted(pieces)
+    ends = [each.end - begun for each in ordered]
+    grown = [0, *accumulate(map(_growth, ordered))]
+    for state in handle.states:
+        places = [place + grown[bisect_right(ends, place)] for place in state.offsets]
+        yield Piece(state.at, state.at + 8 * len(places), struct.pack(f">{len(places)}q", *places))
+
+
+def _resize(handle: StreamHandle, grown: int, making: _Making) -> None:
+    """Give state that has grown or shrunk its new size."""
+    if grown:
+        width = 4 if handle.kind == "inline" else 8
+        making.add(
+            METADATA, [Piece(handle.size_at, handle.size_at + width, (handle.size + grown).to_bytes(width, "big"))]
+        )
+
+
+def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[NumberChange]:
+    held = {(at.topic, at.partition): at.offset for at in source.positions}
+    for key, move in moves.items():
+        if key not in held and not move.added:
+            raise _refused(uri, f"{move.topic}-{move.partition}, found no such partition")
+        if key in held and move.added:
+            raise _refused(uri, f"no {move.topic}-{move.partition} as in the plan, found one")
+        if key in held:
+            yield NumberChange(
+                source=source.id,
+                topic=move.topic,
+                partition=move.partition,
+                before=held[key],
+                new_topic=move.new_topic,
+                after=move.new,
+            )
+    lacking = sorted(held.keys() - moves.keys())
+    if lacking:
+        raise _refused(uri, f"a position for {lacking[0][0]}-{lacking[0][1]} in the plan, found none")
+
+
+def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[tuple[str, int], int]]) -> None:
+    """Read the savepoint as it will be, and refuse unless it has exactly the planned positions."""
+    try:
+        after = read_from(folder)
+    except OffsetwiseError as error:
+        raise _refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
+    if len(after.sources) != len(before.sources) or _around(after, wanted) != _around(before, wanted):
+        raise _refused(folder.uri, "only planned positions to change, found another difference after the edit")
+    for was, source in zip(before.sources, after.sources, strict=True):
+        found = {(at.topic, at.partition): at.offset for at in source.positions}
+        held = wanted.get(was.id)
+        same = replace(source, positions=()) == replace(was, positions=())
+        if not same or (found != held if held is not None else source != was):
+            raise _refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
+
+
+def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
+    """Give everything but positions: the same before and after, but for the sizes of sources' own states."""
+    operators = [
+        replace(each, states=tuple(replace(state, size_bytes=0) for state in each.states))
+        if each.id in edited or each.uid in edited
+        else each
+        for each in read.operators
+    ]
+    return operators, read.problems, read.transactions, read.saved
+
+
+def _refused(uri: str, expected: str) -> ApplyError:
+    return ApplyError(
+        f"{uri}: expected {expected}. Nothing was written.",
+        fix="Take a savepoint, compare again and draft the plan from that.",
+    )

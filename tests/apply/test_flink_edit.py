@@ -1,0 +1,369 @@
+"""Editing a Flink savepoint: exactly the planned positions change, and everything else stays byte for byte."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from offsetwise.apply.edit import Move
+from offsetwise.apply.flink_edit import EditedSavepoint, edit_savepoint
+from offsetwise.errors import ApplyError, OffsetwiseError
+from offsetwise.model import Checkpoint
+from offsetwise.sources.flink_checkpoint import read_from
+from offsetwise.sources.flink_snappy import STREAM_HEADER, masked_crc32c
+from offsetwise.sources.held import HeldFolder
+from tests.sources.flink_files import (
+    CHECKPOINT,
+    UID,
+    Op,
+    absolute,
+    blob,
+    coordinator,
+    enumerator_v2,
+    enumerator_v3,
+    inline,
+    integer,
+    kafka_source,
+    kafka_split,
+    metadata,
+    operator_handle,
+    positions,
+    reader_element,
+    relative,
+    segment,
+    state,
+    subtask,
+    utf,
+    versioned,
+)
+from tests.sources.folders import FLINK_NAMES, FULL, SAMPLES
+
+READER = "SourceReaderState"
+SEED = 20261121
+DYNAMIC = versioned(utf("cluster") + integer(0) + kafka_split("orders", 0, 1), 1)
+MUTANTS = 60_000 if FULL else 3_000
+SNAPPY_CHUNK = re.compile(rb"(?s)\x01.\0\0(.{4})(?=\0\0\0.\0\0\0\0\0\0\0.\0.[a-z])")
+
+
+def _read(files: Mapping[str, bytes]) -> Checkpoint:
+    return read_from(HeldFolder(uri="savepoint-1", files=files))
+
+
+def _moves(
+    read: Checkpoint,
+    *,
+    move: Callable[[int], int] = lambda offset: offset,
+    rename: Callable[[str], str] = lambda topic: topic,
+) -> dict[str, tuple[Move, ...]]:
+    return {
+        source.id: tuple(
+            Move(
+                topic=at.topic,
+                partition=at.partition,
+                old=at.offset,
+                new_topic=rename(at.topic),
+                new=move(at.offset),
+            )
+            for at in source.positions
+        )
+        for source in read.sources
+        if source.kind == "kafka"
+    }
+
+
+def _edit(
+    files: Mapping[str, bytes],
+    *,
+    move: Callable[[int], int] = lambda offset: offset,
+    rename: Callable[[str], str] = lambda topic: topic,
+) -> EditedSavepoint:
+    return edit_savepoint(files, _moves(_read(files), move=move, rename=rename), uri="savepoint-1")
+
+
+def _sample(name: str) -> bytes:
+    return (SAMPLES / name / "_metadata").read_bytes()
+
+
+def _differing(one: bytes, other: bytes) -> set[int]:
+    assert len(one) == len(other)
+    return {at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]}
+
+
+@pytest.mark.parametrize("name", FLINK_NAMES)
+def test_an_edit_to_the_same_offsets_gives_the_same_bytes(name: str) -> None:
+    assert _edit({"_metadata": _sample(name)}).files == {"_metadata": _sample(name)}
+
+
+@pytest.mark.parametrize("name", FLINK_NAMES)
+def test_only_eight_bytes_per_partition_change_and_the_length_stays(name: str) -> None:
+    data = _sample(name)
+    before = positions(_read({"_metadata": data}))
+
+    edited = _edit({"_metadata": data}, move=lambda offset: offset + 5_000_000_000)
+
+    made = edited.files["_metadata"]
+    assert positions(_read(edited.files)) == {key: offset + 5_000_000_000 for key, offset in before.items()}
+    less = 1 if "legacy" in name else 0
+    allowed: set[int] = set()
+    for offset in before.values():
+        old, new = ((offset - less + more).to_bytes(8, "big") for more in (0, 5_000_000_000))
+        places = [at for at in range(len(data)) if data[at : at + 8] == old and made[at : at + 8] == new]
+        assert places
+        allowed |= {each for at in places for each in range(at, at + 8)}
+    checksums = {at for found in SNAPPY_CHUNK.finditer(data) for at in range(found.end() - 4, found.end())}
+    assert _differing(data, made) <= allowed | checksums
+    assert len(edited.changes) == len(before)
+
+
+@pytest.mark.parametrize("name", [name for name in FLINK_NAMES if "legacy" not in name])
+@pytest.mark.parametrize("new_name", ["x", "a.much-longer_name.of.the.same.topic"])
+def test_a_renamed_topic_moves_all_that_stands_behind_it(name: str, new_name: str) -> None:
+    data = _sample(name)
+    read = _read({"_metadata": data})
+
+    made = _edit({"_metadata": data}, rename=lambda _: new_name, move=lambda offset: offset + 1)
+
+    after = _read(made.files)
+    assert positions(after) == {(new_name, key[1]): offset + 1 for key, offset in positions(read).items()}
+    assert after.transactions == read.transactions
+    (topic,) = {key[0] for key in positions(read)}
+    assert _stepped(made.files, -1, rename={new_name: topic}) == _stepped(_stepped({"_metadata": data}, 1), -1)
+
+
+def _stepped(files: Mapping[str, bytes], more: int, *, rename: Mapping[str, str] | None = None) -> Mapping[str, bytes]:
+    names = rename or {}
+    return _edit(files, move=lambda offset: offset + more, rename=lambda name: names.get(name, name)).files
+
+
+class TestPlaces:
+    DATA, PLACES = blob(
+        {
+            READER: [reader_element("orders", 0, 1050), reader_element("orders", 1, 20)],
+            "another": [b"first", b"second"],
+        }
+    )
+
+    def _file(self, handle: bytes, *, knows: bytes | None = None) -> bytes:
+        found = enumerator_v2([("orders", 0, 0), ("orders", 1, 0)]) if knows is None else knows
+        return metadata(
+            Op(subtasks=[subtask(0, operator_handle(self.PLACES, handle))], coordinator=found),
+            Op(uid="next", subtasks=[subtask(0, state("theirs", [b"kept"]))]),
+        )
+
+    def test_state_in_a_file_of_the_folder_is_edited_there(self) -> None:
+        held = {"_metadata": self._file(relative("5e2c", len(self.DATA))), "5e2c": self.DATA}
+
+        made = _edit(held, move=lambda offset: offset + 7)
+
+        assert set(made.files) == {"_metadata", "5e2c"}
+        assert made.files["_metadata"] == held["_metadata"]
+        assert positions(_read(made.files)) == {("orders", 0): 1057, ("orders", 1): 27}
+
+    def test_a_longer_name_moves_the_elements_of_other_states_and_the_size_of_the_file(self) -> None:
+        held = {"_metadata": self._file(relative("5e2c", len(self.DATA))), "5e2c": self.DATA}
+
+        made = _edit(held, rename=lambda topic: f"new.{topic}")
+
+        data, places = blob(
+            {
+                READER: [reader_element("new.orders", 0, 1050), reader_element("new.orders", 1, 20)],
+                "another": [b"first", b"second"],
+            }
+        )
+        knows = enumerator_v2([("new.orders", 0, 0), ("new.orders", 1, 0)])
+        assert made.files["5e2c"] == data
+        assert made.files["_metadata"] == metadata(
+            Op(subtasks=[subtask(0, operator_handle(places, relative("5e2c", len(data))))], coordinator=knows),
+            Op(uid="next", subtasks=[subtask(0, state("theirs", [b"kept"]))]),
+        )
+
+    @pytest.mark.parametrize(
+        "keyed",
+        [
+            b"\x03" + integer(0) + integer(0) + absolute("file:/job/shared/a", 20),
+            b"\x03" + integer(0) + integer(0) + segment("file:/job/t", 0, 40),
+        ],
+    )
+    def test_state_outside_of_the_folder_is_refused(self, keyed: bytes) -> None:
+        source = kafka_source({0: 5})
+        data = metadata(source, Op(uid="next", subtasks=[subtask(0, keyed=keyed)]), tail=CHECKPOINT)
+
+        with pytest.raises(ApplyError, match=r"in files elsewhere .*Nothing was written"):
+            _edit({"_metadata": data}, move=lambda offset: offset + 1)
+
+
+class TestEnumerators:
+    def _source(self, knows: bytes) -> bytes:
+        elements = [reader_element("orders", 0, 1050)]
+        return metadata(Op(subtasks=[subtask(0, state(READER, elements))], coordinator=knows))
+
+    def test_an_unassigned_split_is_moved_and_a_stale_number_is_replaced(self) -> None:
+        data = self._source(enumerator_v3([("orders", 0, 900, 0), ("orders", 1, 20, 1)]))
+
+        made = _edit({"_metadata": data}, move=lambda offset: offset + 7).files["_metadata"]
+
+        elements = [reader_element("orders", 0, 1057)]
+        knows = enumerator_v3([("orders", 0, 1057, 0), ("orders", 1, 27, 1)])
+        assert made == metadata(Op(subtasks=[subtask(0, state(READER, elements))], coordinator=knows))
+
+    def test_markers_of_assigned_splits_stay(self) -> None:
+        knows = enumerator_v3([("orders", 0, -2, 0)])
+
+        made = _edit({"_metadata": self._source(knows)}, move=lambda offset: offset + 7).files["_metadata"]
+
+        assert knows in made
+
+    def test_every_version_is_renamed(self) -> None:
+        def v0(name: str, offset: int) -> bytes:
+            split = kafka_split(name, 0, offset)
+            return coordinator(integer(1) + integer(0) + integer(0) + integer(1) + integer(len(split)) + split, 0)
+
+        def v1(name: str, _: int) -> bytes:
+            return coordinator(integer(1) + utf(name) + integer(0), 1)
+
+        def v2(name: str, _: int) -> bytes:
+            return enumerator_v2([(name, 0, 0)])
+
+        def v3(name: str, offset: int) -> bytes:
+            return enumerator_v3([(name, 0, offset, 0)])
+
+        for version in (v0, v1, v2, v3):
+            data = self._source(version("orders", 900))
+            made = _edit({"_metadata": data}, rename=lambda _: "o", move=lambda offset: offset - 50).files["_metadata"]
+            assert made == metadata(
+                Op(subtasks=[subtask(0, state(READER, [reader_element("o", 0, 1000)]))], coordinator=version("o", 1000))
+            )
+
+    @pytest.mark.parametrize(("finished", "refused"), [(b"\x01", False), (b"\x00", True)])
+    def test_a_new_partition_is_left_to_flink_only_where_it_begins_at_earliest(
+        self, finished: bytes, refused: bool
+    ) -> None:
+        knows = coordinator(integer(1) + utf("orders") + integer(0) + integer(0) + finished, 2)
+        held = {"_metadata": self._source(knows)}
+        added = Move(topic="orders", partition=1, old=None, new_topic="orders", new=0, added=True)
+        moves = {key: (*found, added) for key, found in _moves(_read(held)).items()}
+
+        if refused:
+            with pytest.raises(ApplyError, match="first discovery"):
+                edit_savepoint(held, moves, uri="savepoint-1")
+        else:
+            assert edit_savepoint(held, moves, uri="savepoint-1").files == held
+
+
+class TestSnappy:
+    def _framed(self, *chunks: tuple[int, bytes, bytes]) -> bytes:
+        made = STREAM_HEADER
+        for kind, body, plain in chunks:
+            made += bytes([kind]) + (len(body) + 4).to_bytes(3, "little")
+            made += masked_crc32c(plain).to_bytes(4, "little") + body
+        return made
+
+    def _source(self, element: bytes) -> bytes:
+        data, places = blob({READER: [element]}, compressed=b"\x01")
+        knows = enumerator_v2([("orders", 0, 0)])
+        return metadata(Op(subtasks=[subtask(0, operator_handle(places, inline(data)))], coordinator=knows))
+
+    def test_an_uncompressed_chunk_gets_its_checksum(self) -> None:
+        before, after = reader_element("orders", 0, 1050), reader_element("new.orders", 0, 950)
+        data = self._source(self._framed((1, before, before)))
+
+        made = _edit({"_metadata": data}, move=lambda offset: offset - 100, rename=lambda topic: f"new.{topic}")
+
+        assert self._framed((1, after, after)) in made.files["_metadata"]
+        assert positions(_read(made.files)) == {("new.orders", 0): 950}
+
+    def test_compressed_and_split_chunks_are_refused(self) -> None:
+        plain = reader_element("orders", 0, 1050)
+        literal = bytes([len(plain), (len(plain) - 1) << 2]) + plain
+        several = self._framed((1, plain[:9], plain[:9]), (1, plain[9:], plain[9:]))
+
+        for element in (self._framed((0, literal, plain)), several):
+            held = {"_metadata": self._source(element)}
+            assert positions(_read(held)) == {("orders", 0): 1050}
+            assert _edit(held).files == held
+            with pytest.raises(ApplyError, match="that Snappy has compressed, or in several chunks"):
+                _edit(held, move=lambda offset: offset + 1)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("data", "told"),
+        [
+            (metadata(kafka_source({0: 5, 1: -2})), "has no offset for orders-1"),
+            (
+                metadata(Op(subtasks=[subtask(0, state(READER, [reader_element("orders", 0, 1)] * 2))])),
+                "keeps orders-0 twice",
+            ),
+            (
+                metadata(Op(subtasks=[subtask(0, state(READER, [DYNAMIC]))])),
+                "DynamicKafkaSource",
+            ),
+            (metadata(kafka_source({0: 5}), version=3), "version 3"),
+            (metadata(kafka_source({0: 5}), version=7), "version 7"),
+            (
+                metadata(
+                    Op(
+                        subtasks=[subtask(0, state(READER, [reader_element("orders", 0, 1)]),
+                                          incoming=[integer(0) * 3 + integer(0) + b"\0" * 8 + b"\0"])],
+                        coordinator=enumerator_v2([("orders", 0, 0)]),
+                    ),
+                    tail=CHECKPOINT,
+                ),
+                "unaligned",
+            ),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_edited_is_said(self, data: bytes, told: str) -> None:
+        with pytest.raises(OffsetwiseError, match=told):
+            edit_savepoint({"_metadata": data}, {UID: ()}, uri="savepoint-1")
+
+    def test_the_plan_and_the_savepoint_must_have_the_same_partitions(self) -> None:
+        held = {"_metadata": metadata(kafka_source({0: 5, 1: 6}))}
+        ((source, (first, second)),) = _moves(_read(held)).items()
+        other = Move(topic="orders", partition=1, old=7, new_topic="orders", new=8)
+        third = Move(topic="orders", partition=2, old=7, new_topic="orders", new=8)
+
+        for moves, told in (
+            ({source: (first,)}, "orders-1"),
+            ({source: (first, other)}, "orders-1 at 6, where the plan has 7"),
+            ({source: (first, second, third)}, "orders-2"),
+            ({}, "0 times"),
+            ({source: (first, second), "else": (first,)}, "'else'"),
+        ):
+            with pytest.raises(ApplyError, match=told):
+                edit_savepoint(held, moves, uri="savepoint-1")
+
+    def test_the_legacy_consumers_topics_keep_their_names(self) -> None:
+        with pytest.raises(ApplyError, match="Kryo"):
+            _edit({"_metadata": _sample("flink-1.20-legacy-consumer")}, rename=lambda _: "other")
+
+
+def test_no_mutant_is_edited_to_anything_but_the_planned_positions(figure: Callable[[str], None]) -> None:
+    rng = random.Random(SEED)
+    refused = edited = 0
+    for number in range(MUTANTS):
+        name = FLINK_NAMES[number % len(FLINK_NAMES)]
+        data = bytearray(_sample(name))
+        planned = _moves(_read({"_metadata": bytes(data)}), move=lambda offset: offset + 77)
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        held = {"_metadata": bytes(data)}
+        try:
+            made = edit_savepoint(held, planned, uri="savepoint-1")
+        except OffsetwiseError:
+            refused += 1
+            continue
+        edited += 1
+        wanted = {(move.new_topic, move.partition): move.new for given in planned.values() for move in given}
+        assert positions(_read(made.files)) == wanted, f"mutant {number} of seed {SEED}"
+        changed = _differing(held["_metadata"], made.files["_metadata"])
+        framed = 4 if "snappy" in name else 0
+        stale = 8 * len(wanted) if "v3" in name else 0
+        assert len(changed) <= (8 + framed) * len(wanted) + stale, f"mutant {number} of seed {SEED}"
+    figure(
+        f"{MUTANTS:,} mutants of savepoints edited (seed {SEED}): {edited:,} exactly as planned, {refused:,} refused"
+    )
+    assert edited > 0 < refused
