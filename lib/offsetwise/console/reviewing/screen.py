@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
 import streamlit as st
 
@@ -26,6 +27,9 @@ from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
+
+_PLAN_PX: Final = 650
+"""Width of the plan; the decision stands beside it, or below where there is no room."""
 
 
 def show(head: guard.Head) -> None:
@@ -55,24 +59,24 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
     overtaken = _overtaken(seat, sheet)
     held = desk.current().held(deciding.question(sheet))
     drifts = () if held is None else held.value
-    left, right = st.columns([5, 2], gap="large")
-    with left:
-        if drifts:
-            _drifted(sheet, drifts)
-        since = derived.before(seat.board, seat.person, sheet)
-        shown = derived.shown(sheet, since)
-        st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
-        partitions.draw(seat, sheet, shown, guard.colours())
-        with guard.block("job"):
-            _job(sheet, shown)
-        with guard.block("findings"):
-            _findings(sheet)
-        versions.draw(seat, sheet)
-    with right:
-        deciding.checklist(sheet, held)
-        deciding.draw(seat, sheet, drifts, overtaken=overtaken)
-        with guard.block("discussion"):
-            talk.draw(sheet, now)
+    with st.container(horizontal=True, gap="large"):
+        with st.container(width=_PLAN_PX):
+            if drifts:
+                _drifted(sheet, drifts)
+            since = derived.before(seat.board, seat.person, sheet)
+            shown = derived.shown(sheet, since)
+            st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
+            partitions.draw(seat, sheet, shown, guard.colours())
+            with guard.block("job"):
+                _job(sheet, shown)
+            with guard.block("findings"):
+                _findings(sheet)
+            versions.draw(seat, sheet)
+        with st.container():
+            deciding.checklist(sheet, held)
+            deciding.draw(seat, sheet, drifts, overtaken=overtaken)
+            with guard.block("discussion"):
+                talk.draw(sheet, now)
 
 
 def _title(sheet: Sheet) -> None:

@@ -1,0 +1,94 @@
+"""A plan of the bundled sample is reviewed and approved in a real browser, by the people of the demonstration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import choose, console, keep, settle
+from tests.browser.test_screens import BYTES_PER_CLICK
+
+SERVE = ("-m", "tests.browser.reviews", "{port}")
+
+
+def playing(browser: Browser, address: str, who: str) -> Page:
+    """Open the page in a session of its own, and play a part of the demonstration."""
+    page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+    page.goto(f"{address}/review")
+    settle(page)
+    page.get_by_role("button", name=f"Play {who}").click()
+    expect(page.get_by_role("heading", name="Before you approve")).to_be_visible()
+    settle(page)
+    return page
+
+
+def test_the_author_cannot_approve_and_the_reviewer_does(browser: Browser, tmp_path: Path) -> None:
+    with console(*SERVE, log=tmp_path / "log") as address:
+        author = playing(browser, address, "Ada")
+        expect(author.get_by_role("button", name="Approve")).to_be_disabled()
+        expect(author.get_by_text("Approve and Reject are off: To approve, you need the role reviewer")).to_be_visible()
+        author.context.close()
+
+        page = playing(browser, address, "Rita")
+        expect(page.get_by_text("1 waits for you")).to_be_visible()
+        expect(page.get_by_text("1 of 2 partitions needs a look, shown first")).to_be_visible()
+        expect(page.get_by_role("listitem").filter(has_text="to be safe <b>&</b> sound")).to_be_visible()
+        page.get_by_role("button", name="Look whether anything changed").click()
+        expect(page.get_by_text("Nothing that it requires had changed")).to_be_visible()
+        page.get_by_text("Show the comparison that it was drafted from").click()
+        expect(page.get_by_role("heading", name="Evidence · payments")).to_be_visible()
+        keep(page, "review")
+
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_text("expected 'payments' to be typed, found ''")).to_be_visible()
+        page.get_by_label("to approve").fill("payments")
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_text("Approved: version")).to_be_visible()
+        expect(page.get_by_text("Nothing was written: the plan is exported")).to_be_visible()
+        expect(page.get_by_role("button", name="Approve")).to_be_disabled()
+        keep(page, "review-approved")
+        page.get_by_role("link", name="Export it").click()
+        expect(page.get_by_role("heading", name="Export", level=1)).to_be_visible()
+        page.context.close()
+
+
+def test_of_two_windows_that_approve_at_once_one_is_told_that_it_is_decided(browser: Browser, tmp_path: Path) -> None:
+    with console(*SERVE, log=tmp_path / "log") as address:
+        pages = [playing(browser, address, "Rita") for _ in range(2)]
+        for page in pages:
+            page.get_by_label("to approve").fill("payments")
+            page.get_by_label("to approve").press("Enter")
+            settle(page)
+        for page in pages:
+            # Clicked in both windows before either has an answer.
+            page.get_by_role("button", name="Approve").dispatch_event("click", timeout=30_000)
+        for page in pages:
+            expect(page.get_by_text("Approved: version").or_(page.get_by_text("Already decided."))).to_be_visible()
+        approved = [page.get_by_text("Approved: version").count() for page in pages]
+        assert sorted(approved) == [0, 1]
+        for page in pages:
+            page.context.close()
+
+
+def test_a_click_among_ten_thousand_planned_partitions_sends_little(
+    browser: Browser, tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    with console(*SERVE, "10000", log=tmp_path / "log") as address:
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        sent: list[int] = []
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
+        page.goto(f"{address}/review")
+        settle(page)
+        page.get_by_role("button", name="Play Rita").click()
+        expect(page.get_by_text("of 10,000 partitions")).to_be_visible()
+        settle(page)
+        for name, wanted in (("Details of", "topic-000-7"), ("Rows", "251–500")):
+            sent.clear()
+            choose(page, name, wanted)
+            page.wait_for_timeout(1_500)
+            settle(page)
+            figure(f"a click on {name!r} of review sends {sum(sent):,} bytes")
+            assert 0 < sum(sent) <= BYTES_PER_CLICK, name
+        page.close()
