@@ -194,7 +194,7 @@ def test_a_hundred_rows_at_a_time_and_older_ones_behind_a_button(here: Stage) ->
     page.button(key="audit-older").click().run()
     assert rows_of(page)["row"].tolist() == list(range(22, 0, -1))
     assert page.query_params["before"] == "23"
-    assert page.button(key="audit-older").disabled
+    assert "audit-older" not in [button.key for button in page.button]
     page.button(key="audit-newest").click().run()
     assert rows_of(page)["row"].tolist()[0] == 122
 

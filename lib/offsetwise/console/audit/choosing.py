@@ -134,24 +134,12 @@ def leaf(newest: int | None, last: int, *, more: bool) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _text("Rows before", BEFORE, width=120, says="Shows rows with smaller numbers only.")
-        st.button(
-            "Newest",
-            icon=":material/first_page:",
-            key="audit-newest",
-            disabled=newest is None,
-            help="The newest rows are shown." if newest is None else None,
-            on_click=_before,
-            args=("",),
-        )
-        st.button(
-            "Older",
-            icon=":material/chevron_right:",
-            key="audit-older",
-            disabled=not more,
-            help=None if more else "There are no older rows.",
-            on_click=_before,
-            args=(str(last),),
-        )
+        for label, row, icon, there in (
+            ("Newest", "", ":material/first_page:", newest is not None),
+            ("Older", str(last), ":material/chevron_right:", more),
+        ):
+            if there:
+                st.button(label, icon=icon, key=f"audit-{label.lower()}", on_click=_before, args=(row,))
 
 
 def _before(row: str) -> None:

@@ -109,14 +109,14 @@ def _draw(seat: board.Seat, intake: Intake, take: Take, *, plan: int | None = No
             max_upload_size=intake.largest_mb,
             label_visibility="collapsed",
         )
-        st.button(
-            intake.button,
-            icon=":material/upload_file:",
-            key=intake.key,
-            disabled=chosen is None,
-            help="Choose a file first." if chosen is None else None,
-            on_click=partial(_take, intake.key, about, seat, take),
-        )
+        if chosen is not None:
+            st.button(
+                intake.button,
+                type="primary",
+                icon=":material/upload_file:",
+                key=intake.key,
+                on_click=partial(_take, intake.key, about, seat, take),
+            )
         answers.draw(intake.key, about)
 
 

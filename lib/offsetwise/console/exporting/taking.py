@@ -99,4 +99,5 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
             key="download-bundle",
             says="Everything a reviewer needs.",
         )
-    st.code(f"offsetwise console --bundle {name} --access access.yaml", language=None, wrap_lines=True)
+    access = "" if seat.demo else " --access access.yaml"
+    st.code(f"offsetwise console --bundle {name}{access}", language=None, wrap_lines=True)
