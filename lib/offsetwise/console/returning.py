@@ -1,6 +1,6 @@
 """Brings people to the page they wanted after signing in, which leads to the start page whatever was asked for.
 
-What was wanted is kept in this process for a few minutes, by a digest of the cookie that Streamlit gives every browser:
+What was wanted is kept in this process for a few minutes, by a digest of the token that Streamlit gives every browser:
 the session ends when the browser leaves for the identity provider. Only a page of this console can be wanted.
 """
 
@@ -19,6 +19,7 @@ from streamlit.navigation.page import StreamlitPage
 
 KEPT_S: Final = 600
 MOST: Final = 1_000
+MIN_TOKEN_BYTES: Final = 16
 _COOKIE: Final = "_streamlit_xsrf"
 _HERE: Final = "page-shown"
 
@@ -40,18 +41,18 @@ class Wishes:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, Wanted] = OrderedDict()
 
-    def keep(self, cookie: str, wanted: Wanted) -> None:
+    def keep(self, browser: str, wanted: Wanted) -> None:
         """Keep the last wish of a browser."""
         with self._lock:
-            self._kept[_key(cookie)] = wanted
-            self._kept.move_to_end(_key(cookie))
+            self._kept[browser] = wanted
+            self._kept.move_to_end(browser)
             while len(self._kept) > MOST:
                 self._kept.popitem(last=False)
 
-    def take(self, cookie: str, now_s: float) -> Wanted | None:
+    def take(self, browser: str, now_s: float) -> Wanted | None:
         """Give the last wish of a browser, once; None where there is none or it is too old."""
         with self._lock:
-            found = self._kept.pop(_key(cookie), None)
+            found = self._kept.pop(browser, None)
         return found if found is not None and now_s < found.until_s else None
 
 
@@ -60,10 +61,10 @@ _wishes: Final = Wishes()
 
 def remember() -> None:
     """Keep the page of this session, for when the person comes back signed in."""
-    cookie, path = st.context.cookies.get(_COOKIE), st.session_state.get(_HERE)
-    if cookie and path:
+    browser, path = browser_of(st.context.cookies.get(_COOKIE)), st.session_state.get(_HERE)
+    if browser is not None and path:
         query = {name: st.query_params.get_all(name) for name in st.query_params}
-        _wishes.keep(cookie, Wanted(path=path, query=query, until_s=time.monotonic() + KEPT_S))
+        _wishes.keep(browser, Wanted(path=path, query=query, until_s=time.monotonic() + KEPT_S))
 
 
 def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_in: bool) -> None:
@@ -75,14 +76,27 @@ def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_i
         signed_in: Whether somebody is signed in now.
     """
     st.session_state[_HERE] = chosen.url_path
-    cookie = st.context.cookies.get(_COOKIE)
-    if not signed_in or chosen.url_path or not cookie:
+    browser = browser_of(st.context.cookies.get(_COOKIE))
+    if not signed_in or chosen.url_path or browser is None:
         return
-    wanted = _wishes.take(cookie, time.monotonic())
+    wanted = _wishes.take(browser, time.monotonic())
     found = None if wanted is None else next((page for page in pages if page.url_path == wanted.path), None)
     if wanted is not None and found is not None:
         st.switch_page(found, query_params=dict(wanted.query))
 
 
-def _key(cookie: str) -> str:
-    return hashlib.sha256(cookie.encode()).hexdigest()
+def browser_of(cookie: str | None) -> str | None:
+    """Give what stands for a browser, from Streamlit's cookie `2|mask|masked token|time`; None for anything else.
+
+    The mask is another one at every request, the token under it stays.
+    """
+    parts = [] if cookie is None else cookie.strip("\"'").split("|")
+    if len(parts) != 4 or parts[0] != "2":
+        return None
+    try:
+        mask, masked = bytes.fromhex(parts[1]), bytes.fromhex(parts[2])
+    except ValueError:
+        return None
+    if not mask or len(masked) < MIN_TOKEN_BYTES:
+        return None
+    return hashlib.sha256(bytes(byte ^ mask[at % len(mask)] for at, byte in enumerate(masked))).hexdigest()
