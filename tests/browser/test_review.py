@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import choose, console, keep, settle
 from tests.browser.test_screens import BYTES_PER_CLICK
 
+APPROVE = re.compile("Approve$")
+"""Not the help beside what is typed to approve."""
 SERVE = ("-m", "tests.browser.reviews", "{port}")
 
 
@@ -27,7 +30,7 @@ def playing(browser: Browser, address: str, who: str) -> Page:
 def test_the_author_cannot_approve_and_the_reviewer_does(browser: Browser, tmp_path: Path) -> None:
     with console(*SERVE, log=tmp_path / "log") as address:
         author = playing(browser, address, "Ada")
-        expect(author.get_by_role("button", name="Approve")).to_be_disabled()
+        expect(author.get_by_role("button", name=APPROVE)).to_be_disabled()
         expect(author.get_by_text("Approve and Reject are off: To approve, you need the role reviewer")).to_be_visible()
         author.context.close()
 
@@ -41,13 +44,13 @@ def test_the_author_cannot_approve_and_the_reviewer_does(browser: Browser, tmp_p
         expect(page.get_by_role("heading", name="Evidence · payments")).to_be_visible()
         keep(page, "review")
 
-        page.get_by_role("button", name="Approve").click()
+        page.get_by_role("button", name=APPROVE).click()
         expect(page.get_by_text("expected 'payments' to be typed, found ''")).to_be_visible()
-        page.get_by_label("to approve").fill("payments")
-        page.get_by_role("button", name="Approve").click()
+        page.get_by_role("textbox", name="to approve").fill("payments")
+        page.get_by_role("button", name=APPROVE).click()
         expect(page.get_by_text("Approved: version")).to_be_visible()
         expect(page.get_by_text("Nothing was written: the plan is exported")).to_be_visible()
-        expect(page.get_by_role("button", name="Approve")).to_be_disabled()
+        expect(page.get_by_role("button", name=APPROVE)).to_be_disabled()
         keep(page, "review-approved")
         page.get_by_role("link", name="Export it").click()
         expect(page.get_by_role("heading", name="Export", level=1)).to_be_visible()
@@ -58,12 +61,12 @@ def test_of_two_windows_that_approve_at_once_one_is_told_that_it_is_decided(brow
     with console(*SERVE, log=tmp_path / "log") as address:
         pages = [playing(browser, address, "Rita") for _ in range(2)]
         for page in pages:
-            page.get_by_label("to approve").fill("payments")
-            page.get_by_label("to approve").press("Enter")
+            page.get_by_role("textbox", name="to approve").fill("payments")
+            page.get_by_role("textbox", name="to approve").press("Enter")
             settle(page)
         for page in pages:
             # Clicked in both windows before either has an answer.
-            page.get_by_role("button", name="Approve").dispatch_event("click", timeout=30_000)
+            page.get_by_role("button", name=APPROVE).dispatch_event("click", timeout=30_000)
         for page in pages:
             expect(page.get_by_text("Approved: version").or_(page.get_by_text("Already decided."))).to_be_visible()
         approved = [page.get_by_text("Approved: version").count() for page in pages]
