@@ -116,12 +116,13 @@ def _facts(row: Row) -> list[str]:
         made.append(
             f"**{markdown(one.override.by)}** put {number(one.override.offset)} in the place of the translated offset"
         )
+    else:
+        bounds = " and ".join(map(number, one.bounds))
+        made.append(f"by {markdown(str(one.method))}, between {bounds} on the new cluster")
     if row.changed:
         made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
     if one.reason and (one.override is None or one.override.reason not in one.reason):
         made.append(markdown(one.reason))
-    bounds = " and ".join(map(number, one.bounds))
-    made.append(f"by {markdown(str(one.method))}, between {bounds} on the new cluster")
     made.append(f"log on the new cluster: {number(one.new.log_start)} to {number(one.new.hw)}")
     made.append(_unedited(one))
     if len(one.restart) > 1:

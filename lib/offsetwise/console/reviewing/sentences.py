@@ -25,6 +25,7 @@ _TARGETS: Final = {
     TargetKind.SPARK_CHECKPOINT_IN_PLACE: "Spark checkpoint, edited in place",
     TargetKind.STARTING_OFFSETS: "startingOffsets file",
     TargetKind.SEEDED_CHECKPOINT: "fresh checkpoint, seeded",
+    TargetKind.FLINK_SAVEPOINT: "Flink savepoint, edited in a copy",
 }
 
 
