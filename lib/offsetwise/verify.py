@@ -31,6 +31,9 @@ from offsetwise.model import (
     VerifiedPosition,
 )
 from offsetwise.sources import kafka
+from offsetwise.sources.flink_checkpoint import read_from as read_savepoint
+from offsetwise.sources.flink_uid import operator_id
+from offsetwise.sources.held import HeldFolder
 from offsetwise.sources.spark_folder import COPY_MARKER
 from offsetwise.sources.spark_offset_log import GarbledError, parse_offsets
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
@@ -162,6 +165,8 @@ def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> 
             return [*_group(plan, step, eyes)]
         if step.target.kind is TargetKind.STARTING_OFFSETS:
             return _starting_offsets(plan, step, eyes, checkpoint)
+        if step.target.kind is TargetKind.FLINK_SAVEPOINT:
+            return _savepoint(plan, step, eyes)
         return _checkpoint(plan, step, eyes, step.place)
     except OffsetwiseError as error:
         return _all(plan, Turnout.UNKNOWN, error.problem)
@@ -308,6 +313,36 @@ def _changed(step: ReceiptStep, eyes: Eyes, *, gone_is_fine: bool) -> str | None
         elif sha256(found[path]).hexdigest() != digest:
             return f"{step.place}/{path} is not the file that was written."
     return None
+
+
+# --------------------------------------------------------------------------- savepoints
+
+
+def _savepoint(plan: Plan, step: ReceiptStep, eyes: Eyes) -> list[_Seen]:
+    """Hold a savepoint against the plan. A job never writes to it, so it does not tell whether one has begun."""
+    changed = _changed(step, eyes, gone_is_fine=False)
+    if changed is not None:
+        return _all(plan, Turnout.DIFFERENT, changed)
+    required = plan.requirements.checkpoint
+    names = () if required is None else tuple(path for path, _ in required.files)
+    read = read_savepoint(HeldFolder(uri=step.place, files=eyes.files(step.place, names)))
+    stands = {(source.id, at.topic, at.partition): at.offset for source in read.sources for at in source.positions}
+    ids = {source.id for source in read.sources}
+    made = []
+    for position in plan.positions:
+        source = position.source if position.source in ids else operator_id(position.source)
+        name = f"{position.new_topic}-{position.partition}"
+        found = stands.get((source, position.new_topic, position.partition))
+        if found == position.new_offset:
+            told = f"{name}: {found} stands in {step.place}, as planned."
+            made.append(_Seen(found=found, turnout=Turnout.CONFIRMED, told=told))
+        elif found is None and position.old_offset is None:
+            told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
+            made.append(_Seen(found=None, turnout=Turnout.UNKNOWN, told=told))
+        else:
+            told = f"{name}: expected {position.new_offset} in {step.place}, found {_number(found)}."
+            made.append(_Seen(found=found, turnout=Turnout.DIFFERENT, told=told))
+    return made
 
 
 # --------------------------------------------------------------------------- files and groups

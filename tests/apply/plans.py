@@ -34,7 +34,7 @@ from offsetwise.model import (
     TargetKind,
     TopicRequirement,
 )
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.checkpoint import read_checkpoint
 from tests.sources.folders import SAMPLES
 
 DIGEST = "ab" * 32
@@ -42,6 +42,7 @@ COPY = Target(kind=TargetKind.SPARK_CHECKPOINT)
 IN_PLACE = Target(kind=TargetKind.SPARK_CHECKPOINT_IN_PLACE)
 STARTING = Target(kind=TargetKind.STARTING_OFFSETS)
 SEEDED = Target(kind=TargetKind.SEEDED_CHECKPOINT)
+SAVEPOINT = Target(kind=TargetKind.FLINK_SAVEPOINT)
 SHIFT = 3
 POLLUTED = "spark-4.2.0-polluted-after-failed-start"
 PENDING = "spark-3.5.1-planned"

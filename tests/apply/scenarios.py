@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from offsetwise.apply import in_place, seeded, spark_checkpoint, starting_offsets
+from offsetwise.apply import flink_savepoint, in_place, seeded, spark_checkpoint, starting_offsets
 from offsetwise.apply.disk import Disk
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
 from tests.apply.faults import UnsyncedDisk
@@ -16,6 +16,7 @@ from tests.apply.plans import (
     IN_PLACE,
     PENDING,
     POLLUTED,
+    SAVEPOINT,
     SEEDED,
     STARTING,
     STATE,
@@ -63,6 +64,7 @@ SCENARIOS = {
     "in place, polluted": Scenario(in_place, IN_PLACE, SAMPLES / POLLUTED),
     "in place, back to batch 3": Scenario(in_place, IN_PLACE, REWIND, rewind_to=3),
     "seeded": Scenario(seeded, SEEDED, SAMPLES / POLLUTED),
+    "Flink savepoint": Scenario(flink_savepoint, SAVEPOINT, SAMPLES / "flink-2.2-enumerator-v3"),
     "startingOffsets": Scenario(starting_offsets, STARTING, SAMPLES / PENDING),
 }
 
@@ -96,7 +98,7 @@ class Stage:
     @property
     def makes_a_folder(self) -> bool:
         """Whether a folder appears."""
-        return self.scenario.writer in (spark_checkpoint, seeded)
+        return self.scenario.writer in (spark_checkpoint, flink_savepoint, seeded)
 
     def reset(self) -> None:
         """Begin anew."""
@@ -162,7 +164,7 @@ class Stage:
 
 
 def _seen(folder: Path) -> dict[str, bytes]:
-    fresh = not (folder / "offsets").exists()
+    fresh = (folder / "sources").exists() and not (folder / "offsets").exists()
     return {
         # Every fresh checkpoint has an id of its own.
         path: b"an id" if fresh and path == "metadata" else data

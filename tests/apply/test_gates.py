@@ -35,6 +35,7 @@ KILLED = {
     "in place, polluted": PART,
     "in place, back to batch 3": PART,
     "seeded": PART,
+    "Flink savepoint": PART,
     "startingOffsets": PART,
 }
 SEED = 20261121

@@ -1,14 +1,19 @@
-"""What a copy of a checkpoint is called: before it is made, and in the receipt."""
+"""A copy of a checkpoint or savepoint: how it is made, and what it is called before it is made and in the receipt."""
 
 from __future__ import annotations
 
+import os
+
+from offsetwise.apply.disk import Disk
+from offsetwise.apply.edits import Edits
 from offsetwise.apply.fitting import requirement
-from offsetwise.apply.rewrite import Rewrite
-from offsetwise.apply.writing import Preview
+from offsetwise.apply.publish import Tree, scan_stopped
+from offsetwise.apply.writing import Context, Preview
+from offsetwise.errors import RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
 
 
-def preview_copy(plan: Plan, target: Target, place: str, made: Rewrite) -> Preview:
+def preview_copy(plan: Plan, target: Target, place: str, made: Edits) -> Preview:
     """Say what making a copy would do."""
     return Preview(
         target=target,
@@ -18,7 +23,7 @@ def preview_copy(plan: Plan, target: Target, place: str, made: Rewrite) -> Previ
     )
 
 
-def step_of_copy(plan: Plan, target: Target, place: str, made: Rewrite) -> ReceiptStep:
+def step_of_copy(plan: Plan, target: Target, place: str, made: Edits) -> ReceiptStep:
     """Give the step of a copy as it will be when it is done."""
     return ReceiptStep(
         target=target,
@@ -27,3 +32,61 @@ def step_of_copy(plan: Plan, target: Target, place: str, made: Rewrite) -> Recei
         told=f"A copy of {requirement(plan).uri} stands at {place}, {made.told}.",
         files=made.written(),
     )
+
+
+def copy_at_rest(source: str, folder: str, made: Edits, context: Context, *, place: str, links: str) -> None:
+    """Fill an empty folder with a copy, and refuse it if somebody wrote to the source meanwhile.
+
+    Args:
+        source: The folder to copy.
+        folder: Where the copy is built.
+        made: Files that get other bytes, and files that are left out.
+        context: The disk, and how old the source's temporary files must be.
+        place: Where the copy will stand, for the message.
+        links: How the paths of files begin that their engine never edits in place: they are hard links where the file
+            system can.
+
+    Raises:
+        RunningQueryError: The source has changed, or seems to be written to.
+        OutputError: Something in it is neither a file nor a folder.
+        OSError: The disk refuses.
+    """
+    before = scan_stopped(source, young_s=context.young_s)
+    _copy(source, before, folder, made, disk=context.disk, links=links)
+    if _facts(scan_stopped(source, young_s=context.young_s)) != _facts(before):
+        raise RunningQueryError(
+            f"{source}: expected nobody to write to it while it was copied, found that it changed. "
+            f"Nothing stands at {place}.",
+            fix="Stop the job, compare again and draft a new plan.",
+        )
+
+
+def _facts(tree: Tree) -> dict[str, tuple[int, int, int]]:
+    # A link made meanwhile changes how many names a file has, and thereby its ctime, so that is not compared.
+    return {
+        path: (stat.st_ino, 0 if path.endswith("/") else stat.st_size, stat.st_mtime_ns) for path, stat in tree.items()
+    }
+
+
+def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, links: str) -> None:
+    edited = {one.path: one.after for one in made.edits}
+    dropped = frozenset(made.dropped)
+    linking = True
+    folders = [path for path in tree if path.endswith("/")]
+    for path in folders:
+        disk.make_folder(os.path.join(folder, path.rstrip("/")))
+    made_here = []
+    for path in tree:
+        if path.endswith("/") or path in dropped:
+            continue
+        original, new = os.path.join(source, path), os.path.join(folder, path)
+        if path in edited:
+            disk.write_new(new, edited[path], like=original, sync=False)
+        else:
+            linking = linking and (not path.startswith(links) or disk.link(original, new))
+            if linking and path.startswith(links):
+                continue
+            disk.copy(original, new)
+        made_here.append(new)
+    disk.sync_all(made_here)
+    disk.sync_all(os.path.join(folder, path) for path in folders)

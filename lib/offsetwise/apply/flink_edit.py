@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -32,6 +33,7 @@ from offsetwise.sources.flink_checkpoint import UNALIGNED, read_from
 from offsetwise.sources.flink_elements import StateBlob, element_bounds, is_compressed
 from offsetwise.sources.flink_folder import METADATA
 from offsetwise.sources.flink_handles import StreamHandle
+from offsetwise.sources.flink_kafka import Split
 from offsetwise.sources.flink_metadata import Metadata, OperatorEntry, OperatorHandle, parse_metadata
 from offsetwise.sources.flink_opened import Opened
 from offsetwise.sources.flink_source import DAMAGED, LEGACY_STATE, NO_POSITION, READER_STATE
@@ -51,8 +53,8 @@ class EditedSavepoint:
 
     files: Mapping[str, bytes]
     """`_metadata`, and every state file that has other bytes."""
-    changes: tuple[NumberChange, ...]
-    """One per partition that it holds."""
+    changes: Mapping[str, tuple[NumberChange, ...]]
+    """One per partition, by the file that keeps its position."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ class _Making:
     opened: Opened
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
     """By the file that they are in."""
+    kept_in: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    """By operator, topic and partition: the file that a reader keeps its position in."""
 
     def add(self, file: str, pieces: Iterable[Piece]) -> None:
         self.pieces.setdefault(file, []).extend(pieces)
@@ -84,7 +88,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
     data = held[METADATA]
     metadata = parse_metadata(data)
     making = _Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
-    changes: list[NumberChange] = []
+    changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
     wanted: dict[str, dict[tuple[str, int], int]] = {}
     try:
         for source in before.sources:
@@ -93,7 +97,9 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
             given = _moves_of(source, moves, uri)
             entry = _entry_of(source, metadata)
             _edit_source(entry, given, making)
-            changes += _changes(source, given, uri)
+            for change in _changes(source, given, uri):
+                file = making.kept_in.get((entry.id, change.topic, change.partition), METADATA)
+                changes[file].append(change)
             added = any(move.added for move in given.values())
             legacy = READER_STATE not in _names(entry)
             if added and not legacy and not begins_new_at_earliest(making.opened.coordinator(entry)):
@@ -106,10 +112,10 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
     unused = [each for each in moves if not any(_is_of(source, each) for source in before.sources)]
     if unused:
         raise _refused(uri, f"a Kafka source {unused[0]!r}, found none")
-    files = {name: spliced(held[name], pieces) for name, pieces in making.pieces.items()}
+    files = {name: spliced(held[name], pieces) for name, pieces in making.pieces.items() if pieces}
     files.setdefault(METADATA, data)
     _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
-    return EditedSavepoint(files=files, changes=tuple(changes))
+    return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
 
 
 def _require_editable(before: Checkpoint, uri: str) -> None:
@@ -158,7 +164,8 @@ def _edit_source(entry: OperatorEntry, moves: Moves, making: _Making) -> None:
     for subtask in entry.subtasks:
         blob, handle = making.opened.blobs.get((entry.id, subtask.index)), subtask.managed
         if blob is not None and handle is not None:
-            _edit_state(blob, handle, moves, making, legacy=legacy)
+            for split in _edit_state(blob, handle, moves, making, legacy=legacy):
+                making.kept_in[entry.id, split.topic, split.partition] = blob.file
     cursor = making.opened.coordinator(entry)
     if legacy or cursor is None or entry.coordinator is None:
         return
@@ -167,21 +174,24 @@ def _edit_source(entry: OperatorEntry, moves: Moves, making: _Making) -> None:
     _resize(entry.coordinator, sum(map(_growth, pieces)), making)
 
 
-def _edit_state(blob: StateBlob, handle: OperatorHandle, moves: Moves, making: _Making, *, legacy: bool) -> None:
+def _edit_state(blob: StateBlob, handle: OperatorHandle, moves: Moves, making: _Making, *, legacy: bool) -> list[Split]:
     bounds = element_bounds(handle).get(LEGACY_STATE if legacy else READER_STATE, ())
     if not bounds or handle.handle is None:
-        return
+        return []
     framed = is_compressed(blob)
+    splits: list[Split] = []
     pieces: list[Piece] = []
     for start, end in bounds:
         begun, ended = blob.at + start, blob.at + end
-        element = edited_element(blob.data, begun, ended, moves, legacy=legacy, framed=framed)
+        split, element = edited_element(blob.data, begun, ended, moves, legacy=legacy, framed=framed)
+        splits.append(split)
         if element != blob.data[begun:ended]:
             pieces.append(Piece(begun, ended, element))
     making.add(blob.file, pieces)
     if any(map(_growth, pieces)):
         making.add(METADATA, _moved(handle, blob.at, pieces))
         _resize(handle.handle, sum(map(_growth, pieces)), making)
+    return splits
 
 
 def _growth(piece: Piece) -> int:

@@ -50,8 +50,10 @@ def spliced(data: bytes, pieces: list[Piece]) -> bytes:
     return b"".join((*made, data[at:]))
 
 
-def edited_element(data: bytes, start: int, end: int, moves: Moves, *, legacy: bool, framed: bool) -> bytes:
-    """Edit one element of a reader's state.
+def edited_element(
+    data: bytes, start: int, end: int, moves: Moves, *, legacy: bool, framed: bool
+) -> tuple[Split, bytes]:
+    """Give what one element of a reader's state keeps, and the element as it will be.
 
     Args:
         data: The file that holds it.
@@ -67,14 +69,14 @@ def edited_element(data: bytes, start: int, end: int, moves: Moves, *, legacy: b
     """
     before = data[start:end]
     plain = uncompress_stream(data, start, end) if framed else before
-    after = _legacy(plain, moves) if legacy else _split(plain, moves)
+    split = read_legacy(Cursor(plain)) if legacy else read_split(Cursor(plain))
+    after = _legacy(plain, split, moves) if legacy else _split(plain, split, moves)
     if after == plain:
-        return before
-    return _reframed(before, after) if framed else after
+        return split, before
+    return split, _reframed(before, after) if framed else after
 
 
-def _split(element: bytes, moves: Moves) -> bytes:
-    split = read_split(Cursor(element))
+def _split(element: bytes, split: Split, moves: Moves) -> bytes:
     if split.cluster is not None:
         raise NotEditableError("a split of a DynamicKafkaSource, which names its cluster")
     move = _move(split, moves)
@@ -90,8 +92,7 @@ def _split(element: bytes, moves: Moves) -> bytes:
     return (len(body) + 8).to_bytes(4, "big") + element[4:8] + len(body).to_bytes(4, "big") + body
 
 
-def _legacy(element: bytes, moves: Moves) -> bytes:
-    split = read_legacy(Cursor(element))
+def _legacy(element: bytes, split: Split, moves: Moves) -> bytes:
     move = _move(split, moves)
     if move.new_topic != split.topic:
         raise NotEditableError(

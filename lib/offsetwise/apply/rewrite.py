@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.apply.edit import Edited, Move, edit_initial, edit_offsets
+from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.fitting import VERSION, refuse_running, require_state, require_unmoved, requirement, unfit
 from offsetwise.apply.overlay import Overlay, read_file
-from offsetwise.apply.writing import FileChange, NumberChange
-from offsetwise.apply.written import BATCH, sha256
+from offsetwise.apply.written import BATCH
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Plan, WrittenFile
 from offsetwise.sources.spark_checkpoint import read_from
@@ -32,22 +32,9 @@ _NO_STATE: Final = frozenset({"state"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileEdit:
-    """One file with other bytes."""
-
-    path: str
-    before: bytes
-    after: bytes
-    numbers: tuple[NumberChange, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrite:
+class Rewrite(Edits):
     """What a plan changes in a checkpoint."""
 
-    edits: tuple[FileEdit, ...]
-    dropped: tuple[str, ...]
-    """Files that are left out."""
     guard: str
     """The file that, while it stands there, keeps Spark from starting: it is no offset file, and the newest one."""
     batch: int | None
@@ -55,41 +42,10 @@ class Rewrite:
     pending: int | None
     """The batch that runs again."""
 
-    @property
-    def told(self) -> str:
-        """What changes, as part of a sentence."""
-        numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
-        dropped = sum(not path.endswith(".crc") for path in self.dropped)
-        more = f" and {dropped} later file(s) left out" if dropped else ""
-        return f"with {numbers} number(s) changed in {sum(bool(one.numbers) for one in self.edits)} file(s){more}"
-
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
-        """Give the files as a receipt names them: edited, dropped, and the commit that only a later run can make.
-
-        Args:
-            kept_in: The folder that originals are kept in; None where they are not touched.
-        """
-        edited = [
-            WrittenFile(
-                path=one.path,
-                sha256=sha256(one.after),
-                before_sha256=sha256(one.before),
-                kept_as=None if kept_in is None else f"{kept_in}/{one.path}",
-            )
-            for one in self.edits
-        ]
-        dropped = [
-            WrittenFile(path=path, sha256=None, kept_as=None if kept_in is None else f"{kept_in}/{path}")
-            for path in self.dropped
-        ]
-        commit = [] if self.pending is None else [WrittenFile(path=f"commits/{self.pending}", sha256=None)]
-        return (*edited, *dropped, *commit)
-
-    def changes(self) -> tuple[FileChange, ...]:
-        """Give the changes as a dry run shows them; checksums go with their files."""
-        edited = (FileChange(path=one.path, what="edited", numbers=one.numbers) for one in self.edits if one.numbers)
-        dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
-        return (*edited, *dropped)
+        """Give the files as a receipt names them, and the commit that only a later run can make; see `Edits`."""
+        commit = () if self.pending is None else (WrittenFile(path=f"commits/{self.pending}", sha256=None),)
+        return (*Edits.written(self, kept_in=kept_in), *commit)
 
 
 def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:

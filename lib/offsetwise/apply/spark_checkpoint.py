@@ -7,18 +7,16 @@ Copies on object stores are made by `object_store`.
 
 from __future__ import annotations
 
-import os
-
 from offsetwise.apply import object_store
-from offsetwise.apply.copies import preview_copy, step_of_copy
-from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.copies import copy_at_rest, preview_copy, step_of_copy
+from offsetwise.apply.disk import told
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import Tree, journal_of, publish, require_free, scan_stopped, unpublish
+from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
 from offsetwise.apply.rewrite import Rewrite, rewrite
 from offsetwise.apply.writing import Context, Preview, Seen
 from offsetwise.apply.written import folder_changed, look_at_folder
-from offsetwise.errors import OutputError, RunningQueryError
+from offsetwise.errors import OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.sources.location import Location
 from offsetwise.sources.storage import open_tree
@@ -59,14 +57,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
     intended = step_of_copy(plan, target, place.path, made)
 
     def build(folder: str) -> None:
-        before = scan_stopped(source, young_s=context.young_s)
-        _copy(source, before, folder, made, context.disk)
-        if _facts(scan_stopped(source, young_s=context.young_s)) != _facts(before):
-            raise RunningQueryError(
-                f"{source}: expected nobody to write to it while it was copied, found that it changed. "
-                f"Nothing stands at {place.path}.",
-                fix="Stop the query, compare again and draft a new plan.",
-            )
+        copy_at_rest(source, folder, made, context, place=place.path, links=_STATE)
 
     return publish(place.path, intended, context, build)
 
@@ -111,34 +102,3 @@ def _source(plan: Plan, context: Context) -> str:
 def _decided(plan: Plan, context: Context) -> Rewrite:
     folder = open_tree(requirement(plan).uri, roots=context.read_roots)
     return rewrite(plan, folder, young_s=context.young_s)
-
-
-def _facts(tree: Tree) -> dict[str, tuple[int, int, int]]:
-    # A link made meanwhile changes how many names a file has, and thereby its ctime, so that is not compared.
-    return {
-        path: (stat.st_ino, 0 if path.endswith("/") else stat.st_size, stat.st_mtime_ns) for path, stat in tree.items()
-    }
-
-
-def _copy(source: str, tree: Tree, folder: str, made: Rewrite, disk: Disk) -> None:
-    edited = {one.path: one.after for one in made.edits}
-    dropped = frozenset(made.dropped)
-    linking = True
-    folders = [path for path in tree if path.endswith("/")]
-    for path in folders:
-        disk.make_folder(os.path.join(folder, path.rstrip("/")))
-    made_here = []
-    for path in tree:
-        if path.endswith("/") or path in dropped:
-            continue
-        original, new = os.path.join(source, path), os.path.join(folder, path)
-        if path in edited:
-            disk.write_new(new, edited[path], like=original, sync=False)
-        else:
-            linking = linking and (not path.startswith(_STATE) or disk.link(original, new))
-            if linking and path.startswith(_STATE):
-                continue
-            disk.copy(original, new)
-        made_here.append(new)
-    disk.sync_all(made_here)
-    disk.sync_all(os.path.join(folder, path) for path in folders)

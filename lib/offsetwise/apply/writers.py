@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from offsetwise.apply import in_place, seeded, spark_checkpoint, starting_offsets
+from offsetwise.apply import flink_savepoint, in_place, seeded, spark_checkpoint, starting_offsets
 from offsetwise.apply.groups import GroupPort, GroupWriter
 from offsetwise.apply.writing import Writer
 from offsetwise.errors import OutputError
@@ -27,6 +27,7 @@ def writers(groups: GroupPort) -> Writers:
         TargetKind.SPARK_CHECKPOINT_IN_PLACE: in_place,
         TargetKind.STARTING_OFFSETS: starting_offsets,
         TargetKind.SEEDED_CHECKPOINT: seeded,
+        TargetKind.FLINK_SAVEPOINT: flink_savepoint,
         TargetKind.CONSUMER_GROUP: GroupWriter(groups),
     }
 

@@ -25,6 +25,8 @@ class TargetKind(StrEnum):
     """A `startingOffsets` file for a job with a fresh checkpoint."""
     SEEDED_CHECKPOINT = "seeded-checkpoint"
     """A fresh checkpoint that holds initial offsets only."""
+    FLINK_SAVEPOINT = "flink-savepoint"
+    """A copy of a Flink savepoint, edited. The old folder stays as it is."""
     CONSUMER_GROUP = "consumer-group"
     """Committed offsets of a group on the new cluster."""
 

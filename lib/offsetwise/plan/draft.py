@@ -32,7 +32,7 @@ from offsetwise.plan.decide import Grounds, decide, grounds_of
 from offsetwise.plan.gate import skew_findings, start_gate
 from offsetwise.plan.predict import predict
 from offsetwise.plan.request import CHECKPOINT_KINDS, FRESH_KINDS, DraftRequest, Reason, group_of, refuse, traits_of
-from offsetwise.plan.strategies import BY_KIND, REWIND, Kind, against_target, dropped_batch
+from offsetwise.plan.strategies import REWIND, against_target, dropped_batch, way_of
 
 DECIDED_BY_ROW: Final = frozenset(
     {
@@ -112,7 +112,7 @@ def draft(
             *_against_gaps(new, positions, request),
         )
     )
-    kind = _strategy(request)
+    kind = REWIND if request.rewind_to is not None else way_of(request.targets[0].kind, comparison)
     return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
@@ -267,10 +267,6 @@ def _against_gaps(new: Snapshot, positions: Sequence[PlannedPosition], request: 
         if have != set(range(counted.get(name, 0))):
             told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(have):,}."
             yield Reason(code=Code.PARTITION_MISSING, told=told, fix="Compare again, so that every partition is there.")
-
-
-def _strategy(request: DraftRequest) -> Kind:
-    return REWIND if request.rewind_to is not None else BY_KIND[request.targets[0].kind]
 
 
 def _stated(job: JobTraits, request: DraftRequest) -> StatedJob:

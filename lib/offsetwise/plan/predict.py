@@ -1,6 +1,7 @@
 """What the engine would do if it were started on the new cluster with its old numbers.
 
-By the table in `spec/spark-checkpoints.md`, "Restart", for `failOnDataLoss=true`, Spark's default.
+By the table in `spec/spark-checkpoints.md`, "Restart", for `failOnDataLoss=true`, Spark's default; for Flink by
+`spec/flink-savepoints.md`, "On restore".
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 
 from offsetwise.findings.sentence import records
 from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict
+from offsetwise.plan.flink_ways import is_flink
 
 NOTHING: Final = "nothing"
 SILENT_SKIP: Final = "silent skip"
@@ -32,6 +34,8 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
         return Prediction(effect=UNKNOWN, told=told)
     if comparison.group is not None:
         return _group(rows)
+    if is_flink(comparison):
+        return _restore(rows)
     fails, why = _exception(comparison, rows)
     damage = _damage(rows)
     if fails:
@@ -72,7 +76,7 @@ def _exception(comparison: Comparison, rows: tuple[PartitionComparison, ...]) ->
     return bool(told), " ".join(told)
 
 
-def _damage(rows: tuple[PartitionComparison, ...]) -> Prediction | None:
+def _damage(rows: tuple[PartitionComparison, ...], begins: str = "The query starts") -> Prediction | None:
     for verdict, effect in (
         (RawVerdict.LOSS, SILENT_SKIP),
         (RawVerdict.CONFUSION, OTHER_RECORDS),
@@ -80,19 +84,19 @@ def _damage(rows: tuple[PartitionComparison, ...]) -> Prediction | None:
     ):
         found = [row for row in rows if row.raw.verdict is verdict]
         if found:
-            return Prediction(effect=effect, told=_counted(found, verdict))
+            return Prediction(effect=effect, told=_counted(found, verdict, begins))
     return None
 
 
-def _counted(found: list[PartitionComparison], verdict: RawVerdict) -> str:
+def _counted(found: list[PartitionComparison], verdict: RawVerdict, begins: str) -> str:
     where = f"{len(found):,} partition{'' if len(found) == 1 else 's'}, for example {_named(found[0])}"
     if verdict is RawVerdict.CONFUSION:
-        return f"The query starts without an error and reads other records than its state expects: {where}."
+        return f"{begins} without an error and reads other records than its state expects: {where}."
     counts = [row.raw.skip if verdict is RawVerdict.LOSS else row.raw.replay for row in found]
     known = sum(count for count in counts if count is not None)
     some = f"at least {records(known)}" if None in counts else records(known)
     word = "never reads" if verdict is RawVerdict.LOSS else "reads again"
-    return f"The query starts without an error and {word} {some}: {where}."
+    return f"{begins} without an error and {word} {some}: {where}."
 
 
 def _jump(rows: tuple[PartitionComparison, ...]) -> str:
@@ -112,6 +116,32 @@ def _group(rows: tuple[PartitionComparison, ...]) -> Prediction:
         )
         effect = UNKNOWN if damage is None else damage.effect
         return Prediction(effect=effect, told=told + ("" if damage is None else f" {damage.told}"))
+    if damage is not None:
+        return damage
+    if all(row.raw.verdict is RawVerdict.SAME for row in rows):
+        return Prediction(effect=NOTHING, told="Every number means the same place on the new cluster.")
+    return Prediction(effect=UNKNOWN, told="What the numbers point at on the new cluster was not read.")
+
+
+def _restore(rows: tuple[PartitionComparison, ...]) -> Prediction:
+    """Say what an unedited restore of a Flink job does: nothing stops it by itself."""
+    renamed = _first(rows, lambda row: row.new_topic != row.topic)
+    outside = _first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
+    damage = _damage(rows, "The job is restored")
+    told = "" if damage is None else f" {damage.told}"
+    if renamed is not None:
+        return Prediction(
+            effect=UNKNOWN if damage is None else damage.effect,
+            told=f"The positions of {renamed.topic} mean nothing to {renamed.new_topic}, which the job begins as its "
+            f"source's initializer says.{told}",
+        )
+    if outside is not None:
+        return Prediction(
+            effect=UNKNOWN if damage is None else damage.effect,
+            told=f"{_named(outside)} lies outside the new log. The job is restored without an error and follows "
+            "auto.offset.reset: earliest, which most sources have set, reads the whole log again; latest skips to its "
+            f"end; none stops the job.{told}",
+        )
     if damage is not None:
         return damage
     if all(row.raw.verdict is RawVerdict.SAME for row in rows):

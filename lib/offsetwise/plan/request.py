@@ -19,8 +19,10 @@ from offsetwise.model import (
     TopicPartition,
 )
 
-CHECKPOINT_KINDS = frozenset({TargetKind.SPARK_CHECKPOINT, TargetKind.SPARK_CHECKPOINT_IN_PLACE})
-"""Targets that keep state and batch ids."""
+CHECKPOINT_KINDS = frozenset(
+    {TargetKind.SPARK_CHECKPOINT, TargetKind.SPARK_CHECKPOINT_IN_PLACE, TargetKind.FLINK_SAVEPOINT}
+)
+"""Targets that keep state, and Spark's batch ids."""
 FRESH_KINDS = frozenset({TargetKind.STARTING_OFFSETS, TargetKind.SEEDED_CHECKPOINT})
 """Targets that begin a checkpoint anew: state is given up, and batch ids start at 0."""
 

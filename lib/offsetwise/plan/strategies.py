@@ -11,6 +11,7 @@ from offsetwise.config import JobTraits, Migration
 from offsetwise.findings.codes import Code
 from offsetwise.findings.migration import BATCH_ID_SINKS
 from offsetwise.model import Cluster, Comparison, Exactness, PartitionComparison, TargetKind
+from offsetwise.plan.flink_ways import against_new_uid, against_savepoint, around, is_flink
 from offsetwise.plan.request import CHECKPOINT_KINDS, FRESH_KINDS, Reason, traits_of
 
 _STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
@@ -131,7 +132,56 @@ FAILBACK: Final = Kind(
         "a copy on the old cluster of the last record that the job read of each partition",
     ),
 )
-BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP)}
+SAVEPOINT: Final = Kind(
+    name="savepoint-edit",
+    target_kind=TargetKind.FLINK_SAVEPOINT,
+    title="edit the savepoint, in a copy",
+    keeps=("the state of all operators", "the job as it is: SQL too, with or without uids", "the old savepoint"),
+    gives_up=("nothing, where every place is proven",),
+    needs=(
+        "the job is stopped with a savepoint in the canonical format",
+        "an empty folder under a write root",
+        "`auto.offset.reset=none` for the first start, so that a place that retention took stops the job",
+    ),
+)
+NEW_UID: Final = Kind(
+    name="new-operator-uid",
+    target_kind=TargetKind.CONSUMER_GROUP,
+    title="new operator uid, group offsets",
+    keeps=("the state of all other operators", "the positions"),
+    gives_up=("the state of the source",),
+    needs=(
+        "a job in code that sets uids: SQL cannot",
+        "a new uid for the source, which starts at `OffsetsInitializer.committedOffsets()`",
+        "a group without members, and a start before its offsets expire",
+    ),
+)
+SAVEPOINT_RENAME: Final = Kind(
+    name="topic-rename",
+    target_kind=TargetKind.FLINK_SAVEPOINT,
+    title="rename the topic, in a copy of the savepoint",
+    keeps=("the state of all operators", "the positions, under the new names"),
+    gives_up=("nothing; without the edit the old topic's positions, as the source's initializer decides then",),
+    needs=("the job's subscription can be changed", "`topics` in the migration file says what they are called"),
+)
+SAVEPOINT_PRODUCERS_FIRST: Final = Kind(
+    name="producers-first",
+    target_kind=None,
+    title="producers first, then the job, from earliest",
+    keeps=("every record, if the old topics were read to their end and the new ones hold nothing older",),
+    gives_up=("records: any the job did not read on the old cluster before it moved",),
+    needs=("producers write to the new cluster only", "the job has read every old topic to its end", "no mirror"),
+    options=" --start TOPIC=earliest --reason TEXT",
+    translates=False,
+)
+_SPARK_WAYS: Final = (COPY, IN_PLACE, STARTING, SEEDED, REWIND, GROUP, RENAME, PRODUCERS_FIRST, FAILBACK)
+_FLINK_WAYS: Final = (SAVEPOINT, NEW_UID, SAVEPOINT_RENAME, SAVEPOINT_PRODUCERS_FIRST)
+BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP, SAVEPOINT)}
+
+
+def way_of(target: TargetKind, comparison: Comparison) -> Kind:
+    """Give the way that writing to one kind of target is, for the engine of what was compared."""
+    return NEW_UID if target is TargetKind.CONSUMER_GROUP and is_flink(comparison) else BY_KIND[target]
 
 
 def judge_strategies(
@@ -154,7 +204,7 @@ def judge_strategies(
     job = traits_of(migration, comparison, checkpoint)
     subject = _subject(comparison, migration, checkpoint)
     made = []
-    for kind in (COPY, IN_PLACE, STARTING, SEEDED, REWIND, GROUP, RENAME, PRODUCERS_FIRST, FAILBACK):
+    for kind in _FLINK_WAYS if is_flink(comparison) else _SPARK_WAYS:
         reasons = [reason.told for reason in _reasons(kind, comparison, job, sink_rewound=sink_rewound)]
         made.append(
             Strategy(
@@ -197,6 +247,7 @@ def _reasons(kind: Kind, comparison: Comparison, job: JobTraits, *, sink_rewound
         REWIND.name: lambda: _no_earlier(comparison),
         RENAME.name: lambda: _not_renamed(comparison),
         PRODUCERS_FIRST.name: lambda: _not_drained(comparison),
+        NEW_UID.name: lambda: against_new_uid(comparison),
         FAILBACK.name: lambda: _not_moved(comparison),
     }
     if kind.name in own:
@@ -218,9 +269,12 @@ def _structure(kind: TargetKind, comparison: Comparison) -> Iterator[Reason]:
         fix = "Write to a consumer group."
         yield Reason(code="NO_CHECKPOINT", told="The positions are a group's: there is no checkpoint.", fix=fix)
         return
+    if kind is TargetKind.FLINK_SAVEPOINT:
+        yield from against_savepoint(checkpoint)
+        return
     if checkpoint.engine != "spark":
         told = f"The checkpoint is one of {checkpoint.engine}, not of Spark."
-        yield Reason(code="NO_CHECKPOINT", told=told, fix="Write to a consumer group.")
+        yield Reason(code="NO_CHECKPOINT", told=told, fix="Write to flink-savepoint, or to a consumer group.")
     if kind not in FRESH_KINDS:
         return
     if len(sources) != 1:
@@ -314,13 +368,14 @@ def _subject(comparison: Comparison, migration: Migration, name: str | None) -> 
 
 def _commands(kind: Kind, comparison: Comparison, subject: str, path: str) -> tuple[str, ...]:
     file = quote("swapped.yaml" if kind is FAILBACK else path)
-    target = "spark-checkpoint" if kind.target_kind is None else str(kind.target_kind)
+    kept = TargetKind.FLINK_SAVEPOINT if is_flink(comparison) else TargetKind.SPARK_CHECKPOINT
+    target = str(kind.target_kind or kept)
     if kind.target_kind is TargetKind.CONSUMER_GROUP or (kind.target_kind is None and comparison.checkpoint is None):
         target = f"{TargetKind.CONSUMER_GROUP}:{comparison.group or 'GROUP'}"
     output = (
         "" if kind.target_kind in (TargetKind.CONSUMER_GROUP, TargetKind.SPARK_CHECKPOINT_IN_PLACE) else " --output DIR"
     )
-    return (
+    made = (
         f"offsetwise draft --migration {file} {subject} --target {quote(target)}{kind.options} --author NAME "
         "--out plan.json",
         "offsetwise sign plan.json --key reviewer --as REVIEWER --out plan.approval.json",
@@ -328,6 +383,7 @@ def _commands(kind: Kind, comparison: Comparison, subject: str, path: str) -> tu
         "--receipt receipt.json --execute",
         f"offsetwise verify receipt.json --migration {file}",
     )
+    return around(made, new_uid=kind is NEW_UID) if is_flink(comparison) else made
 
 
 def _count(rows: list[PartitionComparison]) -> str:

@@ -1,0 +1,63 @@
+"""Files with other bytes: what a rewrite of a checkpoint or savepoint changes, as it is shown and recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.apply.writing import FileChange, NumberChange
+from offsetwise.apply.written import sha256
+from offsetwise.model import WrittenFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEdit:
+    """One file with other bytes."""
+
+    path: str
+    before: bytes
+    after: bytes
+    numbers: tuple[NumberChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """The files of a folder that change."""
+
+    edits: tuple[FileEdit, ...]
+    dropped: tuple[str, ...] = ()
+    """Files that are left out."""
+
+    @property
+    def told(self) -> str:
+        """What changes, as part of a sentence."""
+        numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
+        dropped = sum(not path.endswith(".crc") for path in self.dropped)
+        more = f" and {dropped} later file(s) left out" if dropped else ""
+        return f"with {numbers} number(s) changed in {sum(bool(one.numbers) for one in self.edits)} file(s){more}"
+
+    def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
+        """Give the files as a receipt names them: edited, and dropped.
+
+        Args:
+            kept_in: The folder that originals are kept in; None where they are not touched.
+        """
+        edited = [
+            WrittenFile(
+                path=one.path,
+                sha256=sha256(one.after),
+                before_sha256=sha256(one.before),
+                kept_as=None if kept_in is None else f"{kept_in}/{one.path}",
+            )
+            for one in self.edits
+        ]
+        dropped = [
+            WrittenFile(path=path, sha256=None, kept_as=None if kept_in is None else f"{kept_in}/{path}")
+            for path in self.dropped
+        ]
+        return (*edited, *dropped)
+
+    def changes(self) -> tuple[FileChange, ...]:
+        """Give the changes as a dry run shows them; checksums go with their files."""
+        edited = (FileChange(path=one.path, what="edited", numbers=one.numbers) for one in self.edits if one.numbers)
+        dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
+        return (*edited, *dropped)

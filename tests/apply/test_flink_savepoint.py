@@ -1,0 +1,151 @@
+"""A Flink savepoint applied: dry run, copy, verification and the way back, on every recorded one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from offsetwise.apply import back, flink_savepoint
+from offsetwise.apply.run import apply, dry_run
+from offsetwise.apply.writing import Standing
+from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, StalePlanError
+from offsetwise.model import Start, Turnout
+from offsetwise.sources.flink_checkpoint import read_checkpoint
+from offsetwise.verify import LiveEyes, exit_code_of, verify
+from tests.apply.plans import SAVEPOINT, SHIFT, aged, context, drafted, files_of, journal, tree_hash
+from tests.apply.worlds import stage
+from tests.sources.flink_files import (
+    Op,
+    blob,
+    enumerator_v2,
+    metadata,
+    operator_handle,
+    positions,
+    reader_element,
+    relative,
+    subtask,
+)
+from tests.sources.folders import FLINK_NAMES, write
+
+BLOB, PLACES = blob({"SourceReaderState": [reader_element("orders", 0, 1050), reader_element("orders", 1, 20)]})
+FILES = {
+    "savepoint/_metadata": metadata(
+        Op(
+            subtasks=[subtask(0, operator_handle(PLACES, relative("5e2c", len(BLOB))))],
+            coordinator=enumerator_v2([("orders", 0, 0), ("orders", 1, 0)]),
+        )
+    ),
+    "savepoint/5e2c": BLOB,
+    "savepoint/keyed": b"state of another operator",
+}
+
+
+def _laid_out(folder: Path) -> Path:
+    write(FILES, folder)
+    return aged(folder / "savepoint")
+
+
+@pytest.mark.parametrize("name", FLINK_NAMES)
+def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: str) -> None:
+    staged = stage(tmp_path, SAVEPOINT, sample=name)
+    before, old = tree_hash(staged.source), positions(read_checkpoint(str(staged.source)))
+
+    shown = dry_run(staged.order(approved=False), staged.tools())
+    assert tree_hash(staged.source) == before
+    assert not (tmp_path / "out").exists()
+    (change,) = shown.previews[0].files
+    assert (change.path, change.what) == ("_metadata", "edited")
+    assert {(one.topic, one.partition): (one.before, one.after) for one in change.numbers} == {
+        key: (offset, offset + SHIFT) for key, offset in old.items()
+    }
+
+    receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
+    copy = Path(receipt.steps[0].place)
+    assert positions(read_checkpoint(str(copy))) == {key: offset + SHIFT for key, offset in old.items()}
+    assert len((copy / "_metadata").read_bytes()) == len((staged.source / "_metadata").read_bytes())
+    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
+    assert exit_code_of(verified) == 0
+
+    back.rollback(staged.receipt, staged.migration, staged.tools())
+    assert not copy.exists()
+    assert tree_hash(staged.source) == before
+
+
+def test_state_files_are_linked_and_only_the_edited_one_is_new(tmp_path: Path) -> None:
+    source = _laid_out(tmp_path)
+
+    with journal(tmp_path) as one:
+        step = flink_savepoint.write(drafted(str(source)), SAVEPOINT, context(tmp_path, journal=one))
+
+    copy = Path(step.place)
+    assert {name: (copy / name).samefile(source / name) for name in files_of(source)} == {
+        "5e2c": False,
+        "_metadata": False,
+        "keyed": True,
+    }
+    assert positions(read_checkpoint(str(copy))) == {("orders", 0): 1053, ("orders", 1): 23}
+    assert files_of(source) == {name.removeprefix("savepoint/"): data for name, data in FILES.items()}
+
+
+def test_a_changed_copy_is_said_and_not_removed(tmp_path: Path) -> None:
+    staged = stage(tmp_path, SAVEPOINT, sample=FLINK_NAMES[0])
+    receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
+    place = Path(receipt.steps[0].place)
+    (place / "_metadata").write_bytes((staged.source / "_metadata").read_bytes())
+
+    seen = flink_savepoint.look(receipt.steps[0], context(tmp_path))
+    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+
+    assert seen.standing is Standing.CHANGED
+    assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
+    with pytest.raises(ApplyError, match="not as it was written"):
+        back.rollback(staged.receipt, staged.migration, staged.tools())
+    assert place.exists()
+
+
+@pytest.mark.parametrize("name", ["_metadata", "5e2c"])
+def test_a_savepoint_that_is_not_the_reviewed_one_is_refused(tmp_path: Path, name: str) -> None:
+    source = _laid_out(tmp_path)
+    plan = drafted(str(source))
+    (source / name).write_bytes((source / name).read_bytes()[:-1] + b"!")
+
+    with pytest.raises(StalePlanError, match="Nothing was written"):
+        flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path))
+    (source / name).unlink()
+    with pytest.raises(OffsetwiseError, match="Nothing was written"):
+        flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path))
+
+
+def test_a_place_inside_the_savepoint_or_taken_is_refused(tmp_path: Path) -> None:
+    source = _laid_out(tmp_path)
+    plan = drafted(str(source))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+
+    for output in (source / "inside", tmp_path / "taken"):
+        with pytest.raises(OutputError):
+            flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path, output=str(output)))
+
+
+def test_a_new_partition_is_left_to_flink_and_verified_as_unknown(tmp_path: Path) -> None:
+    staged = stage(tmp_path, SAVEPOINT, sample="flink-2.2-enumerator-v3")
+    first = staged.plan.positions[0]
+    added = replace(
+        first, partition=3, old_offset=None, new_offset=0, restart=(), start=Start.EARLIEST, proof=None, bounds=(0, 0)
+    )
+    plan = replace(staged.plan, positions=(*staged.plan.positions, added))
+
+    with journal(tmp_path) as one:
+        step = flink_savepoint.write(plan, SAVEPOINT, context(tmp_path, journal=one))
+    assert len(positions(read_checkpoint(step.place))) == len(staged.plan.positions)
+
+    chosen = replace(added, start=Start.SPECIFIC, new_offset=5)
+    with pytest.raises(ApplyError, match="as Flink begins new partitions"):
+        flink_savepoint.prepare(
+            replace(plan, positions=(*staged.plan.positions, chosen)),
+            SAVEPOINT,
+            context(tmp_path, output=str(tmp_path / "out" / "other")),
+        )

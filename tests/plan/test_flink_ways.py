@@ -1,0 +1,167 @@
+"""A Flink job's ways to move: judged by what its savepoint tells, and never in the words of Spark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from offsetwise.config import JobTraits
+from offsetwise.errors import PlanError
+from offsetwise.model import (
+    Comparison,
+    Operator,
+    OperatorState,
+    RawReuse,
+    RawVerdict,
+    RestartPoint,
+    Saved,
+    Target,
+    TargetKind,
+)
+from offsetwise.plan.strategies import Strategy, judge_strategies
+from tests.plan.scene import COPY, ETL, IN_PLACE, SEEDED, STARTING, checkpoint, comparison, drafted, migration, rows
+
+SAVEPOINT = Target(kind=TargetKind.FLINK_SAVEPOINT)
+UID = "kafka-src"
+
+
+def savepoint(
+    *changes: dict[str, Any], uid: str | None = UID, version: int = 6, aligned: bool = True, place: str = "inline"
+) -> Comparison:
+    """Compare a savepoint whose source stands at the reference case."""
+    state = OperatorState(name="SourceReaderState", kind="split", elements=1, size_bytes=45, places=(place,))
+    operator = Operator(
+        id="2cfff4cfdc12cf3ce3a313acc56edab3",
+        name=None,
+        uid=uid,
+        parallelism=1,
+        max_parallelism=128,
+        finished=False,
+        states=(state,),
+        transactional_id_prefix=None,
+    )
+    saved = Saved(
+        kind="savepoint",
+        id=4,
+        format_version=version,
+        format="canonical",
+        written_ms=None,
+        aligned=aligned,
+        compressed=False,
+        retained=(),
+    )
+    held = checkpoint()
+    found = replace(
+        held,
+        engine="flink",
+        job_id=None,
+        last_planned_batch=None,
+        last_committed_batch=None,
+        sources=tuple(replace(each, id=UID) for each in held.sources),
+        batches=(),
+        operators=(operator,),
+        saved=saved,
+        offset_files=(("_metadata", "ab" * 32),),
+    )
+    point = RestartPoint(batch=None, old=1050, new=950)
+    compared = rows(*({"source": UID, "restart": (point,), **change} for change in changes or ({},)))
+    return comparison(*compared, checkpoint=found)
+
+
+def judged(made: Comparison) -> dict[str, Strategy]:
+    return {each.kind.name: each for each in judge_strategies(made, migration(JobTraits()))}
+
+
+def test_a_savepoint_has_the_four_ways_of_the_field() -> None:
+    made = judged(savepoint())
+
+    assert set(made) == {"savepoint-edit", "new-operator-uid", "topic-rename", "producers-first"}
+    assert {name for name, each in made.items() if each.applies} == {"savepoint-edit", "new-operator-uid"}
+
+
+def test_the_commands_stop_the_job_and_start_it_from_what_was_written() -> None:
+    made = judged(savepoint())
+
+    for each in made.values():
+        assert each.commands[0].startswith("flink stop --type canonical --savepointPath ")
+        assert each.commands[-1].startswith("flink run -s ")
+    assert "--target flink-savepoint" in made["savepoint-edit"].commands[1]
+    assert "--target consumer-group:GROUP" in made["new-operator-uid"].commands[1]
+    assert "--allowNonRestoredState" in made["new-operator-uid"].commands[-1]
+    assert "auto.offset.reset=none" in " ".join(made["savepoint-edit"].kind.needs)
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [(6, "has no uid"), (4, "It is not known whether all operators have uids")]
+)
+def test_a_new_uid_needs_operators_that_are_known_by_their_own(version: int, told: str) -> None:
+    made = judged(savepoint(uid=None, version=version))["new-operator-uid"]
+
+    assert [why for why in made.why_not if told in why]
+
+
+def test_a_renamed_topic_makes_that_way_apply() -> None:
+    assert judged(savepoint({"new_topic": "new.orders"}))["topic-rename"].applies
+
+
+def test_no_word_of_spark_is_said_of_a_flink_job() -> None:
+    made = [
+        text
+        for each in judged(savepoint({"new_topic": "new.orders"}, {})).values()
+        for text in (*each.why_not, *each.commands, *each.kind.keeps, *each.kind.gives_up, *each.kind.needs)
+    ]
+    plan = drafted(savepoint(), SAVEPOINT)
+    made += [plan.strategy, plan.prediction.told, *plan.keeps, *plan.gives_up, *(check.told for check in plan.gate)]
+
+    spark = re.compile(r"spark|\bbatch|\bquery\b|startingOffsets|failOnDataLoss", re.IGNORECASE)
+    assert [text for text in made if spark.search(text)] == []
+
+
+def test_a_plan_for_a_savepoint_has_every_place_and_the_digest_of_what_was_read() -> None:
+    plan = drafted(savepoint(), SAVEPOINT, ETL)
+
+    (position,) = plan.positions
+    assert (position.source, position.old_offset, position.new_offset) == (UID, 1050, 950)
+    assert [(point.batch, point.old, point.new) for point in position.restart] == [(None, 1050, 950)]
+    assert plan.requirements.checkpoint is not None
+    assert plan.requirements.checkpoint.files == (("_metadata", "ab" * 32),)
+    assert plan.strategy == "edit the savepoint, in a copy"
+    assert drafted(savepoint(), ETL).strategy == "new operator uid, group offsets"
+
+
+@pytest.mark.parametrize(
+    ("made", "target", "told"),
+    [
+        (savepoint(aligned=False), SAVEPOINT, "CHECKPOINT_UNALIGNED"),
+        (savepoint(place="absolute"), SAVEPOINT, "STATE_ELSEWHERE"),
+        (savepoint(place="segment"), SAVEPOINT, "STATE_ELSEWHERE"),
+        (comparison(), SAVEPOINT, "one of spark, not of Flink"),
+        *((savepoint(), target, "one of flink, not of Spark") for target in (COPY, IN_PLACE, STARTING, SEEDED)),
+    ],
+)
+def test_a_target_that_does_not_fit_the_engine_or_the_savepoint_is_refused(
+    made: Comparison, target: Target, told: str
+) -> None:
+    with pytest.raises(PlanError, match=told):
+        drafted(made, target)
+
+
+@pytest.mark.parametrize(
+    ("change", "effect", "told"),
+    [
+        ({"new_topic": "new.orders"}, None, "mean nothing to new.orders"),
+        ({"raw": RawReuse(verdict=RawVerdict.OUT_OF_RANGE)}, "unknown", "follows auto.offset.reset"),
+        ({"raw": RawReuse(verdict=RawVerdict.LOSS, skip=100)}, "silent skip", "The job is restored without an error"),
+        ({"raw": RawReuse(verdict=RawVerdict.REPLAY, replay=5)}, "replay", "reads again 5 records"),
+        ({"raw": RawReuse(verdict=RawVerdict.SAME)}, "nothing", "same place"),
+        ({"raw": RawReuse(verdict=RawVerdict.UNKNOWN)}, "unknown", "was not read"),
+    ],
+)
+def test_an_unedited_restore_is_predicted(change: dict[str, Any], effect: str | None, told: str) -> None:
+    made = drafted(savepoint(change), SAVEPOINT).prediction
+
+    assert told in made.told
+    assert effect in (None, made.effect)
