@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(600)
 
 def approve(page: Page) -> None:
     page.get_by_role("textbox", name="to approve").fill("payments")
-    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.get_by_text("Approved: version")).to_be_visible()
     page.get_by_role("link", name="Export it").click()
     expect(page.get_by_text("Approved: version 2, 1 approval of 1 asked for.")).to_be_visible()
