@@ -14,7 +14,7 @@ from offsetwise.console.wording import many
 from offsetwise.store.audit import Chain
 
 AT_ONCE: Final = 20_000
-"""Rows that are checked without being asked: well under a second. A longer log is read when a person asks."""
+"""Rows that are checked without being asked: about half a second of work. A longer log is read when a person asks."""
 _CHECKED: Final = "audit-checked"
 _WANTED: Final = "audit-check-wanted"
 

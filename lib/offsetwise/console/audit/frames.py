@@ -15,16 +15,16 @@ from offsetwise.store.audit import AuditRow
 COLUMNS: Final = (
     "row",
     "when (UTC)",
-    "who",
+    "subject",
+    "issuer",
     "what",
     "result",
+    "chain",
     "plan",
     "digest",
     "before → after",
     "why",
-    "subject",
-    "issuer",
-    "chain",
+    "who",
 )
 _TOLD: Final = 160
 """Characters of a reason in a cell; the whole one stands below the table."""

@@ -22,16 +22,16 @@ from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 PAGE_ROWS: Final = 100
 _WIDTHS: Final = {
     "row": 64,
-    "when (UTC)": 190,
+    "when (UTC)": 186,
     "who": 130,
-    "what": 120,
-    "result": 90,
+    "what": 104,
+    "result": 84,
     "plan": 52,
-    "digest": 84,
-    "before → after": 160,
+    "digest": 80,
+    "before → after": 150,
     "why": 300,
-    "subject": 150,
-    "issuer": 220,
+    "subject": 116,
+    "issuer": 180,
     "chain": 120,
 }
 
