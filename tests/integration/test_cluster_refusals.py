@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -263,6 +264,13 @@ def test_a_cluster_that_answers_as_the_time_runs_out_does_not_abort_the_process(
     finally:
         os.kill(secured.first.pid, signal.SIGCONT)
     assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def test_a_coordinator_that_is_not_ready_yet_does_not_crash_the_process(tmp_path: Path) -> None:
+    with secured_cluster(tmp_path) as fresh:
+        command = [sys.executable, "-m", "tests.integration.unready", fresh.plain]
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stdout) == (0, "5\n"), ran.stderr[-2000:]
 
 
 def test_partitions_without_a_leader_are_named_and_hold_nothing_up(secured: SecuredCluster) -> None:

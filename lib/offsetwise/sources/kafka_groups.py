@@ -9,13 +9,18 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any, Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
 from offsetwise.model import GroupOffset, GroupState, Problem
 from offsetwise.sources.kafka_client import Client, reason
 
 _ASKED_AT_ONCE: Final = 64
-"""Groups whose offsets are asked for together; twice as many are under way."""
+"""Groups whose offsets are asked for together; as many more are described meanwhile."""
+_NO_COORDINATOR: Final = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
 _STATES: Final = {
     "PREPARING_REBALANCING": "PreparingRebalance",
     "COMPLETING_REBALANCING": "CompletingRebalance",
@@ -82,21 +87,46 @@ def _unlisted(client: Client, why: str) -> Problem:
 def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
     made: list[tuple[str, Future[Any]]] = []
     for first in range(0, len(names), _ASKED_AT_ONCE):
-        # The newest of the share before the last: it is most likely answered last, and each wait costs a switch between
-        # threads, which takes long on a busy machine.
-        for _, future in reversed(made[max(0, first - 2 * _ASKED_AT_ONCE) : max(0, first - _ASKED_AT_ONCE)]):
+        share = names[first : first + _ASKED_AT_ONCE]
+        ready = _coordinated(client, share)
+        # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
+        # which takes long on a busy machine.
+        for _, future in reversed(made[max(0, first - _ASKED_AT_ONCE) : first]):
             _wait(client, future)
-        made += [(name, _ask(client, name)) for name in names[first : first + _ASKED_AT_ONCE]]
+        made += [(name, _ask(client, name, ready[name])) for name in share]
     return made
 
 
-def _ask(client: Client, name: str) -> Future[Any]:
+def _coordinated(client: Client, names: list[str]) -> dict[str, Future[Any]]:
+    """Describe groups, which tells whether each has a coordinator that answers for it now.
+
+    librdkafka 2.16.0 crashes the process where a coordinator answers a question for offsets with "not me" (its handler
+    asks the consumer group of the handle, and an admin client has none), as it does while a broker starts or a leader
+    moves. The same answer to this question is an error like any other.
+    """
     if client.deadline.passed:
-        late: Future[Any] = Future()
-        late.set_exception(TimeoutError())
-        return late
+        return dict.fromkeys(names, _late())
+    return dict(client.admin.describe_consumer_groups(names, request_timeout=client.deadline.beyond_s()))
+
+
+def _ask(client: Client, name: str, ready: Future[Any]) -> Future[Any]:
+    try:
+        ready.result(timeout=client.deadline.grace_s())
+    except TimeoutError:
+        return _late()
+    except KafkaException as error:
+        if error.args[0].code() in _NO_COORDINATOR:
+            return ready
+    if client.deadline.passed:
+        return _late()
     request = [ConsumerGroupTopicPartitions(name)]
     return client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[name]
+
+
+def _late() -> Future[Any]:
+    late: Future[Any] = Future()
+    late.set_exception(TimeoutError())
+    return late
 
 
 def _wait(client: Client, future: Future[Any]) -> None:
