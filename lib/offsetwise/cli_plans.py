@@ -205,7 +205,7 @@ def draft(
     target: Annotated[
         list[str],
         typer.Option(
-            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint or "
+            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint or "
             "consumer-group:NAME; may be repeated."
         ),
     ],

@@ -192,7 +192,7 @@ def _small(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "startingOffsets"])
+@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
 def test_a_small_file_system_at_20_levels_of_fill_leaves_nothing_partial(
     name: str, tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
@@ -220,7 +220,7 @@ def _fill(path: Path, *, leave_bytes: int) -> None:
         stream.truncate(max(0, stream.tell() - leave_bytes))
 
 
-@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "startingOffsets"])
+@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
 @pytest.mark.parametrize("shared", [True, False], ids=["one journal", "a journal each"])
 def test_of_20_appliers_at_once_exactly_one_wins(
     name: str, shared: bool, quick_path: Path, figure: Callable[[str], None]

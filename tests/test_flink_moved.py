@@ -1,0 +1,86 @@
+"""A Flink job moved by the commands alone: compared, drafted, signed, applied, verified and taken back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import offsetwise
+from offsetwise import approval, files, operate, workflow
+from offsetwise.apply.run import Tools
+from offsetwise.apply.world import LiveWorld
+from offsetwise.apply.writers import writers
+from offsetwise.config import load_migration
+from offsetwise.model import Cluster
+from offsetwise.sources.checkpoint import read_checkpoint
+from tests.apply.plans import tree_hash
+from tests.apply.worlds import Groups, World
+from tests.commands import call
+from tests.sources.flink_files import kafka_source, metadata, positions
+from tests.sources.folders import write
+
+SAMPLE = Path(offsetwise.__file__).parent / "sample"
+OLD, NEW = SAMPLE / "old.json", SAMPLE / "new.json"
+
+
+def _migration(folder: Path) -> Path:
+    write({"savepoints/savepoint-1/_metadata": metadata(kafka_source({0: 1050, 1: 1050}), version=6)}, folder)
+    body = yaml.safe_load((SAMPLE / "migration.yaml").read_text())
+    uri = str(folder / "savepoints" / "savepoint-1")
+    body["checkpoints"] = [{"name": "orders", "uri": uri, "belongs_to": "old"}]
+    body["checkpoint_roots"], body["write_roots"] = [str(folder / "savepoints")], [str(folder / "moved")]
+    (folder / "moved").mkdir()
+    (folder / "m.yaml").write_text(yaml.safe_dump(body))
+    return folder / "m.yaml"
+
+
+def test_the_whole_way_of_a_savepoint_by_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _migration(tmp_path)
+    migration, snapshots = load_migration(file), workflow.load_snapshots(OLD, NEW)
+    compared = workflow.compare(migration, checkpoint="orders", snapshots=snapshots)
+    (tmp_path / "comparison.json").write_text(files.dump(compared))
+    world = World(
+        live=LiveWorld(migration=migration, progress=lambda *_: None),
+        clusters=dict(zip((Cluster.OLD, Cluster.NEW), snapshots, strict=True)),
+        groups=Groups(),
+    )
+    monkeypatch.setattr(operate, "tools_for", lambda *_: Tools(world=world, writers=writers(Groups())))
+    before = tree_hash(tmp_path / "savepoints")
+    approval.write_keys(tmp_path / "rea", approval.keygen(subject="rea"))
+    plan, receipt, copy = tmp_path / "plan.json", tmp_path / "receipt.json", tmp_path / "moved" / "savepoint-2"
+
+    drafted = call(
+        *("draft", "--migration", file, "--checkpoint", "orders", "--target", "flink-savepoint", "--author", "ada"),
+        *("--comparison", tmp_path / "comparison.json", "--snapshots", OLD, NEW, "--out", plan),
+        *("--override", "orders:0=950", "--override", "orders:1=951", "--reason", "Counted by hand."),
+    )
+    assert drafted.code == 0, drafted.err
+    signed = call("sign", plan, "--key", tmp_path / "rea", "--as", "rea", "--out", tmp_path / "rea.approval.json")
+    assert signed.code == 0, signed.err
+
+    given = ("apply", plan, "--migration", file, "--output", copy, "--receipt", receipt)
+    dry = call(*given, width=200)
+    assert dry.code == 0, dry.err
+    assert "_metadata" in dry.out
+    assert "1,050" in dry.out
+    assert not copy.exists()
+
+    trusted = ("--approval", tmp_path / "rea.approval.json", "--trust", tmp_path / "rea.pub", "--execute")
+    applied = call(*given, *trusted, width=200)
+    assert applied.code == 0, applied.err
+    assert positions(read_checkpoint(str(copy))) == {("orders", 0): 950, ("orders", 1): 951}
+
+    verified = call("verify", receipt, "--migration", file, "--json")
+    assert verified.code == 0, verified.err
+    assert [(each["found"], each["turnout"]) for each in json.loads(verified.out)["positions"]] == [
+        ("950", "CONFIRMED"),
+        ("951", "CONFIRMED"),
+    ]
+
+    back = call("rollback", receipt, "--migration", file, "--execute", width=200)
+    assert back.code == 0, back.err
+    assert not copy.exists()
+    assert tree_hash(tmp_path / "savepoints") == before
