@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import subprocess
 import sys
@@ -89,11 +90,9 @@ def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext,
     page.screenshot(path=SCREENSHOTS / "locked.png")
 
     sign_in(page, "vera")
-    expect(page.get_by_role("heading", name="Offsetwise", level=1)).to_be_visible()
-    expect(page.get_by_test_id("stSidebar")).to_contain_text("Vera <b>Viewer</b> · viewer")
-
-    page.goto(f"{guarded.address}/compare?row=orders-1")
     expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    expect(page).to_have_url(re.compile("/compare\\?.*row=orders-1"))
+    expect(page.get_by_test_id("stSidebar")).to_contain_text("Vera <b>Viewer</b> · viewer")
     page.screenshot(path=SCREENSHOTS / "signed-in.png")
 
     page.get_by_role("button", name="Sign out").click()
@@ -102,6 +101,27 @@ def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext,
     page.goto(f"{guarded.address}/compare?row=orders-1")
     settle(page)
     expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
+
+
+def test_what_somebody_wanted_opens_once_and_for_nobody_else(
+    browser: Browser, context: BrowserContext, guarded: Guarded
+) -> None:
+    page = context.new_page()
+    page.goto(f"{guarded.address}/fleet")
+    settle(page)
+    other = browser.new_context(viewport={"width": 1400, "height": 1000})
+    theirs = other.new_page()
+    theirs.goto(guarded.address)
+    settle(theirs)
+    sign_in(theirs, "aron")
+    expect(theirs.get_by_role("heading", name="Offsetwise", level=1)).to_be_visible()
+    other.close()
+
+    sign_in(page, "vera")
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
+    page.goto(guarded.address)
+    settle(page)
+    expect(page.get_by_role("heading", name="Offsetwise", level=1)).to_be_visible()
 
 
 def test_a_group_of_the_provider_gives_a_role(context: BrowserContext, guarded: Guarded) -> None:
