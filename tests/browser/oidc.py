@@ -70,13 +70,14 @@ class Provider:
             "sub": granted["subject"],
             "aud": "somebody-else" if self.forge == "audience" else CLIENT,
             "iat": now,
-            "exp": now + 300,
+            "exp": now + 3_600,
             "nonce": "of-another" if self.forge == "nonce" else granted["nonce"],
             **self.people[granted["subject"]],
         }
         key = RSAKey.generate_key(2048, KEY_PARAMETERS) if self.forge == "key" else self.key
         token = jwt.encode({"alg": "RS256", "kid": "of-today"}, claims, key)
-        return {"access_token": secrets.token_urlsafe(16), "token_type": "Bearer", "expires_in": 300, "id_token": token}
+        opaque = secrets.token_urlsafe(16)
+        return {"access_token": opaque, "token_type": "Bearer", "expires_in": 3_600, "id_token": token}
 
 
 @contextmanager
