@@ -92,12 +92,14 @@ def _quiesced(plan: Plan) -> Iterator[GateCheck]:
             yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{left}")
         else:
             yield GateCheck(outcome=Outcome.PASSED, name="no batch pending", told=f"When it was read: {batches}.")
-    groups = [*wanted.groups, *([] if wanted.old_group is None else [wanted.old_group])]
-    yield from map(_members, groups)
+    for group in wanted.groups:
+        yield _members(group, "new")
+    if wanted.old_group is not None:
+        yield _members(wanted.old_group, "old")
 
 
-def _members(group: GroupBefore) -> GateCheck:
-    name = f"group {group.group} has no members"
+def _members(group: GroupBefore, cluster: str) -> GateCheck:
+    name = f"group {group.group} has no members on the {cluster} cluster"
     if group.state is None:
         return GateCheck(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
     passed = group.state.casefold() in {"empty", "dead"}
