@@ -1,0 +1,247 @@
+"""Three people at a console over the live lab: one drafts, another approves, and the command line applies it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from playwright.sync_api import Browser, Page, expect
+
+from offsetwise.lab import Lab
+from tests.browser.conftest import CLI, console, keep, settle
+from tests.browser.oidc import CLIENT, CLIENT_SECRET, provider
+from tests.browser.test_live_lab import press
+from tests.commands import Ran, run
+from tests.integration.groups import commit, committed
+from tests.integration.topics import copies, create, produce, trim
+
+PEOPLE: dict[str, dict[str, Any]] = {
+    "ada": {"name": "Ada Author", "email": "ada@example.org"},
+    "rita": {"name": "Rita Reviewer", "email": "rita@example.org"},
+    "vera": {"name": "Vera Viewer", "email": "vera@example.org"},
+}
+ROLES = {"author": ("ada",), "reviewer": ("rita", "ada"), "viewer": ("vera",)}
+"""Ada may approve plans of other people."""
+CONSOLE = "console of the tests"
+MIGRATION = "agreed"
+AGREED, STALE = "agreed-orders", "agreed-late"
+"""Each is a topic, and the group that reads it."""
+RECORDS, GONE, PLACE, EARLIER = 300, 100, 250, 5
+"""Records of the old topic, how many of them the new one lacks, the next to read, and what was committed before."""
+PATIENCE_MS = 600_000
+"""Spark starts, and reads: how long that takes says how busy the machine is."""
+
+pytestmark = pytest.mark.timeout(1_800)
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """A console with an identity provider, beside the folder of those who apply."""
+
+    address: str
+    folder: Path
+    lab: Lab
+
+    def apply(self, line: str) -> Ran:
+        """Run a command as the console says it, where the downloads are."""
+        command, *arguments = shlex.split(line)
+        assert command == "offsetwise"
+        return run(*arguments, cwd=self.folder)
+
+    def committed(self, group: str) -> int:
+        """Give where a group stands on the new cluster."""
+        return committed(self.lab.new_bootstrap, group)[group][0]
+
+
+Arrive = Callable[[str, str], Page]
+"""Lets somebody follow a link to the console and sign in, in a browser of their own."""
+
+
+@pytest.fixture(scope="module")
+def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """The lab, two groups whose members are gone, and the console that its operator started over them."""
+    folder = tmp_path_factory.mktemp("office")
+    create(lab.old_bootstrap, AGREED, STALE)
+    create(lab.new_bootstrap, AGREED, STALE)
+    produce(lab.old_bootstrap, dict.fromkeys((AGREED, STALE), copies(0, RECORDS)))
+    produce(lab.new_bootstrap, dict.fromkeys((AGREED, STALE), copies(GONE, RECORDS)))
+    for name in (AGREED, STALE):
+        commit(lab.old_bootstrap, name, {name: PLACE})
+        commit(lab.new_bootstrap, name, {name: EARLIER})
+    with provider(PEOPLE) as running:
+        set_up(folder, lab, running.issuer)
+        options = ("--migration", "migration.yaml", "--access", "access.yaml", "--store", "sqlite:///plans.sqlite")
+        command = ("-c", CLI, "console", *options, "--port", "{port}")
+        with console(*command, log=folder / "log", cwd=folder) as address:
+            yield Office(address, folder, lab)
+
+
+def set_up(folder: Path, lab: Lab, issuer: str) -> None:
+    """Write what an operator writes, as docs/sign-in.md and docs/threat-model.md say."""
+    assert run("keygen", "--console", "--out", "console.key", "--as", CONSOLE, cwd=folder).code == 0
+    (folder / ".streamlit").mkdir()
+    (folder / ".streamlit" / "secrets.toml").write_text(
+        "[auth]\n"
+        'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'
+        f'cookie_secret = "{secrets.token_hex(32)}"\n'
+        f'client_id = "{CLIENT}"\n'
+        f'client_secret = "{CLIENT_SECRET}"\n'
+        f'server_metadata_url = "{issuer}/.well-known/openid-configuration"\n',
+        encoding="utf-8",
+    )
+    access = {
+        "sign_in": "required",
+        "roles": {role: [{"issuer": issuer, "subject": each} for each in named] for role, named in ROLES.items()},
+        "decisions": {"key": "console.key"},
+    }
+    (folder / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+    trusted = {
+        "file": "console.key.pub",
+        "issuer": "offsetwise:console",
+        "subject": CONSOLE,
+        "vouches_for": [issuer],
+    }
+    migration = {
+        "name": MIGRATION,
+        "source": {"properties": {"bootstrap.servers": lab.old_bootstrap}},
+        "target": {"properties": {"bootstrap.servers": lab.new_bootstrap}},
+        "topics": {"policy": "identity"},
+        "link": "other",
+        "writers": "mirror-only",
+        "groups": [AGREED, STALE],
+        "approval": {"trusted_keys": [trusted]},
+        "spark": {"master": "local[2]"},
+    }
+    (folder / "migration.yaml").write_text(yaml.safe_dump(migration), encoding="utf-8")
+
+
+@pytest.fixture
+def arrive(browser: Browser, office: Office) -> Iterator[Arrive]:
+    with ExitStack() as opened:
+
+        def come(who: str, link: str) -> Page:
+            context = browser.new_context(
+                viewport={"width": 1400, "height": 1000}, base_url=office.address, accept_downloads=True
+            )
+            opened.callback(context.close)
+            page = context.new_page()
+            page.goto(link)
+            settle(page)
+            page.get_by_test_id("stMain").get_by_role("button", name="Sign in").click()
+            page.get_by_role("link", name=who, exact=True).click()
+            settle(page)
+            return page
+
+        yield come
+
+
+def drafted(author: Page, group: str) -> str:
+    """Compare a group live, draft a plan for it and submit that; give the plan's number."""
+    of = f"migration={MIGRATION}&of=group+{group}"
+    author.goto(f"/compare?{of}")
+    settle(author)
+    press(author, "Compare now")
+    expect(author.get_by_role("heading", name=f"Evidence · {group}-0")).to_be_visible(timeout=PATIENCE_MS)
+    author.goto(f"/draft?{of}")
+    settle(author)
+    press(author, "Submit for review")
+    expect(author.get_by_text("waits for a decision about exactly")).to_be_visible()
+    link = author.get_by_role("link", name=re.compile("Open plan [0-9]+ on Review"))
+    number = re.search("[0-9]+", link.inner_text())
+    assert number is not None
+    link.click()
+    settle(author)
+    return number.group()
+
+
+def control(page: Page, name: str) -> Any:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def download(page: Page, folder: Path, heading: str) -> Path:
+    """Download the one file under a heading of the Export page."""
+    block = page.get_by_test_id("stVerticalBlock").filter(has=page.get_by_text(heading, exact=True)).last
+    with page.expect_download() as taken:
+        block.get_by_role("button", name="Download", exact=True).click()
+    path = folder / taken.value.suggested_filename
+    taken.value.save_as(path)
+    return path
+
+
+def commands(page: Page) -> list[str]:
+    """Give the command lines that the Export page tells."""
+    return [line for line in page.locator("code").all_inner_texts() if re.match("offsetwise (apply|verify) ", line)]
+
+
+def test_what_one_person_drafts_another_approves_and_the_command_line_applies(office: Office, arrive: Arrive) -> None:
+    author = arrive("ada", "/")
+    plan = drafted(author, AGREED)
+    expect(author.get_by_text("Nobody decides about a plan that they had a hand in")).to_be_visible()
+    for name in ("Approve", "Reject"):
+        expect(control(author, name)).to_be_disabled()
+    keep(author, "review-author")
+
+    viewer = arrive("vera", f"/review?plan={plan}")
+    expect(viewer.get_by_text("you need the role reviewer")).to_be_visible()
+    expect(control(viewer, "Approve")).to_be_disabled()
+
+    reviewer = arrive("rita", "/")
+    expect(reviewer.get_by_text(f"Plan {plan} of {MIGRATION}")).to_be_visible()
+    reviewer.locator(f"a[href$='review?plan={plan}']").click()
+    settle(reviewer)
+    for cluster in ("old", "new"):
+        expect(reviewer.get_by_text(f"group {AGREED} has no members on the {cluster} cluster")).to_be_visible()
+    press(reviewer, "Look whether anything changed")
+    expect(reviewer.get_by_text("Nothing that it requires had changed")).to_be_visible(timeout=PATIENCE_MS)
+    keep(reviewer, "review-reviewer")
+    press(reviewer, "Approve")
+    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
+    reviewer.get_by_role("link", name="Export it").click()
+    settle(reviewer)
+    expect(reviewer.get_by_role("heading", name="On the command line")).to_be_visible()
+    keep(reviewer, "export-approved")
+    for heading in ("Plan", "Approvals"):
+        assert download(reviewer, office.folder, heading).stat().st_size > 0
+
+    trial, execute, verify = commands(reviewer)
+    assert office.apply(trial).code == 0
+    assert office.committed(AGREED) == EARLIER, "a trial writes nothing"
+    applied = office.apply(execute)
+    assert applied.code == 0, applied.err + applied.out
+    assert office.committed(AGREED) == PLACE - GONE, "the next unread record, where it lies on the new cluster"
+    verified = office.apply(verify)
+    assert verified.code == 0, verified.err + verified.out
+
+
+def test_a_plan_that_became_stale_is_refused_with_what_changed(office: Office, arrive: Arrive) -> None:
+    plan = drafted(arrive("ada", "/"), STALE)
+    reviewer = arrive("rita", f"/review?plan={plan}")
+    expect(control(reviewer, "Approve")).to_be_enabled()
+
+    trim(office.lab.new_bootstrap, STALE, PLACE - GONE + 1)
+
+    press(reviewer, "Look whether anything changed")
+    changed = reviewer.get_by_text("Changed since it was submitted.")
+    expect(changed).to_be_visible(timeout=PATIENCE_MS)
+    expect(reviewer.get_by_text("log start").first).to_be_visible()
+    expect(control(reviewer, "Approve")).to_be_disabled()
+    expect(reviewer.get_by_text("Approve is off: the plan is stale")).to_be_visible()
+    keep(reviewer, "review-stale")
+
+    reviewer.goto(f"/export?plan={plan}")
+    settle(reviewer)
+    expect(reviewer.get_by_text("DRAFT: nobody may apply this.")).to_be_visible()
+    assert download(reviewer, office.folder, "Plan").name.startswith("DRAFT-")
+    (trial,) = commands(reviewer)
+    refused = office.apply(trial)
+    assert refused.code == 3, refused.err + refused.out
+    assert "log start" in refused.out + refused.err
+    assert office.committed(STALE) == EARLIER
