@@ -56,9 +56,7 @@ def inspect(
     uris: Annotated[list[str], typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs.")],
     as_json: AsJson = False,
     batches: Annotated[int, typer.Option(min=1, help="Spark: how many of the newest batches to show.")] = 100,
-    uid: Annotated[
-        list[str] | None, typer.Option(help="Flink: a uid to name an operator by; repeatable.")
-    ] = None,
+    uid: Annotated[list[str] | None, typer.Option(help="Flink: a uid to name an operator by; repeatable.")] = None,
 ) -> None:
     """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
     failed = False
