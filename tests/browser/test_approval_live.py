@@ -178,7 +178,8 @@ def download(page: Page, folder: Path, heading: str) -> Path:
 
 def commands(page: Page) -> list[str]:
     """Give the command lines that the Export page tells."""
-    return [line for line in page.locator("code").all_inner_texts() if re.match("offsetwise (apply|verify) ", line)]
+    shown = page.get_by_test_id("stCode").all_inner_texts()
+    return [line.strip() for line in shown if re.match("offsetwise (apply|verify) ", line)]
 
 
 def test_what_one_person_drafts_another_approves_and_the_command_line_applies(office: Office, arrive: Arrive) -> None:
@@ -228,6 +229,7 @@ def test_a_plan_that_became_stale_is_refused_with_what_changed(office: Office, a
 
     trim(office.lab.new_bootstrap, STALE, PLACE - GONE + 1)
 
+    settle(reviewer)
     press(reviewer, "Look whether anything changed")
     changed = reviewer.get_by_text("Changed since it was submitted.")
     expect(changed).to_be_visible(timeout=PATIENCE_MS)
