@@ -72,7 +72,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
     with guard.block("decision"):
         plan = sheet.row.id
         off = _off(seat, sheet, overtaken=overtaken)
-        stale = None if not drifts else Off(why="the plan is stale", fix=f"Ask {_author(sheet)} to draft it again.")
+        stale = None if not drifts else Off(why="the plan is stale.", fix=f"Ask {_author(sheet)} to draft it again.")
         approve_off = off or stale
         st.markdown(f":gray[{sentences.votes(sheet.standing)}]")
         speaks = seat.board.why_not(seat.person, Verb.COMMENT, plan) is None
