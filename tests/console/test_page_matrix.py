@@ -81,8 +81,9 @@ def let(here: Stage, folder: Path, who: Who) -> None:
 
 
 def there(page: AppTest, key: str) -> bool:
-    """Say whether a page has a button that can be pressed, or will be once a file is chosen."""
-    return any(each.key == key and not (each.disabled and "bring-" not in key) for each in page.button)
+    """Say whether a page has a button that can be pressed, or takes the file for which it will have one."""
+    pressed = any(each.key == key and not each.disabled for each in page.button)
+    return pressed or any(each.key == f"{key}-file" for each in page.file_uploader)
 
 
 def drafting(here: Stage, somebody: Person | None) -> AppTest:
