@@ -27,6 +27,8 @@ WRITTEN: Final = 250
 NEW_ONLY: Final = 40
 """How many of each partition the job then read that only the new cluster had."""
 
+pytestmark = pytest.mark.timeout(1_800)
+
 
 @pytest.fixture(scope="module")
 def returned(lab: Lab, scene: Scene) -> Orders:
