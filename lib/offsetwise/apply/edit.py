@@ -15,7 +15,7 @@ from typing import Final
 
 from offsetwise.apply.writing import NumberChange
 from offsetwise.errors import ApplyError
-from offsetwise.model import TopicOffsets
+from offsetwise.model import PlannedPosition, TopicOffsets
 from offsetwise.sources.spark_offset_log import (
     INT64_MAX,
     GarbledError,
@@ -41,6 +41,18 @@ class Move:
     new: int
     added: bool = False
     """The file may lack the partition: then it is added."""
+
+    @classmethod
+    def planned(cls, one: PlannedPosition) -> Move:
+        """Give what a plan says of a partition; one that had no offset is added."""
+        return cls(
+            topic=one.topic,
+            partition=one.partition,
+            old=one.old_offset,
+            new_topic=one.new_topic,
+            new=one.new_offset,
+            added=one.old_offset is None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,14 +124,5 @@ def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
             raise unfit(f"{name} to begin at its earliest record, as Flink begins new partitions, found {one.start}")
         if not added and [(point.old, point.new) for point in one.restart] != [(one.old_offset, one.new_offset)]:
             raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
-        made[one.source].append(
-            Move(
-                topic=one.topic,
-                partition=one.partition,
-                old=one.old_offset,
-                new_topic=one.new_topic,
-                new=one.new_offset,
-                added=added,
-            )
-        )
+        made[one.source].append(Move.planned(one))
     return {source: tuple(moves) for source, moves in made.items()}

@@ -199,16 +199,7 @@ def _starts(plan: Plan) -> dict[str, tuple[Move, ...]]:
             raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
         if plan.rewind_to is not None and point is not None and point.batch != plan.rewind_to:
             raise unfit(f"{name} as it stood after batch {plan.rewind_to}, found it as after batch {point.batch}")
-        made[one.source].append(
-            Move(
-                topic=one.topic,
-                partition=one.partition,
-                old=one.old_offset,
-                new_topic=one.new_topic,
-                new=one.new_offset,
-                added=one.old_offset is None,
-            )
-        )
+        made[one.source].append(Move.planned(one))
     return {source: tuple(moves) for source, moves in made.items()}
 
 

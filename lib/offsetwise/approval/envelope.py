@@ -11,8 +11,9 @@ import base64
 import binascii
 import json
 import re
+import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
@@ -61,6 +62,22 @@ class Statement:
     expires_at: datetime
     nonce: str
     verdict: Verdict
+
+    @classmethod
+    def made(
+        cls, plan_digest: str, *, issuer: str, subject: str, verdict: Verdict, now: datetime, expires_in: timedelta
+    ) -> Statement:
+        """Make one that begins now, in whole seconds as files carry it, and that no other repeats."""
+        begins = now.replace(microsecond=0)
+        return cls(
+            plan_digest=plan_digest,
+            issuer=issuer,
+            subject=subject,
+            approved_at=begins,
+            expires_at=begins + expires_in,
+            nonce=secrets.token_hex(16),
+            verdict=verdict,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

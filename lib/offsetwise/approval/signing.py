@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -89,16 +88,5 @@ def sign(
             "clusters. Nothing was signed, nothing was written.",
             fix="Make a key of your own with `offsetwise keygen`.",
         )
-    begins = now.replace(microsecond=0)
-    return seal(
-        Statement(
-            plan_digest=digest,
-            issuer=issuer,
-            subject=subject,
-            approved_at=begins,
-            expires_at=begins + expires_in,
-            nonce=secrets.token_hex(16),
-            verdict=verdict,
-        ),
-        key,
-    )
+    said = Statement.made(digest, issuer=issuer, subject=subject, verdict=verdict, now=now, expires_in=expires_in)
+    return seal(said, key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import datetime, timedelta
 
 from offsetwise.approval import demo, strict
@@ -54,14 +53,5 @@ def vouch(
             "an identity provider signs in here. Nothing was signed.",
             fix="Sign in at the configured identity provider.",
         )
-    begins = now.replace(microsecond=0)
-    said = Statement(
-        plan_digest=plan_digest,
-        issuer=issuer,
-        subject=subject,
-        approved_at=begins,
-        expires_at=begins + expires_in,
-        nonce=secrets.token_hex(16),
-        verdict=verdict,
-    )
+    said = Statement.made(plan_digest, issuer=issuer, subject=subject, verdict=verdict, now=now, expires_in=expires_in)
     return seal(said, key), said

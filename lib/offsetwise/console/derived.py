@@ -147,8 +147,7 @@ def _partition_table(
         ("if unedited", [verdicts.raw(row).tone for row in _rows], "; font-weight: 600"),
         ("ahead", [verdicts.ahead(row).tone for row in _rows], ""),
     ):
-        css = [f"color: {colours.tone(tone)}{weight}" for tone in tones]
-        styled = styled.apply(lambda _, css=css: css, subset=[column])
+        styled = table.dressed(styled, column, [f"color: {colours.tone(tone)}{weight}" for tone in tones])
     return table.fixed(styled)
 
 

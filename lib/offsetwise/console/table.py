@@ -92,6 +92,11 @@ def printed(table: pd.DataFrame) -> Styler:
     return exact.style.format(_digits, subset=pd.Index([name for name in integers if name not in text]))
 
 
+def dressed(styled: Styler, column: str, css: list[str]) -> Styler:
+    """Style the cells of a column, one text of CSS for each row."""
+    return styled.apply(lambda _: css, subset=[column])
+
+
 def fixed(styled: Styler) -> Styler:
     """Give a styled table that no longer changes and is drawn sooner.
 

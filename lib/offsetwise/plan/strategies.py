@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Final
 
@@ -164,16 +164,7 @@ SAVEPOINT_RENAME: Final = Kind(
     gives_up=("nothing; without the edit the old topic's positions, as the source's initializer decides then",),
     needs=("the job's subscription can be changed", "`topics` in the migration file says what they are called"),
 )
-SAVEPOINT_PRODUCERS_FIRST: Final = Kind(
-    name="producers-first",
-    target_kind=None,
-    title="producers first, then the job, from earliest",
-    keeps=("every record, if the old topics were read to their end and the new ones hold nothing older",),
-    gives_up=("records: any the job did not read on the old cluster before it moved",),
-    needs=("producers write to the new cluster only", "the job has read every old topic to its end", "no mirror"),
-    options=" --start TOPIC=earliest --reason TEXT",
-    translates=False,
-)
+SAVEPOINT_PRODUCERS_FIRST: Final = replace(PRODUCERS_FIRST, title="producers first, then the job, from earliest")
 _SPARK_WAYS: Final = (COPY, IN_PLACE, STARTING, SEEDED, REWIND, GROUP, RENAME, PRODUCERS_FIRST, FAILBACK)
 _FLINK_WAYS: Final = (SAVEPOINT, NEW_UID, SAVEPOINT_RENAME, SAVEPOINT_PRODUCERS_FIRST)
 BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP, SAVEPOINT)}

@@ -114,7 +114,7 @@ def _styled(shown: pd.DataFrame, rows: Sequence[AuditRow], links: Sequence[Verdi
     ):
         if column in shown.columns:
             css = [f"color: {colours.tone(tone)}{'; font-weight: 600' if tone is Tone.WRONG else ''}" for tone in tones]
-            styled = styled.apply(lambda _, css=css: css, subset=[column])
+            styled = table.dressed(styled, column, css)
     return styled
 
 

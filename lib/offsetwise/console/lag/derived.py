@@ -13,7 +13,7 @@ from offsetwise.console import wording
 from offsetwise.console.desk import Held
 from offsetwise.console.lag import figures, frames
 from offsetwise.console.palette import Palette
-from offsetwise.console.table import layout, printed
+from offsetwise.console.table import dressed, layout, printed
 from offsetwise.lag.amounts import Total, drift, lag
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, LagSample
@@ -138,7 +138,7 @@ def _partition_table(
             f"color: {colours.wrong}; font-weight: 600" if amount is not None and amount < 0 else ""
             for amount in amounts
         ]
-        styled = styled.apply(lambda _, css=css: css, subset=[f"lag {side}"])
+        styled = dressed(styled, f"lag {side}", css)
     return styled
 
 

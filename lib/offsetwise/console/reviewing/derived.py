@@ -128,8 +128,7 @@ def _position_table(key: str, ids: str, columns: tuple[str, ...], colours: Palet
         ("exactness", [mark(row.position).tone for row in _rows], ""),
         ("skips", [Tone.RIGHT if row.position.skip == 0 else Tone.WRONG for row in _rows], ""),
     ):
-        css = [f"color: {colours.tone(tone)}{weight}" for tone in tones]
-        styled = styled.apply(lambda _, css=css: css, subset=[column])
+        styled = table.dressed(styled, column, [f"color: {colours.tone(tone)}{weight}" for tone in tones])
     return table.fixed(styled)
 
 
