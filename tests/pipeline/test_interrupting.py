@@ -24,13 +24,14 @@ def test_what_nobody_stops_gives_its_result(spark: SparkSession) -> None:
 
 def test_whoever_watches_can_stop_several_jobs_in_a_row_and_the_session_stays_usable(spark: SparkSession) -> None:
     asked = 0
+    ends: list[str] = []
 
     def jobs() -> None:
         for _ in range(3):
             try:
-                spark.range(LONGER_THAN_ANYBODY_WAITS).selectExpr("sum(id * id)").collect()
-            except Exception:  # noqa: BLE001 - what goes on although its job was taken away
-                continue
+                spark.range(LONGER_THAN_ANYBODY_WAITS).selectExpr("sum(id % 7)").collect()
+            except Exception as end:  # noqa: BLE001 - what goes on although its job was taken away
+                ends.append(str(end))
 
     def stop() -> None:
         nonlocal asked
@@ -40,4 +41,5 @@ def test_whoever_watches_can_stop_several_jobs_in_a_row_and_the_session_stays_us
 
     with pytest.raises(StoppedError):
         interruptible(spark, jobs, stop)
+    assert ["SPARK_JOB_CANCELLED" in each for each in ends] == [True] * 3
     assert spark.range(5).count() == 5

@@ -65,6 +65,7 @@ def configuration(
         "offset-syncs.topic.location": "source",
         "new.plugin.discovery": "service_load",
         "old.plugin.discovery": "service_load",
+        "old.group.id": f"mm2-{name}",
         "new.group.id": f"mm2-{name}",
         "offset.storage.topic": internal.format("offsets"),
         "config.storage.topic": internal.format("configs"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Final, TypeVar
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 POLL_S: Final = 0.2
 
@@ -23,13 +25,14 @@ def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable
         watch: Called several times a second; whatever it raises ends the jobs and is raised here.
     """
     tag = f"offsetwise-{uuid4().hex}"
+    jobs = _jobs_of(spark)
 
     def run() -> _T:
-        spark.addTag(tag)
+        jobs.begin(tag)
         try:
             return action()
         finally:
-            spark.removeTag(tag)
+            jobs.end(tag)
 
     with ThreadPoolExecutor(1, thread_name_prefix="offsetwise-spark") as pool:
         running = pool.submit(run)
@@ -38,8 +41,25 @@ def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable
                 watch()
         except BaseException:
             # Again and again: between two jobs there is none to interrupt.
-            spark.interruptTag(tag)
+            jobs.stop(tag)
             while not wait((running,), timeout=POLL_S).done:
-                spark.interruptTag(tag)
+                jobs.stop(tag)
             raise
         return running.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Jobs:
+    """How a session lets a thread mark its jobs, and any thread stop what is so marked."""
+
+    begin: Callable[[str], object]
+    end: Callable[[str], object]
+    stop: Callable[[str], object]
+
+
+def _jobs_of(spark: SparkSession) -> _Jobs:
+    if isinstance(spark, ConnectSession):
+        return _Jobs(spark.addTag, spark.removeTag, spark.interruptTag)
+    # A classic session looks up its tags per thread: its interruptTag, asked by another thread, stops nothing.
+    context = spark.sparkContext
+    return _Jobs(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
