@@ -101,7 +101,7 @@ def create_compacted(bootstrap: str, topic: str) -> None:
 
 
 def wait_until_mirrored_back(lab: Lab) -> None:
-    end = time.monotonic() + 480
+    end = time.monotonic() + 180
     sides = {"old": lab.new_bootstrap, "new": lab.old_bootstrap}
     while behind := partitions_behind([RETURNED], offsets_topic=offsets_topic(BACK), **sides):
         assert time.monotonic() < end, behind
