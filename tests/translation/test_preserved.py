@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from offsetwise.translation.preserved import PROBE_RECORDS, Probe, places, preserved, probe
+from offsetwise.model import Side
+from offsetwise.translation.preserved import PROBE_RECORDS, Probe, kept, places, preserved, probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import LogWindow
 
@@ -14,13 +15,15 @@ def window(offsets: Sequence[int], identities: Sequence[str]) -> LogWindow:
 
 
 class TestPlaces:
-    def test_are_at_both_ends_in_the_middle_and_on_both_sides_of_the_position(self) -> None:
-        found = places(5000, Span(start=100, end=10_000), Span(start=0, end=10_000))
+    def test_are_at_both_ends_in_the_middle_and_around_the_position(self) -> None:
+        found = places(4000, Span(start=100, end=10_000), Span(start=0, end=10_000))
 
         half = PROBE_RECORDS // 2
-        assert found == tuple(
-            Span(start=middle - half, end=middle + half)
-            for middle in (100 + half, 5000 - half, 5000 + half, 5050, 10_000 - half)
+        assert found == (
+            Span(start=100, end=100 + PROBE_RECORDS),
+            Span(start=4000 - PROBE_RECORDS, end=4000 + PROBE_RECORDS),
+            Span(start=5050 - half, end=5050 + half),
+            Span(start=10_000 - PROBE_RECORDS, end=10_000),
         )
 
     @pytest.mark.parametrize("position", [0, 40, 99, 100, 500])
@@ -48,6 +51,25 @@ class TestAProbe:
 
     def test_adds_up(self) -> None:
         assert Probe(agree=1, differ=2) + Probe(agree=3, alike=4) == Probe(agree=4, alike=4, differ=2)
+
+
+class TestRecordsKeptAround:
+    def test_a_position_are_the_nearest_unique_ones_on_both_sides(self) -> None:
+        old = window([1, 2, 3, 4, 5, 7, 8, 9, 10], ["a", "b", "c", "same", "same", "e", "f", "g", "h"])
+        new = window([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], ["a", "b", "c", "same", "same", "x", "e", "f", "g", "h"])
+
+        found = [(each.old_offset, each.new_offset, each.identity, each.side) for each in kept(6, old, new)]
+
+        read, unread = ((1, "a"), (2, "b"), (3, "c")), ((7, "e"), (8, "f"), (9, "g"))
+        assert found == [(n, n, i, Side.READ) for n, i in read] + [(n, n, i, Side.UNREAD) for n, i in unread]
+
+    def test_a_position_at_the_end_of_the_log_lie_below_it(self) -> None:
+        (found,) = kept(3, window([2], ["b"]), window([2], ["b"]))
+
+        assert (found.old_offset, found.side) == (2, Side.READ)
+
+    def test_leave_out_what_differs(self) -> None:
+        assert kept(2, window([1, 2], ["a", "b"]), window([1, 2], ["b", "x"])) == ()
 
 
 class TestOffsetsAre:

@@ -184,6 +184,15 @@ class TestALinkThatKeepsOffsets:
         assert row.raw == RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0)
         assert (row.lag_new, row.skip, row.replay) == (50, 0, 0)
 
+    def test_keeps_the_records_around_the_place_to_be_read_again(self) -> None:
+        near = Neighbour(old_offset=1049, new_offset=1049, timestamp_ms=5, identity="ab", side=Side.READ)
+        answer = Answer(kept=(near,), made_of="key, value and headers", ignored_headers=("x",), schema_ids=((7, 107),))
+
+        evidence = resolve(POSITION, Told(preserved=True, probed="Probed.", answer=answer, salt="cd")).evidence
+
+        assert (evidence.neighbours, evidence.identity, evidence.salt) == ((near,), "key, value and headers", "cd")
+        assert (evidence.ignored_headers, evidence.schema_ids) == (("x",), ((7, 107),))
+
     def test_is_only_a_claim_where_no_record_was_read(self) -> None:
         row = resolve(POSITION, Told(preserved=True))
 

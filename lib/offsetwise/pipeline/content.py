@@ -119,7 +119,7 @@ class ContentMatch:
         return {ask: bool(given.same) for ask, given in self._ask(tasks, "compare the pending batch").items()}
 
     def _probe(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
-        probes: dict[Ask, list[tuple[Span, Probe]]] = {ask: [] for ask in asks}
+        probes: dict[Ask, list[tuple[Span, Answer]]] = {ask: [] for ask in asks}
         spans = {ask: places(ask.target.position, ask.target.old, ask.target.new) for ask in asks}
         for depth in range(max((len(each) for each in spans.values()), default=0)):
             tasks = {
@@ -135,16 +135,16 @@ class ContentMatch:
                 if depth < len(each)
             }
             for ask, given in self._ask(tasks, "probe offsets that the link is said to keep").items():
-                probes[ask].append((spans[ask][depth], given.probe or Probe()))
+                probes[ask].append((spans[ask][depth], given))
         made = {}
         for ask, seen in probes.items():
             near = [each for span, each in seen if span.start <= ask.target.position <= span.end]
-            every = [each for _, each in seen]
+            every = [each.probe or Probe() for _, each in seen]
             offsets = sum(len(span) for span, _ in seen)
             made[ask] = Found(
-                answer=Answer(),
+                answer=max(near, key=lambda each: len(each.kept), default=Answer()),
                 probes=sum(every, Probe()),
-                preserved=preserved(near, every),
+                preserved=preserved([each.probe or Probe() for each in near], every),
                 old_offsets_read=offsets,
                 new_offsets_read=offsets,
             )

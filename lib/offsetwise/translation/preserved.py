@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
+from offsetwise.model import Neighbour, Side
+from offsetwise.translation.evidence import NEIGHBOURS, fingerprint
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import LogWindow
 
@@ -30,32 +33,62 @@ class Probe:
         return Probe(agree=self.agree + other.agree, alike=self.alike + other.alike, differ=self.differ + other.differ)
 
 
+class _Seen(StrEnum):
+    """What `Probe` counts, of one offset."""
+
+    AGREE = "agree"
+    ALIKE = "alike"
+    DIFFER = "differ"
+
+
 def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
-    """Give the places to probe: log start, middle, before and at the position, end, inside both logs."""
+    """Give the places to probe: log start, middle, around the position, end, inside both logs."""
     both = Span(start=max(old.start, new.start), end=min(old.end, new.end))
     if both.end <= both.start:
         return ()
     half = PROBE_RECORDS // 2
-    middles = (both.start + half, (both.start + both.end) // 2, position - half, position + half, both.end - half)
+    middles = (both.start + half, (both.start + both.end) // 2, both.end - half)
     found = {both.clip(middle - half, middle + half) for middle in middles}
+    # One place, so that the identities on both sides of the position are made of the same parts.
+    found.add(both.clip(position - PROBE_RECORDS, position + PROBE_RECORDS))
     return tuple(sorted((span for span in found if len(span)), key=lambda span: span.start))
 
 
 def probe(old: LogWindow, new: LogWindow) -> Probe:
     """Compare two windows of the same offsets."""
+    counts = Counter(seen for _, seen in _compared(old, new))
+    return Probe(agree=counts[_Seen.AGREE], alike=counts[_Seen.ALIKE], differ=counts[_Seen.DIFFER])
+
+
+def kept(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]:
+    """Give the records nearest to a position, on both sides of it, that agree in two windows of the same offsets."""
+    agree = [index for index, seen in _compared(old, new) if seen is _Seen.AGREE]
+    read = [index for index in agree if old.offsets[index] < position]
+    return tuple(
+        Neighbour(
+            old_offset=old.offsets[index],
+            new_offset=old.offsets[index],
+            timestamp_ms=old.timestamps[index] if old.timestamps else None,
+            identity=fingerprint(old.identities[index]),
+            side=Side.READ if old.offsets[index] < position else Side.UNREAD,
+        )
+        for index in (*read[-NEIGHBOURS:], *agree[len(read) : len(read) + NEIGHBOURS])
+    )
+
+
+def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _Seen]]:
+    """Compare every offset that holds a record on both, by its index in the old window."""
     count_old, count_new = Counter(old.identities), Counter(new.identities)
     there = dict(zip(new.offsets, new.identities, strict=True))
-    agree = alike = differ = 0
-    for offset, identity in zip(old.offsets, old.identities, strict=True):
+    for index, (offset, identity) in enumerate(zip(old.offsets, old.identities, strict=True)):
         if offset not in there:
             continue
         if there[offset] != identity:
-            differ += 1
+            yield index, _Seen.DIFFER
         elif count_old[identity] == count_new[identity] == 1:
-            agree += 1
+            yield index, _Seen.AGREE
         else:
-            alike += 1
-    return Probe(agree=agree, alike=alike, differ=differ)
+            yield index, _Seen.ALIKE
 
 
 def preserved(near: Iterable[Probe], all_places: Iterable[Probe]) -> bool:

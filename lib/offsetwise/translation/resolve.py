@@ -147,6 +147,7 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
     inside = _inside(offset, row.new)
     exactness = Exactness.PRESERVED if told.probed else Exactness.CLAIMED
     reason = f"The link is stated to keep offsets. {told.probed}".strip()
+    answer = told.answer or Answer()
     return replace(
         row,
         new_offset=offset,
@@ -163,9 +164,13 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
         ),
         evidence=Evidence(
             reason=reason,
+            neighbours=answer.kept,
             candidates=told.candidates,
             old_records_read=told.old_read,
             new_records_read=told.new_read,
+            identity=answer.made_of,
+            ignored_headers=answer.ignored_headers,
+            schema_ids=answer.schema_ids,
             salt=told.salt,
         ),
     )

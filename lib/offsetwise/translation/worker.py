@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from offsetwise.model import Exactness
+from offsetwise.model import Exactness, Neighbour
 from offsetwise.translation.content import decide
 from offsetwise.translation.identify import Identified, Records, identify
-from offsetwise.translation.preserved import Probe, probe
+from offsetwise.translation.preserved import Probe, kept, probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
@@ -70,6 +70,8 @@ class Answer:
 
     cut: Cut | None = None
     probe: Probe | None = None
+    kept: tuple[Neighbour, ...] = ()
+    """Of a probe: the records around the position that agree."""
     same: bool | None = None
     made_of: str = ""
     timed: bool = True
@@ -120,7 +122,7 @@ def answer(
         origin_shift=_origin_shift(task.position, origins or {}),
     )
     if task.question is Question.PROBE:
-        return replace(made, probe=probe(*windows))
+        return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
     if task.question is Question.SAME:
         return replace(made, same=Counter(identified.old) == Counter(identified.new))
     cut = decide(
