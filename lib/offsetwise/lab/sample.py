@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import yaml
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -65,26 +65,26 @@ def make_sample(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Pa
     """
     path = lab.directory / "migration.yaml"
     if path.is_file():
-        _start_mirrors(lab, only_ended=True)
+        start_mirrors(lab, only_ended=True)
         return path
     step = _Stopwatch(said)
-    _create_topics(lab)
+    create_topics(lab)
     with _job(lab) as run:
-        _produce(lab, 0, STEPS[0])
-        _move_log_start(lab)
+        produce(lab, 0, STEPS[0])
+        move_log_start(lab)
         _wait_until_compacted(lab)
         step("produced the first records")
         run("count")
         for before, end in pairwise(STEPS):
-            _produce(lab, before, end)
+            produce(lab, before, end)
             run("count")
         step(f"ran {len(STEPS)} batches of the job")
-        _produce(lab, STEPS[-1], PLANNED)
+        produce(lab, STEPS[-1], PLANNED)
         run("fail")
         step("stopped it inside the next one")
-        _produce(lab, PLANNED, LOG_END)
+        produce(lab, PLANNED, LOG_END)
         _commit_group(lab)
-        _start_mirrors(lab, only_ended=False)
+        start_mirrors(lab)
         run("copy")
         step("ran the second job")
     for policy, topics in MIRRORED.items():
@@ -105,7 +105,12 @@ class _Stopwatch:
         self._last = now
 
 
-def _create_topics(lab: Lab) -> None:
+def create_topics(lab: Lab) -> None:
+    """Create the sample's topics on the old cluster, and on the new one those that are not mirrored as they are.
+
+    Raises:
+        LabError: One is there already.
+    """
     topics = [NewTopic(name, count, 1, config=config) for name, (count, config) in TOPICS.items()]
     stamped = NewTopic("audit", 1, 1, config={"message.timestamp.type": "LogAppendTime"})
     for bootstrap, wanted in ((lab.old_bootstrap, topics), (lab.new_bootstrap, [stamped])):
@@ -123,7 +128,8 @@ def _create_topics(lab: Lab) -> None:
                 ) from error
 
 
-def _produce(lab: Lab, first: int, end: int) -> None:
+def produce(lab: Lab, first: int, end: int) -> None:
+    """Write the records of the ticks from `first` up to `end`, which is exclusive, to the old cluster."""
     shared = {"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2}
     producer = Producer(shared | {"enable.idempotence": True})
     for start in range(first, end, TICKS_PER_FLUSH):
@@ -158,7 +164,8 @@ def _delivered(error: KafkaError | None, _message: object) -> None:
         raise KafkaException(error)
 
 
-def _move_log_start(lab: Lab) -> None:
+def move_log_start(lab: Lab) -> None:
+    """Delete the first records of `orders`, so that its offsets differ on the new cluster."""
     moved = [TopicPartition("orders", partition, LOG_START) for partition in range(records.ORDERS_PARTITIONS)]
     admin = _admin(lab.old_bootstrap)
     for deleted in admin.delete_records(moved).values():
@@ -166,7 +173,7 @@ def _move_log_start(lab: Lab) -> None:
 
 
 def _wait_until_compacted(lab: Lab) -> None:
-    _wait(lab, "the old cluster to compact 'profiles'", lambda: _records_of(lab, "profiles") < STEPS[0])
+    wait_until(lab, "the old cluster to compact 'profiles'", lambda: _records_of(lab, "profiles") < STEPS[0])
 
 
 def _records_of(lab: Lab, topic: str) -> int:
@@ -185,10 +192,15 @@ def _wait_for_group(lab: Lab) -> None:
         written = progress.read_to_end("old.checkpoints.internal", bootstrap=lab.new_bootstrap)
         return len({key for key, _ in written if GROUP.encode() in (key or b"")}) == len(GROUP_POSITIONS)
 
-    _wait(lab, f"MirrorMaker's checkpoints of the group {GROUP!r}", arrived)
+    wait_until(lab, f"MirrorMaker's checkpoints of the group {GROUP!r}", arrived)
 
 
-def _wait(lab: Lab, what: str, done: Callable[[], bool]) -> None:
+def wait_until(lab: Lab, what: str, done: Callable[[], bool]) -> None:
+    """Wait for something, named as a message names it.
+
+    Raises:
+        LabError: It did not come to pass in time.
+    """
     end = time.monotonic() + TIMEOUT_S
     while not done():
         if time.monotonic() > end:
@@ -199,7 +211,8 @@ def _wait(lab: Lab, what: str, done: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def _start_mirrors(lab: Lab, *, only_ended: bool) -> None:
+def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
+    """Start the mirrors of all topics; `only_ended` leaves those alone that run."""
     running = {service.name for service in lab.status() if service.running}
     for policy, topics in MIRRORED.items():
         if not (only_ended and f"mirror-{policy}" in running):
@@ -244,8 +257,9 @@ def _tell(stdin: IO[str] | None, line: str) -> None:
         return  # it has ended; the missing answer says so
 
 
-def _write(path: Path, lab: Lab) -> None:
-    body = {
+def migration_of(lab: Lab) -> dict[str, Any]:
+    """Give the migration file of a lab, without a checkpoint or a group."""
+    return {
         "name": "orders-to-new",
         "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
         "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
@@ -253,6 +267,16 @@ def _write(path: Path, lab: Lab) -> None:
         "isolation_level": "read_uncommitted",
         "topics": {"policy": "identity", "map": {topic: f"old.{topic}" for topic in RENAMED}},
         "checkpoint_roots": ["./checkpoints"],
+        "checkpoints": [],
+        "writers": "mirror-only",
+        "write_roots": ["./applied"],
+        "groups": [],
+        "spark": {"master": "local[2]"},
+    }
+
+
+def _write(path: Path, lab: Lab) -> None:
+    body = migration_of(lab) | {
         "checkpoints": [
             {
                 "name": "orders",
@@ -261,10 +285,7 @@ def _write(path: Path, lab: Lab) -> None:
             },
             {"name": "payments", "uri": "./checkpoints/payments", "job": {"stateful": False, "sink": "file"}},
         ],
-        "writers": "mirror-only",
-        "write_roots": ["./applied"],
         "groups": [GROUP],
-        "spark": {"master": "local[2]"},
     }
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     beside.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
