@@ -7,6 +7,7 @@ PACKAGE := $(VENV)/.package
 JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
 POSTGRES := $(VENV)/.postgres
+FLINK   := $(VENV)/.flink
 PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
@@ -16,10 +17,10 @@ PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
-test: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES)
+test: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
 	$(PYTEST) $(PYTEST_ARGS)
 
-gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES)
+gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
@@ -56,4 +57,8 @@ $(BROWSER): tools/find-browser
 $(POSTGRES): tools/find-postgres
 	tools/find-postgres
 	mkdir -p $(VENV)
+	touch $@
+
+$(FLINK): $(PACKAGE) tests/integration/flink_distribution.py
+	$(BIN)/python -m tests.integration.flink_distribution
 	touch $@

@@ -24,7 +24,7 @@ def test_without_network_the_error_says_what_failed_and_leaves_no_half_made_fold
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", NO_NETWORK)
-    with pytest.raises(LabError, match=r"Kafka 4\.1\.1's jars could not be resolved.*Ivy's last words") as caught:
+    with pytest.raises(LabError, match=r"kafka_2\.13 4\.1\.1 could not be resolved.*Ivy's last words") as caught:
         kafka_jars()
     assert "reaches Maven Central" in caught.value.fix
     assert list(empty_cache.iterdir()) == []

@@ -1,0 +1,94 @@
+"""The Flinks that the end-to-end test runs, each in a folder of its own, from PyPI and Maven Central.
+
+`python -m tests.integration.flink_distribution` fetches them, as `make test` does, so that no test needs a network.
+Nothing of PyFlink is needed: the jars of a wheel are a whole Flink, and its jobs here are SQL.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from offsetwise.errors import OffsetwiseError
+from offsetwise.lab.jars import cache_folder, resolved_jars
+
+PACKAGE: Final = "apache-flink-libraries"
+FETCH: Final = "make test, or: python -m tests.integration.flink_distribution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """One version of Flink, and what of Maven Central goes with it."""
+
+    version: str
+    connector: str
+    kafka_clients: str
+
+    @property
+    def home(self) -> Path:
+        """The folder that `pip` put it into."""
+        return cache_folder().with_name(f"flink-{self.version}")
+
+    def classpath(self) -> str:
+        """Give the class path of all its processes.
+
+        Raises:
+            AssertionError: It was not fetched; the message says how to.
+        """
+        lib = self.home / "pyflink" / "lib"
+        assert lib.is_dir(), f"Flink {self.version} is not in {self.home}. Nothing was run. Fetch it: {FETCH}"
+        return f"{lib / '*'}:{self._jars() / '*'}"
+
+    def fetch(self) -> None:
+        """Install it, if it is not there. The folder appears by a rename, so one that exists is complete.
+
+        Raises:
+            LabError: Maven Central was not reached.
+            CalledProcessError: PyPI was not.
+        """
+        self._jars()
+        if self.home.is_dir():
+            return
+        work = Path(mkdtemp(dir=self.home.parent, prefix="installing-"))
+        try:
+            # Its bulk are jars: pip neither caches nor compiles them, and none of its Python dependencies is used.
+            options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--no-cache-dir"]
+            command = [sys.executable, "-m", "pip", "install", *options, "--target", str(work / "home")]
+            subprocess.run([*command, f"{PACKAGE}=={self.version}"], check=True)
+            if not self.home.is_dir():
+                (work / "home").rename(self.home)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _jars(self) -> Path:
+        flink = "org.apache.flink"
+        wanted = (
+            (flink, "flink-connector-kafka", self.connector),
+            (flink, "flink-sql-gateway", self.version),
+            ("org.apache.kafka", "kafka-clients", self.kafka_clients),
+        )
+        return resolved_jars(f"flink-{self.version}", wanted, transitive=False)
+
+
+DISTRIBUTIONS: Final = (
+    Distribution(version="1.20.3", connector="3.4.0-1.20", kafka_clients="3.4.0"),
+    Distribution(version="2.2.0", connector="5.0.0-2.2", kafka_clients="4.2.0"),
+)
+
+
+def main() -> None:
+    """Fetch every version."""
+    try:
+        for each in DISTRIBUTIONS:
+            each.fetch()
+    except (OffsetwiseError, subprocess.CalledProcessError) as error:
+        sys.exit(f"Flink could not be fetched, and its end-to-end test needs it. No test was run. {error}")
+
+
+if __name__ == "__main__":
+    main()
