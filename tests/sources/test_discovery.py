@@ -10,7 +10,7 @@ import pytest
 from offsetwise.errors import MissingError, OutsideRootsError
 from offsetwise.sources import discovery
 from offsetwise.sources.discovery import MAX_DEPTH, find_checkpoints
-from tests.sources.folders import NAMES, SAMPLES, checkpoint, orders, write
+from tests.sources.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders, write
 
 ONE = checkpoint({0: orders(7)}, (0,))
 
@@ -22,7 +22,17 @@ def below(root: Path) -> list[str]:
 
 
 def test_every_recorded_checkpoint_is_found() -> None:
-    assert below(SAMPLES) == list(NAMES)
+    assert below(SAMPLES) == sorted((*NAMES, *FLINK_NAMES))
+
+
+def test_of_what_a_flink_job_retains_the_newest_is_found_and_no_spark_checkpoint_is_hidden(tmp_path: Path) -> None:
+    for number in (9, 10, 11):
+        write({"_metadata": b""} if number < 11 else {"5e2c": b"not finished"}, tmp_path / "job" / f"chk-{number}")
+        write(ONE, tmp_path / "queries" / f"chk-{number}")
+    write({"x": b""}, tmp_path / "job" / "shared")
+    write({"_metadata": b""}, tmp_path / "savepoint-1")
+    queries = [f"queries/chk-{number}" for number in (10, 11, 9)]
+    assert below(tmp_path) == ["job/chk-10", *queries, "savepoint-1"]
 
 
 def test_a_root_that_is_a_checkpoint_is_found_itself(tmp_path: Path) -> None:
@@ -38,7 +48,6 @@ def test_checkpoints_are_found_at_any_depth_up_to_the_bound(tmp_path: Path) -> N
 def test_what_is_no_checkpoint_is_left_out_and_looked_into(tmp_path: Path) -> None:
     write({"a.parquet": b"", "_delta_log/0.json": b"{}", "_delta_log/offsets/0": b""}, tmp_path / "table")
     write(ONE, tmp_path / "table" / "_checkpoints" / "query")
-    write({"_metadata": b"", "offsets/0": b""}, tmp_path / "savepoint")
     write(ONE, tmp_path / ".trash" / "orders")
     (tmp_path / "empty").mkdir()
     (tmp_path / "offsets").touch()

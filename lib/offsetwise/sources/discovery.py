@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from offsetwise.errors import MissingError, StorageError
+from offsetwise.sources.flink_folder import is_flink, newest_alone
 from offsetwise.sources.spark_folder import is_checkpoint
 from offsetwise.sources.storage import Entry, FolderReader, open_tree
 
@@ -41,6 +42,8 @@ class Discovered:
 def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discovered:
     """Find the checkpoints at and below a folder. What stands inside a checkpoint is not looked at.
 
+    Of the checkpoints that a Flink job retains the newest one is given; reading it names the others.
+
     Args:
         root: The folder.
         roots: The folders that may be read; None when a person named the path.
@@ -52,6 +55,7 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
     tree = open_tree(root, roots=roots)
     base = root.rstrip("/")
     found: list[str] = []
+    retained: list[str] = []
     looked_into, complete = 0, True
     level = [""]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
@@ -64,14 +68,17 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
                         raise entries
                     if not isinstance(entries, MissingError):
                         found.append(f"{base}/{folder}")
+                elif is_flink(entries):
+                    retained.append(f"{base}/{folder}" if folder else root)
                 elif is_checkpoint(entries):
                     found.append(f"{base}/{folder}" if folder else root)
                 elif depth < MAX_DEPTH:
                     below += [f"{folder}/{name}".lstrip("/") for name in _folders(entries)]
             level = below[: MAX_FOLDERS - looked_into]
             complete = complete and len(level) == len(below)
-            if len(found) >= MAX_CHECKPOINTS or not level:
+            if len(found) + len(retained) >= MAX_CHECKPOINTS or not level:
                 break
+    found += newest_alone(retained)
     return Discovered(
         uris=tuple(sorted(found)[:MAX_CHECKPOINTS]),
         folders=looked_into,

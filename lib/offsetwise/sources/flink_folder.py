@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from offsetwise.errors import StorageError
@@ -58,6 +58,21 @@ def retained_beside(folder: FolderReader, name: str) -> tuple[RetainedCheckpoint
     except StorageError:
         return ()
     return retained_in(folder, [entry for entry in entries if entry.name != name])
+
+
+def newest_alone(uris: Iterable[str]) -> list[str]:
+    """Leave out of the checkpoints that a job retains all but the newest; other folders stay.
+
+    >>> newest_alone(["a/chk-9", "a/chk-10", "b/chk-9", "savepoint-1"])
+    ['a/chk-10', 'b/chk-9', 'savepoint-1']
+    """
+    newest: dict[str, tuple[int, str]] = {}
+    for uri in uris:
+        above, _, name = uri.rpartition("/")
+        matched = _RETAINED.fullmatch(name)
+        job, number = (above, int(matched[1])) if matched else (uri, 0)
+        newest[job] = max(newest.get(job, (number, uri)), (number, uri))
+    return [uri for _, uri in newest.values()]
 
 
 def job_of(uri: str) -> str | None:
