@@ -261,6 +261,9 @@ def reason(error: Exception) -> str:
         KafkaError._UNKNOWN_PARTITION: "it does not exist",
         KafkaError.LEADER_NOT_AVAILABLE: "it has no leader at the moment",
         KafkaError.NOT_LEADER_FOR_PARTITION: "its leader is changing",
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS: "its coordinator is still loading",
+        KafkaError.COORDINATOR_NOT_AVAILABLE: "it has no coordinator yet",
+        KafkaError.NOT_COORDINATOR: "its coordinator is changing",
     }
     return words.get(code.code(), str(code.str()))
 

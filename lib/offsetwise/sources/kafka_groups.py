@@ -6,6 +6,7 @@ under way at a time.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from offsetwise.sources.kafka_client import Client, reason
 
 _ASKED_AT_ONCE: Final = 64
 """Groups whose offsets are asked for together; as many more are described meanwhile."""
+_PAUSE_S: Final = 0.1
 _NO_COORDINATOR: Final = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -88,11 +90,11 @@ def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
     made: list[tuple[str, Future[Any]]] = []
     for first in range(0, len(names), _ASKED_AT_ONCE):
         share = names[first : first + _ASKED_AT_ONCE]
-        ready = _coordinated(client, share)
+        ready = dict.fromkeys(share, _late()) if client.deadline.passed else _coordinated(client, share)
         # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
         # which takes long on a busy machine.
         for _, future in reversed(made[max(0, first - _ASKED_AT_ONCE) : first]):
-            _wait(client, future)
+            _failure(client, future)
         made += [(name, _ask(client, name, ready[name])) for name in share]
     return made
 
@@ -104,36 +106,37 @@ def _coordinated(client: Client, names: list[str]) -> dict[str, Future[Any]]:
     asks the consumer group of the handle, and an admin client has none), as it does while a broker starts or a leader
     moves. The same answer to this question is an error like any other.
     """
-    if client.deadline.passed:
-        return dict.fromkeys(names, _late())
     return dict(client.admin.describe_consumer_groups(names, request_timeout=client.deadline.beyond_s()))
 
 
 def _ask(client: Client, name: str, ready: Future[Any]) -> Future[Any]:
-    try:
-        ready.result(timeout=client.deadline.grace_s())
-    except TimeoutError:
-        return _late()
-    except KafkaException as error:
-        if error.args[0].code() in _NO_COORDINATOR:
+    """Ask for a group's offsets as soon as it has a coordinator: the first group of a new cluster makes it first."""
+    while (error := _failure(client, ready)) is not None and _code(error) in _NO_COORDINATOR:
+        time.sleep(_PAUSE_S)
+        if client.deadline.passed:
             return ready
-    if client.deadline.passed:
+        ready = _coordinated(client, [name])[name]
+    if isinstance(error, TimeoutError) or client.deadline.passed:
         return _late()
     request = [ConsumerGroupTopicPartitions(name)]
     return client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[name]
+
+
+def _failure(client: Client, future: Future[Any]) -> BaseException | None:
+    try:
+        return future.exception(timeout=client.deadline.grace_s())
+    except TimeoutError as error:
+        return error
+
+
+def _code(error: BaseException) -> int | None:
+    return error.args[0].code() if isinstance(error, KafkaException) else None
 
 
 def _late() -> Future[Any]:
     late: Future[Any] = Future()
     late.set_exception(TimeoutError())
     return late
-
-
-def _wait(client: Client, future: Future[Any]) -> None:
-    try:
-        future.exception(timeout=client.deadline.grace_s())
-    except TimeoutError:
-        return
 
 
 def _committed(client: Client, future: Future[Any]) -> tuple[tuple[GroupOffset, ...], str | None]:
