@@ -9,7 +9,7 @@ Peers, in the same run and in turn, round by round:
 Target: 5 times faster than both; requests do not grow with partitions. A question goes out in shares, one for 500
 partitions and never more than 16, so the benchmark counts them for one topic, for half and for all.
 
-    python benchmarks/b3_snapshot.py [--partitions 200 --groups 20] [--tools FOLDER_WITH_KAFKA_TOOLS_JARS]
+    python benchmarks/b3_snapshot.py [--partitions 200 --groups 20]
 """
 
 import argparse
@@ -50,16 +50,15 @@ def main() -> int:
     parser.add_argument("--partitions", type=int, default=10_000, help="per cluster")
     parser.add_argument("--groups", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--tools", type=Path, help="folder with the kafka-tools jar and what it needs")
     arguments = parser.parse_args()
     # The lab's brokers have little memory; this is the one setting that wins over their command line.
     os.environ["_JAVA_OPTIONS"] = "-Xmx1500m"
     with tempfile.TemporaryDirectory() as folder, Lab.up(Path(folder)).no_longer_than_this_process() as lab:
         del os.environ["_JAVA_OPTIONS"]
-        return run(lab, arguments.partitions, arguments.groups, arguments.rounds, arguments.tools)
+        return run(lab, arguments.partitions, arguments.groups, arguments.rounds)
 
 
-def run(lab: Lab, partitions: int, groups: int, rounds: int, tools: Path | None) -> int:
+def run(lab: Lab, partitions: int, groups: int, rounds: int) -> int:
     clusters = [(Cluster.OLD, lab.old_bootstrap), (Cluster.NEW, lab.new_bootstrap)]
     names = [f"group-{number}" for number in range(groups)]
     for _, bootstrap in clusters:
@@ -69,7 +68,7 @@ def run(lab: Lab, partitions: int, groups: int, rounds: int, tools: Path | None)
         "offsetwise, topics": lambda side, bootstrap: snapshot(side, bootstrap, partitions, []),
         "get_watermark_offsets loop": lambda _, bootstrap: watermark_loop(bootstrap),
         "offsetwise, topics and groups": lambda side, bootstrap: snapshot(side, bootstrap, partitions, names),
-        "kafka-consumer-groups": lambda _, bootstrap: java_command(bootstrap, tools),
+        "kafka-consumer-groups": lambda _, bootstrap: java_command(bootstrap),
     }
     took: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
@@ -153,12 +152,12 @@ def watermark_loop(bootstrap: str) -> None:
     consumer.close()
 
 
-def java_command(bootstrap: str, tools: Path | None) -> None:
-    classpath = f"{tools or kafka_jars()}/*"
+def java_command(bootstrap: str) -> None:
+    classpath = f"{kafka_jars()}/*"
     command = [find_java(), "-cp", classpath, COMMAND, "--bootstrap-server", bootstrap, "--describe", "--all-groups"]
     ran = subprocess.run([*command, "--timeout", "120000"], capture_output=True, text=True, check=False)
     if ran.returncode != 0 or "group-0" not in ran.stdout:
-        raise SystemExit(f"kafka-consumer-groups failed (its jars can be given with --tools): {ran.stderr[-500:]}")
+        raise SystemExit(f"kafka-consumer-groups failed: {ran.stderr[-500:]}")
 
 
 if __name__ == "__main__":

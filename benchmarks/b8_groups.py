@@ -6,7 +6,7 @@ journals nothing; measured on a sample of the groups, and multiplied up to all o
 
 Target: 10 s or less, 25 times as fast as the loop.
 
-    python -m benchmarks.b8_groups [--groups 20] [--tools FOLDER_WITH_KAFKA_TOOLS_JARS]
+    python -m benchmarks.b8_groups [--groups 20]
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def main() -> int:
     parser.add_argument("--groups", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sample", type=int, default=10, help="groups of the peer's loop")
-    parser.add_argument("--tools", type=Path, help="folder with the kafka-tools jar and what it needs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Lab.up(Path(folder)).no_longer_than_this_process() as lab:
         names = [f"group-{number}" for number in range(given.groups)]
@@ -67,7 +66,7 @@ def run(bootstrap: str, folder: Path, names: list[str], given: argparse.Namespac
     print(f"{groups} groups × {PARTITIONS_PER_GROUP} partitions, {rounds} rounds, all read again by another client")
     print(f"read, journalled, committed, read back: median {median:.2f} s, {min(taken):.2f} to {max(taken):.2f} s")
     print(f"of the processor, reading again included: median {statistics.median(used):.2f} s")
-    loop = [theirs(bootstrap, folder, name, rounds + 1, given.tools) for name in names[: given.sample]]
+    loop = [theirs(bootstrap, folder, name, rounds + 1) for name in names[: given.sample]]
     whole = statistics.median(loop) * groups
     print(f"the loop: median {statistics.median(loop):.2f} s for one group, measured on {len(loop)}")
     print(f"multiplied up to {groups} groups: {whole:.0f} s, {whole / median:.0f} times as long")
@@ -114,18 +113,16 @@ def _context(journal: Journal, step: int) -> Context:
     )
 
 
-def theirs(bootstrap: str, folder: Path, group: str, offset: int, tools: Path | None) -> float:
+def theirs(bootstrap: str, folder: Path, group: str, offset: int) -> float:
     wanted = folder / "wanted.csv"
     wanted.write_text("".join(f"{TOPIC},{partition},{offset}\n" for partition in range(PARTITIONS_PER_GROUP)))
-    command = [find_java(), "-cp", f"{tools or kafka_jars()}/*", COMMAND, "--bootstrap-server", bootstrap]
+    command = [find_java(), "-cp", f"{kafka_jars()}/*", COMMAND, "--bootstrap-server", bootstrap]
     command += ["--group", group, "--reset-offsets", "--from-file", str(wanted), "--execute"]
     begun = time.perf_counter()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begun
     if ran.returncode != 0 or "Error" in ran.stdout:
-        raise SystemExit(
-            f"kafka-consumer-groups failed (its jars can be given with --tools): {(ran.stdout + ran.stderr)[-500:]}"
-        )
+        raise SystemExit(f"kafka-consumer-groups failed: {(ran.stdout + ran.stderr)[-500:]}")
     return seconds
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from offsetwise.lab import Lab
-from tests.integration.groups import Job, commit, member, read_on
+from offsetwise.lab.brokers import jvm
+from tests.commands import call
+from tests.integration.groups import Job, commit, committed, member, read_on
 from tests.integration.topics import copies, create, produce
 
 CLICKS, VIEWS = "moved-clicks", "moved-views"
@@ -37,13 +40,13 @@ def topics(lab: Lab) -> dict[str, int]:
 def job(lab: Lab, topics: dict[str, int], tmp_path: Path) -> Callable[..., Job]:
     assert topics
 
-    def make(group: str, *, before: dict[str, int]) -> Job:
+    def make(group: str, *flags: str, before: dict[str, int], **migration: object) -> Job:
         made = Job(lab, group, tmp_path)
-        made.write_migration()
+        made.write_migration(**migration)
         commit(lab.old_bootstrap, group, PLACES)
         if before:
             commit(lab.new_bootstrap, group, before, "by hand")
-        made.drafted()
+        made.drafted(*flags)
         return made
 
     return make
@@ -175,3 +178,46 @@ def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[...,
     assert not isinstance(refused, ApplyError)
     assert len(refused) == 1
     assert moved.now() == {topic: (offset, "by hand") for topic, offset in EARLIER.items()}
+
+
+@pytest.mark.parametrize("others", [(), ("csv-second",)], ids=["one group", "two groups"])
+def test_kafkas_own_tool_takes_the_exported_csv_and_commits_what_was_planned(
+    job: Callable[..., Job], topics: dict[str, int], others: tuple[str, ...]
+) -> None:
+    groups = (f"csv-{len(others)}", *others)
+    flags = [flag for name in others for flag in ("--target", f"consumer-group:{name}")]
+    moved = job(*groups[:1], *flags, before=EARLIER, groups=list(groups))
+    exported = call("export", moved.folder / "plan.json", "--as", "consumer-groups-csv")
+    assert exported.code == 0, exported.err
+    lines = moved.folder / "offsets.csv"
+    lines.write_text(exported.out, encoding="utf-8")
+
+    named = [flag for group in groups for flag in ("--group", group)]
+    tool = jvm(
+        moved.folder,
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+        *("--bootstrap-server", moved.lab.new_bootstrap, *named),
+        *("--reset-offsets", "--from-file", str(lines), "--execute"),
+    )
+    ran = subprocess.run(tool, capture_output=True, text=True, check=False, timeout=120)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    wanted = {topic: (place, "") for topic, place in topics.items()}
+    assert {group: committed(moved.lab.new_bootstrap, group) for group in groups} == dict.fromkeys(groups, wanted)
+
+
+def test_a_place_that_the_link_kept_is_held_to_its_records_like_any_other(job: Callable[..., Job]) -> None:
+    moved = job("moved-kept-link", before={}, link="preserving")
+    plan = moved.folder / "plan.json"
+    body = json.loads(plan.read_text())
+    (kept,) = (each for each in body["positions"] if each["topic"] == VIEWS)
+    assert (kept["exactness"], kept["new_offset"]) == ("PRESERVED", str(PLACES[VIEWS]))
+
+    dry = moved.apply()
+    read_again = [each["told"] for each in json.loads(dry.out)["held"] if each["topic"] == VIEWS]
+    assert len(read_again) == 4, "both neighbours, on both clusters"
+    assert all(told.endswith("is the one that was reviewed.") for told in read_again)
+
+    kept["proof"]["after"]["identity"] = kept["proof"]["before"]["identity"]
+    plan.write_text(json.dumps(body))
+    assert "the record at 120 is another one than was reviewed" in moved.apply("--detailed-exitcode").out
