@@ -1,6 +1,7 @@
-"""Takes pictures of every page of the console, over the bundled sample or a console that runs already.
+"""Takes pictures of every page of the console: page x theme x width x what there is to show.
 
-tools/screenshots.py --out FOLDER [--url http://127.0.0.1:8501] [--page compare?row=orders-0] [--theme dark]
+tools/screenshots.py --out FOLDER [--scenario two --scenario down] [--page compare?row=orders-0] [--theme dark]
+tools/screenshots.py --out FOLDER --url http://127.0.0.1:8501        of a console that runs already
 tools/screenshots.py --docs                          the pictures in docs/, anew from the bundled sample
 """
 
@@ -13,8 +14,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -25,6 +27,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT: Final = Path(__file__).parent.parent
 THEMES: Final = ("light", "dark")
 WIDTHS: Final = (1400, 1000)
+HEIGHT: Final = 1000
+SOON_MS: Final = 1_500
 START_SECONDS: Final = 120
 SETTLE_MS: Final = 90_000
 TALLEST_PX: Final = 8_000
@@ -35,9 +39,44 @@ DOCS: Final = {
     "lag": "Every partition, newest sample",
 }
 """The pages pictured in docs/, each down to this text."""
+SCENARIOS: Final = {
+    "sample": "tests.browser.serve",
+    "two": "tests.browser.serve",
+    "topics": "tests.browser.serve",
+    "hostile": "tests.browser.serve",
+    "empty": "tests.browser.serve",
+    "unread": "tests.browser.serve",
+    "down": "tests.browser.serve",
+    "denied": "tests.browser.serve",
+    "stalled": "tests.browser.serve",
+    "review": "tests.browser.reviews",
+}
+"""What there is to show, by name, and what serves it: the bundled sample; topics of two partitions; 10,000 partitions;
+names that attack; nothing; a live migration that was not read, whose new cluster is silent, refuses, or takes 20 s; and
+a plan that waits for the reviewer of the demonstration."""
+LINKS: Final = {
+    "unread": "migration=orders-to-new",
+    "down": "migration=orders-to-new",
+    "denied": "migration=orders-to-new",
+    "stalled": "migration=orders-to-new",
+    "review": "play=reviewer",
+}
+"""What an address says to show a scenario: without it, the bundled sample and nobody would be shown."""
+ASKED: Final = {"clusters": "Read both clusters", "compare": "Compare now", "fleet": "Read all checkpoints"}
+"""What a live migration is asked for with, by page."""
 COLOURS: Final = 128
 GAP_PX: Final = 12
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shots:
+    """Which pictures to take, and where to put them."""
+
+    addresses: Sequence[str]
+    themes: Sequence[str]
+    widths: Sequence[int]
+    out: Path
 
 
 def pages() -> list[str]:
@@ -67,31 +106,66 @@ def whole(page: Page) -> None:
         page.wait_for_timeout(500)
 
 
-def take(browser: Browser, url: str, *, addresses: list[str], themes: list[str], widths: list[int], out: Path) -> None:
-    """Write one picture per page, theme and width."""
-    out.mkdir(parents=True, exist_ok=True)
-    for theme in themes:
-        for width in widths:
-            page = browser.new_page(
-                viewport={"width": width, "height": 1000}, color_scheme="dark" if theme == "dark" else "light"
-            )
-            for address in addresses:
-                page.set_viewport_size({"width": width, "height": 1000})
-                page.goto(f"{url}/{address}")
+def ask(page: Page, path: str) -> None:
+    """Let a live migration be read to its end, if the page has a button for that and nobody pressed it yet."""
+    button = page.get_by_role("button", name=ASKED.get(path, "?"), exact=True)
+    if button.count():
+        button.click()
+        button.wait_for(state="detached", timeout=SETTLE_MS)
+    settle(page)
+
+
+def begin(page: Page, path: str) -> None:
+    """Begin to read a live migration, or look while another window's reading goes on: no page rests meanwhile."""
+    page.wait_for_timeout(SOON_MS)
+    button = page.get_by_role("button", name=ASKED[path], exact=True)
+    if button.count():
+        button.click()
+        page.wait_for_timeout(SOON_MS)
+
+
+def take(browser: Browser, url: str, scenario: str, shots: Shots) -> None:
+    """Write one picture of a scenario per page, theme and width."""
+    shots.out.mkdir(parents=True, exist_ok=True)
+    windows = {
+        (theme, width): browser.new_page(
+            viewport={"width": width, "height": HEIGHT}, color_scheme="dark" if theme == "dark" else "light"
+        )
+        for theme in shots.themes
+        for width in shots.widths
+    }
+    for address in shots.addresses:
+        for (theme, width), page in windows.items():
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.goto(f"{url}/{linked(address, scenario)}")
+            page.get_by_role("heading", level=1).wait_for(timeout=SETTLE_MS)
+            path = address.partition("?")[0]
+            if scenario == "stalled" and path in ASKED:
+                begin(page, path)
+            else:
                 settle(page)
-                whole(page)
-                name = re.sub(r"[^a-zA-Z0-9]+", "-", address).strip("-") or "overview"
-                file = out / f"{name}-{theme}-{width}.png"
-                page.screenshot(path=file)
-                sys.stdout.write(f"{file}\n")
-            page.close()
+                if scenario in LINKS and scenario != "unread":
+                    ask(page, path)
+            whole(page)
+            name = re.sub(r"[^a-zA-Z0-9]+", "-", address).strip("-") or "overview"
+            file = shots.out / f"{scenario}-{name}-{theme}-{width}.png"
+            page.screenshot(path=file)
+            sys.stdout.write(f"{file}\n")
+    for page in windows.values():
+        page.close()
+
+
+def linked(address: str, scenario: str) -> str:
+    """Give the address at which a scenario is shown."""
+    link = LINKS.get(scenario)
+    return address if link is None else f"{address}{'&' if '?' in address else '?'}{link}"
 
 
 def take_for_docs(browser: Browser, url: str, out: Path) -> None:
     """Write the upper part of the pages pictured in the documents, in few colours: they are cloned with every copy."""
-    page = browser.new_page(viewport={"width": WIDTHS[0], "height": 1000}, color_scheme="light")
+    page = browser.new_page(viewport={"width": WIDTHS[0], "height": HEIGHT}, color_scheme="light")
     for name, below in DOCS.items():
-        page.set_viewport_size({"width": WIDTHS[0], "height": 1000})
+        page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
         page.goto(f"{url}/{name}")
         settle(page)
         whole(page)
@@ -106,12 +180,13 @@ def take_for_docs(browser: Browser, url: str, out: Path) -> None:
 
 
 @contextmanager
-def console() -> Iterator[str]:
-    """Serve the bundled sample; give the address."""
+def console(scenario: str = "sample") -> Iterator[str]:
+    """Serve a scenario; give the address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", "from offsetwise.cli import main; main()", "console", "--port", str(port)]
+    served = [scenario] if SCENARIOS[scenario] == "tests.browser.serve" and scenario != "sample" else []
+    command = [sys.executable, "-m", SCENARIOS[scenario], str(port), *served]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -131,9 +206,10 @@ def main() -> None:
     """Read the command line and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--out", type=Path, help="the folder for one picture per page, theme and width")
+    what.add_argument("--out", type=Path, help="the folder for one picture per scenario, page, theme and width")
     what.add_argument("--docs", action="store_true", help="take the pictures in docs/ anew")
-    parser.add_argument("--url", help="a console that runs already; else one is started over the bundled sample")
+    parser.add_argument("--url", help="a console that runs already; else one is started for each scenario")
+    parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="may be repeated; default the sample")
     parser.add_argument("--page", action="append", help="address behind the URL; may be repeated; default every page")
     parser.add_argument("--theme", action="append", choices=THEMES)
     parser.add_argument("--width", action="append", type=int)
@@ -141,18 +217,18 @@ def main() -> None:
     with sync_playwright() as playwright:
         path, arguments = CHROMIUM
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
-        with nullcontext(asked.url.rstrip("/")) if asked.url else console() as url:
-            if asked.docs:
-                take_for_docs(browser, url, ROOT / "docs")
-            else:
-                take(
-                    browser,
-                    url,
+        for scenario in asked.scenario or ["sample"]:
+            with nullcontext(asked.url.rstrip("/")) if asked.url else console(scenario) as url:
+                if asked.docs:
+                    take_for_docs(browser, url, ROOT / "docs")
+                    continue
+                shots = Shots(
                     addresses=asked.page or pages(),
-                    themes=asked.theme or [*THEMES],
-                    widths=asked.width or [*WIDTHS],
+                    themes=asked.theme or THEMES,
+                    widths=asked.width or WIDTHS,
                     out=asked.out,
                 )
+                take(browser, url, scenario, shots)
         browser.close()
 
 

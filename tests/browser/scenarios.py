@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from offsetwise.console.desk import Reader
-from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
 from offsetwise.fleet import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart
@@ -20,6 +20,7 @@ from tests.console.readers import ValueReader
 from tests.console.test_checkpoint_page import two_partitions, write
 
 SLOW_S = 6
+STALLED_S = 20
 PER_TOPIC = 20
 BATCHES = 20
 SAMPLES = 6
@@ -36,8 +37,12 @@ DENIED = ClusterAuthError(
 class Slow(threading.Event):
     """Lets an answer through a while after it was asked for, so that its steps are seen however late that is."""
 
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
     def wait(self, timeout: float | None = None) -> bool:
-        super().wait(min(timeout or SLOW_S, SLOW_S))
+        super().wait(self._seconds if timeout is None else min(timeout, self._seconds))
         return True
 
 
@@ -45,10 +50,12 @@ def reader(scenario: str) -> Reader:
     """Give what answers in a scenario."""
     rows = builders.reference_rows()
     match scenario:
-        case "reference":
+        case "reference" | "unread":
             return ValueReader(live=builders.comparison(migration="orders-to-new"))
         case "slow":
-            return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=Slow())
+            return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=Slow(SLOW_S))
+        case "stalled":
+            return _stalled()
         case "two":
             return _two()
         case "seven":
@@ -66,9 +73,9 @@ def reader(scenario: str) -> Reader:
         case "empty":
             return _empty()
         case "down":
-            return _down()
+            return _without_the_new_cluster(DOWN)
         case "denied":
-            return ValueReader(live=DENIED)
+            return _without_the_new_cluster(DENIED)
     raise SystemExit(f"unknown scenario {scenario}")
 
 
@@ -131,22 +138,33 @@ def _empty() -> ValueReader:
     return made
 
 
-def _down() -> ValueReader:
-    """The new cluster is silent; the old one answers, and so does what needs none."""
-    made = ValueReader(live=DOWN)
+def _stalled() -> ValueReader:
+    """The new cluster takes its time; the old one answers at once."""
+    made = ValueReader(live=builders.comparison(migration="orders-to-new"), gate=Slow(STALLED_S))
     made.folders["orders"] = two_partitions(_folder())
-    made.clusters = {Cluster.OLD: clusters_of_tests.reference()[Cluster.OLD], Cluster.NEW: DOWN}
-    grown = lag_samples.growing(25, partitions=2)
-    made.samples = Recording((*grown[:20], *map(_without_new, grown[20:])))
+    made.clusters |= clusters_of_tests.reference()
+    made.cluster_gates[Cluster.NEW] = Slow(STALLED_S)
+    made.samples = Recording(lag_samples.growing(25, partitions=2))
     made.fleet_given = fleets.a_thousand()
     return made
 
 
-def _without_new(sample: LagSample) -> LagSample:
+def _without_the_new_cluster(error: OffsetwiseError) -> ValueReader:
+    """The new cluster gives no answer; the old one does, and so does what needs none."""
+    made = ValueReader(live=error)
+    made.folders["orders"] = two_partitions(_folder())
+    made.clusters = {Cluster.OLD: clusters_of_tests.reference()[Cluster.OLD], Cluster.NEW: error}
+    grown = lag_samples.growing(25, partitions=2)
+    made.samples = Recording((*grown[:20], *(_without_new(sample, error) for sample in grown[20:])))
+    made.fleet_given = fleets.a_thousand()
+    return made
+
+
+def _without_new(sample: LagSample, error: OffsetwiseError) -> LagSample:
     nothing = LogRange(log_start=None, lso=None, hw=None)
     return replace(
         sample,
         new=replace(sample.new, read_at_ms=None),
         partitions=tuple(replace(row, new=nothing, new_position=None) for row in sample.partitions),
-        missing=(MissingPart(part=LagPart.NEW, problem=DOWN.problem, fix=DOWN.fix),),
+        missing=(MissingPart(part=LagPart.NEW, problem=error.problem, fix=error.fix),),
     )

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 
 from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
 from tests.browser.keyboard import not_reached
-from tools.screenshots import THEMES, WIDTHS, pages
+from tools.screenshots import LINKS, THEMES, WIDTHS, ask, linked, pages
 
 BYTES_PER_CLICK = 200_000
 SERVER_MIB = 600
@@ -64,24 +64,17 @@ def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the
     keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
 
 
-ASKED = {"clusters": "Read both clusters", "compare": "Compare now", "fleet": "Read all checkpoints"}
-"""What a live migration is asked for with, by page."""
-
-
 @pytest.mark.parametrize("scenario", ["two", "topics", "empty", "down"])
 def test_every_page_stays_whole_whatever_there_is_to_show(windows: Windows, serve: Serve, scenario: str) -> None:
     address = serve(scenario)
-    live = "?migration=orders-to-new" if scenario == "down" else ""
     for path in [each for each in pages() if each != "help"]:
-        page = opened(windows["light"], f"{address}/{path}{live}")
-        if live and path in ASKED:
-            page.get_by_role("button", name=ASKED[path], exact=True).click()
-            expect(page.get_by_role("button", name=ASKED[path], exact=True)).to_have_count(0)
-            settle(page)
+        page = opened(windows["light"], f"{address}/{linked(path, scenario)}")
+        if scenario in LINKS:
+            ask(page, path)
         expect(page.get_by_test_id("stException")).to_have_count(0)
         expect(page.get_by_text("The console met a problem that it has no words for.")).to_have_count(0)
         fits(page)
-        if live:
+        if scenario in LINKS:
             accessible(page)
         keep(page, f"{scenario}-{path or 'overview'}")
 
