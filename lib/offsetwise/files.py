@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -75,6 +76,28 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
             "Nothing was used from it.",
             fix="Write the file again with this version of Offsetwise.",
         ) from error
+
+
+def read_bytes(path: str | Path, what: str, *, fix: str, effect: str = "Nothing was used from it.") -> bytes:
+    """Read a whole file. Of one that is too large, only enough to refuse it.
+
+    Args:
+        path: The file.
+        what: What is expected there, with its article.
+        fix: The next thing to do if it cannot be read.
+        effect: What follows if it cannot be read.
+
+    Raises:
+        FileError: It cannot be read, or is larger than any file of ours.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"{path}: expected {what}, but {error.strerror or error}. {effect}", fix=fix) from error
+    if len(content) > MAX_BYTES:
+        raise FileError(f"{path}: expected {what} of at most {MAX_BYTES:,} bytes, found more. {effect}", fix=fix)
+    return content
 
 
 def read_object(text: str | bytes, *, subject: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply.journal import Journal
+from offsetwise import files
+from offsetwise.apply.journal import Journal, read_journal
 from offsetwise.errors import ApplyError, FileError, VersionError
 from offsetwise.model import ReceiptStep, StepState, WrittenFile, WrittenOffset
 from tests.apply.faults import Fault, FaultyDisk, UnsyncedDisk
@@ -147,3 +148,23 @@ def test_a_line_that_could_not_be_written_spoils_no_later_one(fault: Fault, tmp_
 def test_the_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     with journal(tmp_path) as one:
         assert Path(one.path).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_larger_than_any_journal_is_refused_as_it_is_and_before_all_of_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with journal(tmp_path) as one:
+        one.begin(0, STEP)
+    path = Path(one.path)
+    monkeypatch.setattr(files, "MAX_BYTES", path.stat().st_size)
+    assert read_journal(one.path).digest == DIGEST
+
+    grown = path.read_bytes() + b"torn"
+    path.write_bytes(grown)
+    with pytest.raises(FileError, match="found more"):
+        journal(tmp_path)
+    with pytest.raises(FileError, match="found more"):
+        read_journal(one.path)
+    assert path.read_bytes() == grown, "a torn line is cut off, what was not read is not"
+    with pytest.raises(FileError, match="found more"):
+        read_journal("/dev/zero")

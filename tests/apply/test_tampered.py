@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from offsetwise import files
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, read_receipt
 from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutsideRootsError
@@ -134,3 +135,18 @@ def test_what_is_read_again_of_a_receipt_stays_at_its_places(tmp_path: Path) -> 
 
     with pytest.raises(FileError, match="leads out of"):
         read_receipt(staged.receipt)
+
+
+def test_a_file_larger_than_any_receipt_is_refused_before_all_of_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = stage(tmp_path)
+    apply(staged.order(), staged.receipt, staged.tools())
+    path = Path(staged.receipt)
+    monkeypatch.setattr(files, "MAX_BYTES", path.stat().st_size)
+    read_receipt(staged.receipt)
+
+    path.write_bytes(path.read_bytes() + b" ")
+    for name in (staged.receipt, "/dev/zero"):
+        with pytest.raises(FileError, match="found more"):
+            read_receipt(name)

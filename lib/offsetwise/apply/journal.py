@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -21,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from offsetwise.apply.disk import Disk, told
 from offsetwise.errors import ApplyError, FileError
-from offsetwise.files import check_header, read_object
+from offsetwise.files import check_header, read_bytes, read_object
 from offsetwise.model import ReceiptStep
 
 KIND: Final = "journal"
@@ -68,13 +67,7 @@ def read_journal(path: str) -> Recorded:
     Raises:
         FileError: It cannot be read, nothing had begun, it is damaged before its last line, or it is something else.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected a journal, but {error.strerror or error}. Nothing was changed.",
-            fix="Give the path of the journal.",
-        ) from error
+    data = _content(path)
     lines = data[: data.rfind(b"\n") + 1].splitlines()
     if not lines:
         raise _nothing_begun(path)
@@ -134,7 +127,7 @@ class Journal:
                 "Nothing was written.",
                 fix="Wait until the other one has ended, then give the same command again.",
             ) from error
-        data = Path(path).read_bytes()
+        data = _content(path)
         whole = data[: data.rfind(b"\n") + 1]
         with told("Nothing was written."):
             if len(whole) < len(data):
@@ -256,6 +249,10 @@ def check_plan(found: str, digest: str, path: str) -> None:
             "Nothing was written.",
             fix="Give another --receipt, or go on with the plan that the journal names.",
         )
+
+
+def _content(path: str) -> bytes:
+    return read_bytes(path, "a journal", effect="Nothing was changed.", fix="Give the path of the journal.")
 
 
 def _header(line: bytes, path: str) -> dict[str, Any]:

@@ -254,7 +254,8 @@ def read_receipt(path: str) -> Receipt:
     Raises:
         FileError: It cannot be read, is something else, or names what lies outside of its places.
     """
-    made: Receipt = files.load(_bytes(path), "receipt", subject=path)
+    content = files.read_bytes(path, "a receipt", effect="Nothing was changed.", fix="Check the path.")
+    made: Receipt = files.load(content, "receipt", subject=path)
     require_confined(path, (), made.steps)
     return made
 
@@ -366,16 +367,6 @@ def _check_receipt(order: Order, receipt: str) -> None:
             f"{receipt}: expected a receipt in a folder that exists, found none. Nothing was written.",
             fix="Make the folder, or give another --receipt.",
         )
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected a receipt, but {error.strerror or error}. Nothing was changed.", fix="Check the path."
-        ) from error
 
 
 def _refuse_taken(path: str) -> None:

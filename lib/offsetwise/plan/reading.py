@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from offsetwise import files
-from offsetwise.errors import FileError, PlanError
+from offsetwise.errors import PlanError
 from offsetwise.model import Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
 
@@ -17,20 +17,7 @@ def plan_bytes(path: Path) -> bytes:
     Raises:
         FileError: It cannot be read, or is larger than any plan.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(files.MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected a plan, but {error.strerror or error}. Nothing was used from it.",
-            fix="Give the file that `offsetwise draft` wrote.",
-        ) from error
-    if len(content) > files.MAX_BYTES:
-        raise FileError(
-            f"{path}: expected a plan of at most {files.MAX_BYTES:,} bytes, found more. Nothing was used from it.",
-            fix="Give the file that `offsetwise draft` wrote.",
-        )
-    return content
+    return files.read_bytes(path, "a plan", fix="Give the file that `offsetwise draft` wrote.")
 
 
 def read_plan(data: bytes, *, subject: str) -> Plan:

@@ -55,11 +55,5 @@ def read_file(path: Path, kind: str) -> Any:
     Raises:
         FileError: It cannot be read, or is another one.
     """
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected an offsetwise/{kind} file, but {error.strerror or error}. Nothing was used.",
-            fix="Check the path.",
-        ) from error
+    text = files.read_bytes(path, f"an offsetwise/{kind} file", effect="Nothing was used.", fix="Check the path.")
     return files.load(text, kind, subject=str(path))
