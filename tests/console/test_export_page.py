@@ -28,6 +28,7 @@ from offsetwise.review.access import Access, SignIn
 from offsetwise.review.answers import Saved
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
+from offsetwise.review.view import View
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
@@ -196,8 +197,44 @@ class TestTakingOut:
         packed(here.scene, ADA)
         page = here.open(PAGE, ADA)
         assert not page.exception
+        assert "bundle" not in offered(page), "it is made when somebody asks for it"
+        page.button(key="make-bundle").click().run()
         assert "bundle" in offered(page)
         assert any(code.value.startswith("offsetwise console --bundle plan-") for code in page.code)
+
+    def test_a_bundle_that_cannot_be_made_is_told_in_words_and_can_be_asked_for_again(
+        self, here: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packed(here.scene, ADA)
+        page = here.open(PAGE, ADA)
+        with monkeypatch.context() as down:
+            down.setattr(View, "bundle", lambda *_: _down())
+            page.button(key="make-bundle").click().run()
+        assert not page.exception
+        assert "bundle" not in offered(page)
+        assert "the database did not answer" in said(page)
+        page.button(key="make-bundle").click().run()
+        assert "bundle" in offered(page)
+        assert "the database did not answer" not in said(page)
+
+    def test_what_was_applied_says_so_and_is_not_offered_to_be_applied_again(self, here: Stage) -> None:
+        saved = approved(here)
+        here.scene.board.add_receipt(ADA, saved.plan, _receipt(here, saved, saved.digest))
+        page = here.open(PAGE, VERA)
+        assert not page.exception
+        name = f"plan-{saved.digest[:8]}"
+        assert set(offered(page)) == {
+            f"APPLIED-{name}.json",
+            f"{name}.approval-1.json",
+            f"APPLIED-{name}.starting-offsets.json",
+            f"APPLIED-{name}.groups.csv",
+        }
+        assert page.success[0].value.startswith("**✓ Applied: version 1.** It is not to be applied again.")
+        assert "Rita" in page.success[0].value
+        shown = [code.value for code in page.code]
+        assert f"offsetwise verify {name}.receipt.json --migration migration.yaml" in shown
+        assert not any("offsetwise apply" in each or "--reset-offsets" in each for each in shown)
+        assert "DRAFT" not in said(page)
 
     def test_what_is_not_submitted_is_not_sent_and_the_page_says_why(self, here: Stage) -> None:
         here.scene.saved(ADA)
@@ -243,9 +280,13 @@ class TestBringingIn:
         for key in ("bring-approval", "bring-receipt"):
             bring(page, key, content)
             assert not page.exception
-            assert page.error
-            assert "**What to do:**" in words(page) + page.error[-1].value
+            assert "**What to do:**" in page.error[-1].value
             assert "no words for" not in words(page)
+            row = here.scene.board.audit(ADA)[0].record
+            assert (row.action, row.result) == (
+                {"approval": "import envelope", "receipt": "add receipt"}[key[6:]],
+                "refused",
+            )
 
     def test_a_receipt_of_another_plan_is_refused(self, here: Stage) -> None:
         saved = here.scene.submitted(ADA)
@@ -259,7 +300,7 @@ class TestBringingIn:
         bring(page, "bring-receipt", _receipt(here, saved, saved.digest))
         assert not page.exception
         assert "is kept.**" in page.success[-1].value
-        assert "it was applied already" in page.warning[-1].value
+        assert "**✓ Applied: version 1.**" in page.success[0].value
 
     def test_a_bundle_of_another_console_waits_for_a_decision_here(self, here: Stage, tmp_path: Path) -> None:
         (tmp_path / "home").mkdir()
@@ -284,6 +325,8 @@ class TestBringingIn:
             assert not page.exception
             assert "expected a review bundle as the console wrote it" in page.error[-1].value.replace("\\", "")
         assert here.scene.board.plans(RITA) == ()
+        rows = [row.record for row in here.scene.board.audit(RITA)]
+        assert [(row.action, row.result) for row in rows] == [("receive bundle", "refused")] * 3
 
     @pytest.mark.parametrize(
         ("somebody", "may"),

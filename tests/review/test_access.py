@@ -16,6 +16,8 @@ from offsetwise.errors import ConfigError
 from offsetwise.review.access import Role, load_access
 from offsetwise.review.answers import Approved, NotAllowed
 from offsetwise.review.people import person_of
+from offsetwise.store.audit import AuditFilter
+from tests.approval.signed import FILE as FILE_OF_PLAN
 from tests.review.people import ADA, ISSUER, RITA, Scene, person
 
 FILE = """
@@ -89,9 +91,32 @@ def test_the_file_is_read_again_for_every_decision(path: Path, scene: Scene, mon
 
     path.write_text(text, encoding="utf-8")
     assert isinstance(scene.approve(RITA, saved), Approved)
+
+
+def test_an_access_file_that_cannot_be_read_any_more_refuses_in_words_and_the_log_says_so(
+    path: Path, scene: Scene
+) -> None:
+    saved = scene.submitted()
+    scene.board._rules = lambda: load_access(path)
     path.write_text("roles: [", encoding="utf-8")
+
+    answers = (
+        scene.approve(RITA, saved),
+        scene.board.withdraw(ADA, saved.plan),
+        scene.board.save_draft(ADA, FILE_OF_PLAN),
+    )
+
+    for answer in answers:
+        assert isinstance(answer, NotAllowed), answer
+        assert str(path) in answer.why
+    with scene.reviews.reading("Reading") as look:
+        rows = look.audit(AuditFilter(result="refused"), most=10)
+        assert look.check_chain().intact
+    assert [row.record.action for row in rows] == ["save", "withdraw", "approve"]
+    assert {row.record.details["separation_of_duties"] for row in rows} == {None}, "the switch is not known"
+    assert rows[-1].record.details["before"] == rows[-1].record.details["after"] == "submitted"
     with pytest.raises(ConfigError):
-        scene.approve(RITA, saved)
+        scene.board.sheet(RITA, saved.plan)
 
 
 def test_a_person_is_made_of_claims_and_of_nothing_else() -> None:

@@ -24,7 +24,9 @@ from offsetwise.review.answers import (
     Submitted,
     Unchanged,
 )
+from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person, recorded
+from offsetwise.review.sheet import Mark
 from offsetwise.store.audit import AuditFilter
 from offsetwise.store.review_rows import State
 from tests.approval.signed import PLAN
@@ -158,7 +160,7 @@ def test_an_edit_drops_the_approvals_and_the_old_version_is_stale(scene: Scene) 
     assert change.after is not None
     assert (change.topic, change.before.new_offset, change.after.new_offset) == ("orders", 950, 951)
     assert scene.board.audit(RITA)[0].record.details["newest"] == edited.digest
-    assert not any(each.approved for each in scene.board.export(RITA, saved.plan, "plan"))  # type: ignore[arg-type]
+    assert [each.mark for each in scene.board.export(RITA, saved.plan, ExportKind.PLAN)] == [Mark.DRAFT]
 
 
 def moved(offset: int) -> PlannedPosition:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
@@ -34,6 +35,56 @@ def button(label: str, file_name: str, data: bytes | Callable[[], bytes], *, key
         on_click="ignore",
         help=says,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """What came of making a file."""
+
+    about: Hashable
+    outcome: bytes | Exception
+
+
+def on_request(
+    what: str, file_name: str, make: Callable[[], bytes], *, key: str, about: Hashable, says: str
+) -> Exception | None:
+    """Offer one file that is made when a person asks for it; give the error where that failed, to be drawn.
+
+    Streamlit can make a file as it is downloaded (`button` with a function), but says of any failure only that there
+    was one: right for what is in memory, and not for what is read from the store.
+
+    Args:
+        what: What the file is, on the buttons.
+        file_name: What the browser calls it.
+        make: Makes its bytes.
+        key: Tells the buttons of a page apart.
+        about: What the file is of. A file of something else is made anew.
+        says: What is in it.
+    """
+    made: _Made | None = st.session_state.get(f"{key}-made")
+    if made is None or made.about != about:
+        made = None
+    if made is not None and isinstance(made.outcome, bytes):
+        button(f"Download {what}", file_name, made.outcome, key=f"download-{key}", says=says)
+        return None
+    st.button(
+        f"Make {what}",
+        icon=":material/deployed_code:",
+        key=f"make-{key}",
+        help=says,
+        on_click=_make,
+        args=(f"{key}-made", about, make),
+    )
+    return None if made is None or isinstance(made.outcome, bytes) else made.outcome
+
+
+def _make(key: str, about: Hashable, make: Callable[[], bytes]) -> None:
+    outcome: bytes | Exception
+    try:
+        outcome = make()
+    except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
+        outcome = error
+    st.session_state[key] = _Made(about=about, outcome=outcome)
 
 
 @contextmanager

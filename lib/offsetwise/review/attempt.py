@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Final
 
 from offsetwise.approval import PrivateKey, read_private_key
@@ -18,11 +19,12 @@ from offsetwise.review.access import Access
 from offsetwise.review.allowing import Verb, why_not
 from offsetwise.review.answers import REFUSALS, AlreadyDecided, AlreadyOpen, NotAllowed, Stale
 from offsetwise.review.difference import Difference, difference
-from offsetwise.review.people import Person
+from offsetwise.review.people import MAX_NAME, Person
 from offsetwise.review.sheet import Standing, standing
-from offsetwise.store.audit import Record
+from offsetwise.store.audit import Details, Record
+from offsetwise.store.looks import Look
 from offsetwise.store.review_rows import PlanRow, State, VersionRow
-from offsetwise.store.reviews import Change, Look
+from offsetwise.store.reviews import Change
 
 PARSED_PLANS: Final = 8
 """Plans kept parsed."""
@@ -155,36 +157,73 @@ class Attempt:
 
     def record(self, answer: object) -> None:
         """Write the audit log's row of what was answered."""
-        after = None if self.plan is None else self.change.plan(self.plan.id)
-        details: dict[str, str | int | bool | None] = {
-            **self.details,
-            "name": None if self.person is None else self.person.name[:200],
-            "before": self.before,
-            "after": None if after is None else after.state,
-            "number": None if after is None else after.number,
-            "separation_of_duties": self.rules.separation_of_duties,
-            "required": self.rules.decisions.required,
-            "answer": type(answer).__name__,
-        }
-        if isinstance(answer, NotAllowed):
-            details["why"] = answer.why[:_TOLD]
-        elif isinstance(answer, (AlreadyDecided, AlreadyOpen)):
-            details["why"] = answer.told[:_TOLD]
-        elif isinstance(answer, Stale):
-            details["newest"] = answer.digest
-            details["drifts"] = len(answer.drifts)
         self.change.record(
-            Record(
-                at_ms=self.now_ms,
-                issuer=None if self.person is None else self.person.issuer,
-                subject=None if self.person is None else self.person.subject,
-                action=self.verb.value,
-                result="refused" if isinstance(answer, REFUSALS) else "done",
-                plan=None if self.plan is None else self.plan.id,
+            written(
+                self.verb,
+                self.person,
+                answer,
+                rules=self.rules,
+                at=self.now,
+                plan=None if self.plan is None else self.change.plan(self.plan.id),
                 digest=self.digest,
-                details=details,
+                before=self.before,
+                details=self.details,
             )
         )
+
+
+def written(
+    verb: Verb,
+    person: Person | None,
+    answer: object,
+    *,
+    rules: Access | None,
+    at: datetime,
+    plan: PlanRow | None,
+    digest: str | None,
+    before: State | None,
+    details: Details = MappingProxyType({}),
+) -> Record:
+    """Give the row of the audit log that says who tried what, and what they were answered.
+
+    Args:
+        verb: What was tried.
+        person: Who tried it; None for nobody signed in.
+        answer: What they were answered.
+        rules: The access file; None where it cannot be read, so that its switches are not known.
+        at: When.
+        plan: The plan as it stands after it.
+        digest: Of the version that it was about.
+        before: How far the plan had come before.
+        details: What else is worth knowing.
+    """
+    told: dict[str, str | int | bool | None] = {
+        **details,
+        "name": None if person is None else person.name[:MAX_NAME],
+        "before": before,
+        "after": None if plan is None else plan.state,
+        "number": None if plan is None else plan.number,
+        "separation_of_duties": None if rules is None else rules.separation_of_duties,
+        "required": None if rules is None else rules.decisions.required,
+        "answer": type(answer).__name__,
+    }
+    if isinstance(answer, NotAllowed):
+        told["why"] = answer.why[:_TOLD]
+    elif isinstance(answer, (AlreadyDecided, AlreadyOpen)):
+        told["why"] = answer.told[:_TOLD]
+    elif isinstance(answer, Stale):
+        told["newest"] = answer.digest
+        told["drifts"] = len(answer.drifts)
+    return Record(
+        at_ms=int(at.timestamp() * 1000),
+        issuer=None if person is None else person.issuer,
+        subject=None if person is None else person.subject,
+        action=verb.value,
+        result="refused" if isinstance(answer, REFUSALS) else "done",
+        plan=None if plan is None else plan.id,
+        digest=digest,
+        details=told,
+    )
 
 
 def decided(row: PlanRow, told: Standing) -> AlreadyDecided:

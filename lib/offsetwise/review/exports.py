@@ -1,4 +1,7 @@
-"""A plan under review for those who apply it. What nobody approved says DRAFT, and no tool takes it for more."""
+"""A plan under review for those who apply it.
+
+What nobody approved says DRAFT, and no tool takes it for more; what was applied already says APPLIED.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from offsetwise.model import Plan
-from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
+from offsetwise.plan.exports import consumer_groups_csv, for_flink, starting_offsets
+from offsetwise.review.sheet import Mark
 
 
 class ExportKind(StrEnum):
@@ -32,11 +36,11 @@ class Export:
     mime: str
     digest: str
     """Of the plan."""
-    approved: bool
+    mark: Mark
 
 
 def exported(
-    kind: ExportKind, plan: Plan, content: bytes, *, digest: str, envelopes: tuple[bytes, ...], approved: bool
+    kind: ExportKind, plan: Plan, content: bytes, *, digest: str, envelopes: tuple[bytes, ...], mark: Mark
 ) -> tuple[Export, ...]:
     """Give the files of one kind.
 
@@ -46,47 +50,56 @@ def exported(
         content: Its file, every byte.
         digest: Its digest.
         envelopes: The approvals that count.
-        approved: Whether they are enough.
+        mark: What the files say.
 
     Raises:
         PlanError: The plan cannot be said in that form.
     """
     if kind is ExportKind.APPROVAL:
         return tuple(
-            _file(f"plan-{digest[:8]}.approval-{number}.json", envelope, "application/json", digest, approved=approved)
+            _file(f"plan-{digest[:8]}.approval-{number}.json", envelope, "application/json", digest, mark)
             for number, envelope in enumerate(envelopes, 1)
         )
-    begin = f"{'' if approved else 'DRAFT-'}plan-{digest[:8]}"
+    begin = f"{_begin(mark)}plan-{digest[:8]}"
+    nobody_may = mark is Mark.DRAFT
     if kind is ExportKind.PLAN:
-        return (_file(f"{begin}.json", content, "application/json", digest, approved=approved),)
+        return (_file(f"{begin}.json", content, "application/json", digest, mark),)
     draft = f"DRAFT: plan {digest} is not approved"
     if kind is ExportKind.STARTING_OFFSETS:
         text = starting_offsets(plan)
-        if not approved:
+        if for_flink(plan):
+            text = f"-- {draft}\n{text}" if nobody_may else text
+            return (_file(f"{begin}.starting-offsets.txt", text.encode(), "text/plain", digest, mark),)
+        if nobody_may:
             # Spark fails at it, as it should: nobody agreed to these offsets.
             text = json.dumps({draft: json.loads(text)}, separators=(",", ":"))
-        return (_file(f"{begin}.starting-offsets.json", text.encode(), "application/json", digest, approved=approved),)
+        return (_file(f"{begin}.starting-offsets.json", text.encode(), "application/json", digest, mark),)
     lines = consumer_groups_csv(plan)
-    text = lines if approved else f"{draft}\n{lines}"
-    return (_file(f"{begin}.groups.csv", text.encode(), "text/csv", digest, approved=approved),)
+    text = f"{draft}\n{lines}" if nobody_may else lines
+    return (_file(f"{begin}.groups.csv", text.encode(), "text/csv", digest, mark),)
 
 
-def commands(digest: str, *, approvals: int, approved: bool, migration_file: str = "migration.yaml") -> tuple[str, ...]:
-    """Give the exact commands that try, apply and verify an exported plan, in this order.
+def commands(digest: str, *, approvals: int, mark: Mark, migration_file: str = "migration.yaml") -> tuple[str, ...]:
+    """Give the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
 
     Args:
         digest: The plan's.
         approvals: How many approvals were exported.
-        approved: Whether they are enough; without, only the trial is told.
+        mark: What the plan's file says: a draft is only tried, and what was applied only verified.
         migration_file: What the migration file is called where it is applied.
     """
-    name = f"{'' if approved else 'DRAFT-'}plan-{digest[:8]}"
-    dry = f"offsetwise apply {name}.json --migration {migration_file}"
-    if not approved:
-        return (dry,)
+    name = f"plan-{digest[:8]}"
+    dry = f"offsetwise apply {_begin(mark)}{name}.json --migration {migration_file}"
+    verify = f"offsetwise verify {name}.receipt.json --migration {migration_file}"
+    if mark is not Mark.APPROVED:
+        return (verify,) if mark is Mark.APPLIED else (dry,)
     signed = "".join(f" --approval {name}.approval-{number}.json" for number in range(1, approvals + 1))
-    return dry, f"{dry}{signed} --execute", f"offsetwise verify {name}.receipt.json --migration {migration_file}"
+    return dry, f"{dry}{signed} --execute", verify
 
 
-def _file(name: str, content: bytes, mime: str, digest: str, *, approved: bool) -> Export:
-    return Export(name=name, content=content, mime=mime, digest=digest, approved=approved)
+def _begin(mark: Mark) -> str:
+    return "" if mark is Mark.APPROVED else f"{mark}-"
+
+
+def _file(name: str, content: bytes, mime: str, digest: str, mark: Mark) -> Export:
+    return Export(name=name, content=content, mime=mime, digest=digest, mark=mark)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from offsetwise.approval import Verdict
 from offsetwise.model import Plan
 from offsetwise.review.risk import Facts
+from offsetwise.store.looks import Look
 from offsetwise.store.review_rows import (
     CommentRow,
     DecisionRow,
@@ -19,7 +21,16 @@ from offsetwise.store.review_rows import (
     VersionRow,
     Who,
 )
-from offsetwise.store.reviews import Look
+
+
+class Mark(StrEnum):
+    """What everything says that is taken out of a plan's newest version."""
+
+    DRAFT = "DRAFT"
+    """Nobody may apply it."""
+    APPROVED = "APPROVED"
+    APPLIED = "APPLIED"
+    """It was applied, and is not to be applied again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +66,7 @@ class Standing:
     submission: SubmissionRow | None
     """The last one of the newest version; None where it was never submitted."""
     counted: tuple[DecisionRow, ...]
-    """Approvals of that submission that have not expired."""
+    """Approvals of that submission that have not expired; of an applied plan, all of them."""
     required: int
     expired: bool
     """Whether it was submitted, and can be decided or applied no more: it has to be submitted again."""
@@ -64,6 +75,13 @@ class Standing:
     def approved(self) -> bool:
         """Whether enough people approve exactly this version, now."""
         return self.state is State.APPROVED and not self.expired
+
+    @property
+    def mark(self) -> Mark:
+        """What is taken out of it says."""
+        if self.state is State.APPLIED:
+            return Mark.APPLIED
+        return Mark.APPROVED if self.approved else Mark.DRAFT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +104,11 @@ def standing(look: Look, row: PlanRow, version: VersionRow, *, required: int, no
     now_ms = int(now.timestamp() * 1000)
     submission = look.submission(version.id)
     here = [] if submission is None else [d for d in look.decisions(row.id) if d.submission == submission.id]
-    counted = tuple(d for d in here if d.verdict == Verdict.APPROVED and now_ms < d.expires_at_ms)
+    approvals = tuple(d for d in here if d.verdict == Verdict.APPROVED)
+    counted = approvals if row.state is State.APPLIED else tuple(d for d in approvals if now_ms < d.expires_at_ms)
     expired = False
     if row.state is State.SUBMITTED:
-        lapsed = any(d.verdict == Verdict.APPROVED and now_ms >= d.expires_at_ms for d in here)
+        lapsed = len(counted) < len(approvals)
         expired = submission is None or now_ms >= submission.expires_at_ms or lapsed
     elif row.state is State.APPROVED:
         expired = len(counted) < required

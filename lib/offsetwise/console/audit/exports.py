@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from offsetwise.console.audit import sentences
 from offsetwise.console.wording import cell, moment
-from offsetwise.review.board import AUDIT_ROWS, Board
 from offsetwise.review.people import Person
+from offsetwise.review.view import AUDIT_ROWS, View
 from offsetwise.store.audit import AuditFilter, AuditRow, body_of
 
 _HEADER = (
@@ -32,7 +32,7 @@ _HEADER = (
 )
 
 
-def rows(board: Board, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
+def rows(board: View, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
     """Give every row that passes, newest first, read in pages.
 
     Raises:
@@ -47,7 +47,7 @@ def rows(board: Board, person: Person | None, wanted: AuditFilter) -> Iterator[A
         wanted = replace(wanted, before_seq=page[-1].seq)
 
 
-def csv(board: Board, person: Person | None, wanted: AuditFilter) -> bytes:
+def csv(board: View, person: Person | None, wanted: AuditFilter) -> bytes:
     """Write rows as CSV (UTF-8, LF). No cell can run as a formula; what a row does not say is empty."""
     out = io.StringIO()
     lines = writing.writer(out, lineterminator="\n")
@@ -74,7 +74,7 @@ def csv(board: Board, person: Person | None, wanted: AuditFilter) -> bytes:
     return out.getvalue().encode(errors="backslashreplace")
 
 
-def json_lines(board: Board, person: Person | None, wanted: AuditFilter) -> bytes:
+def json_lines(board: View, person: Person | None, wanted: AuditFilter) -> bytes:
     """Write rows as JSON lines, each with the text its hash was made of: anybody can check the chain with it.
 
     The hash of a row is the SHA-256 of the previous hash, a line feed and `body`.

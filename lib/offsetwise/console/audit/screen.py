@@ -48,10 +48,10 @@ def show(head: guard.Head) -> None:
         return
     whole = chain.checked(seat, newest[0].seq)
     with guard.block("rows"):
-        _rows(seat, whole, guard.colours())
+        _rows(seat, newest[0].seq, whole, guard.colours())
 
 
-def _rows(seat: board.Seat, whole: Chain | None, colours: Palette) -> None:
+def _rows(seat: board.Seat, newest: int, whole: Chain | None, colours: Palette) -> None:
     asked = audit_choosing.filters()
     if asked.problems:
         st.warning("  \n".join(("**Nothing is shown.**", *asked.problems)), icon=":material/filter_alt_off:")
@@ -65,18 +65,14 @@ def _rows(seat: board.Seat, whole: Chain | None, colours: Palette) -> None:
         audit_choosing.leaf(before, 0, more=False)
         return
     links = sentences.links(rows, whole)
-    chosen = _choose(seat, asked.filter, rows, links, colours)
+    selection = _table(seat, rows, links, colours)
+    _downloads(seat, asked.filter, len(rows), newest)
+    chosen = selection.choose("Row", width=160)
     audit_choosing.leaf(before, rows[-1].seq, more=len(found) > PAGE_ROWS)
     _row(rows[chosen], links[chosen])
 
 
-def _choose(
-    seat: board.Seat,
-    wanted: AuditFilter,
-    rows: Sequence[AuditRow],
-    links: Sequence[Verdict],
-    colours: Palette,
-) -> int:
+def _table(seat: board.Seat, rows: Sequence[AuditRow], links: Sequence[Verdict], colours: Palette) -> Selection:
     names = tuple(str(row.seq) for row in rows)
     shown = frames.audit_table(rows, links)
     broken = any(link is not sentences.INTACT for link in links)
@@ -91,19 +87,32 @@ def _choose(
         },
         alt=f"{many(len(rows), 'row')} of the audit log with who, what, result, plan, digest and states.",
     )
+    return selection
+
+
+def _downloads(seat: board.Seat, wanted: AuditFilter, shown: int, newest: int) -> None:
     with downloads.beside(
-        f":gray[{many(len(rows), 'row')} shown. The downloads hold every row that passes the filters. "
+        f":gray[{many(shown, 'row')} shown. The downloads hold every row that passes the filters. "
         "Select a row to see all of it.]"
     ):
-        for label, ending, make in (("CSV", "csv", exports.csv), ("JSON", "jsonl", exports.json_lines)):
-            downloads.button(
+        failed = [
+            downloads.on_request(
                 label,
                 f"audit.{ending}",
                 partial(make, seat.board, seat.person, wanted),
-                key=f"download-{label}",
-                says="One row a line, with what its hash was made of." if label == "JSON" else "One row a line.",
+                key=label,
+                about=(seat.demo, wanted, newest),
+                says=f"One row a line{more}.",
             )
-    return selection.choose("Row", width=160)
+            for label, ending, make, more in (
+                ("CSV", "csv", exports.csv, ""),
+                ("JSON", "jsonl", exports.json_lines, ", with what its hash was made of"),
+            )
+        ]
+    for error in failed:
+        if error is not None:
+            blocks.failed(error, key="audit-failed")
+            break
 
 
 def _styled(shown: pd.DataFrame, rows: Sequence[AuditRow], links: Sequence[Verdict], colours: Palette) -> Styler:

@@ -13,7 +13,7 @@ import streamlit as st
 from offsetwise.console import board
 from offsetwise.errors import PlanError
 from offsetwise.review.exports import Export, ExportKind
-from offsetwise.review.sheet import Sheet
+from offsetwise.review.sheet import Mark, Sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,19 +31,19 @@ def files(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ...]:
         PlanError: The plan cannot be said in that form, or somebody changed it just now.
     """
     approvals = tuple(hashlib.sha256(each.envelope).hexdigest() for each in sheet.standing.counted)
-    return _files(sheet.digest, approvals, sheet.standing.approved, kind, seat, sheet.row.id)
+    return _files(sheet.digest, approvals, sheet.standing.mark, kind, seat, sheet.row.id)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _files(
-    digest: str, approvals: tuple[str, ...], approved: bool, kind: ExportKind, _seat: board.Seat, _plan: int
+    digest: str, approvals: tuple[str, ...], mark: Mark, kind: ExportKind, _seat: board.Seat, _plan: int
 ) -> tuple[File, ...]:
     made = tuple(
         File(export=each, sha256=hashlib.sha256(each.content).hexdigest())
         for each in _seat.board.export(_seat.person, _plan, kind)
     )
     found = [each.sha256 for each in made] if kind is ExportKind.APPROVAL else list(approvals)
-    if any(each.export.digest != digest or each.export.approved != approved for each in made) or found != [*approvals]:
+    if any(each.export.digest != digest or each.export.mark is not mark for each in made) or found != [*approvals]:
         raise PlanError(
             f"Plan {_plan}: expected it as it stands on this page, and somebody changed it just now. Nothing was "
             "exported.",

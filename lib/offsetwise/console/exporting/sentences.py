@@ -9,7 +9,7 @@ from offsetwise.console.reviewing.sentences import named, votes
 from offsetwise.console.wording import many, markdown, moment, plain
 from offsetwise.model import Plan
 from offsetwise.review.exports import Export, ExportKind
-from offsetwise.review.sheet import Sheet
+from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
 
 TITLES: Final = {
@@ -29,14 +29,13 @@ _WHY_DRAFT: Final = {
     State.SUBMITTED: "it waits for decisions",
     State.REJECTED: "it was rejected",
     State.WITHDRAWN: "it was withdrawn",
-    State.APPLIED: "it was applied already, and is not to be applied again",
 }
 
 
 def why_draft(sheet: Sheet) -> str | None:
-    """Say why the files say DRAFT; None where enough people approve exactly this version. Markdown."""
+    """Say why the files say DRAFT; None where they do not. Markdown."""
     told = sheet.standing
-    if told.approved:
+    if told.mark is not Mark.DRAFT:
         return None
     why = _WHY_DRAFT.get(told.state, "its approvals have expired")
     if told.state is State.SUBMITTED:
@@ -45,20 +44,23 @@ def why_draft(sheet: Sheet) -> str | None:
 
 
 def approved(sheet: Sheet) -> str:
-    """Say who approved. Markdown."""
+    """Say who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
         f"{markdown(named(each.by))}, {moment(each.at_ms)}, good until {moment(each.expires_at_ms)}"
         for each in sheet.standing.counted
     )
     count = many(len(sheet.standing.counted), "approval")
+    if sheet.standing.mark is Mark.APPLIED:
+        kept = f"It was approved here:  \n{by}" if by else "No approval of it is kept here."
+        return f"**✓ Applied: version {sheet.row.number:,}.** It is not to be applied again. {kept}"
     return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.standing.required:,} asked for.**  \n{by}"
 
 
 def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
     """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
-    if kind is ExportKind.STARTING_OFFSETS and file.approved:
+    if kind is ExportKind.STARTING_OFFSETS and file.mark is Mark.APPROVED:
         return f'.option("startingOffsets", open("{file.name}").read())'
-    if kind is ExportKind.GROUPS_CSV and file.approved and not unseen(plan):
+    if kind is ExportKind.GROUPS_CSV and file.mark is Mark.APPROVED and not unseen(plan):
         groups = " ".join(f"--group {shlex.quote(name)}" for name in _groups(plan)) or "--group GROUP"
         tool = f"kafka-consumer-groups --bootstrap-server HOST:PORT {groups}"
         reset = f"{tool} --reset-offsets --from-file {file.name}"

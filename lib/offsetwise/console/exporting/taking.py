@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import streamlit as st
 
-from offsetwise.console import board, downloads, guard
+from offsetwise.console import blocks, board, downloads, guard
 from offsetwise.console.exporting import derived, sentences
 from offsetwise.console.wording import markdown, size
 from offsetwise.errors import PlanError
 from offsetwise.review.exports import ExportKind, commands
-from offsetwise.review.sheet import Sheet
+from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
 
 _STEPS = ("Try it: says what would be written, and writes nothing.", "Apply it.", "Verify what came of it.")
+_SAYS: Final = {
+    Mark.DRAFT: "A DRAFT: nobody may apply it.",
+    Mark.APPROVED: "Approved.",
+    Mark.APPLIED: "Applied already: for the records.",
+}
 
 
 def draw(seat: board.Seat, sheet: Sheet) -> None:
@@ -27,15 +34,15 @@ def draw(seat: board.Seat, sheet: Sheet) -> None:
 def on_command_line(sheet: Sheet) -> None:
     """Draw the exact commands that try, apply and verify the exported plan."""
     told = sheet.standing
-    lines = commands(sheet.digest, approvals=len(told.counted), approved=told.approved)
+    lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark)
     st.markdown(
         "In the folder with the downloaded files. The [migration file](help?about=Files) is yours: it names the "
         "clusters, and the keys that `apply` believes."
     )
-    for step, line in zip(_STEPS, lines, strict=False):
+    for step, line in zip(_STEPS[-1:] if told.mark is Mark.APPLIED else _STEPS, lines, strict=False):
         st.markdown(f":gray[{step}]")
         st.code(line, language=None, wrap_lines=True)
-    if len(lines) < len(_STEPS):
+    if told.mark is Mark.DRAFT:
         st.markdown(":gray[How it is applied is said here once enough people approve it.]")
 
 
@@ -72,7 +79,7 @@ def _file(file: derived.File) -> None:
             name,
             file.export.content,
             key=f"download-{name}",
-            says="Approved." if file.export.approved else "A DRAFT: nobody may apply it.",
+            says=_SAYS[file.export.mark],
         )
 
 
@@ -92,12 +99,15 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
             width="stretch",
         )
         board_, person, plan = seat.board, seat.person, sheet.row.id
-        downloads.button(
-            "Download",
+        failed = downloads.on_request(
+            "the bundle",
             name,
             lambda: board_.bundle(person, plan).content,
-            key="download-bundle",
+            key="bundle",
+            about=(seat.demo, sheet.digest, len(sheet.comments), sheet.standing.submission),
             says="Everything a reviewer needs.",
         )
+    if failed is not None:
+        blocks.failed(failed, key="bundle-failed")
     access = "" if seat.demo else " --access access.yaml"
     st.code(f"offsetwise console --bundle {name}{access}", language=None, wrap_lines=True)

@@ -1,0 +1,310 @@
+"""What can be looked at of the plans under review, by whom: the part of the board that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from offsetwise import files
+from offsetwise.approval import PrivateKey
+from offsetwise.errors import AccessError, PlanError
+from offsetwise.review import exports
+from offsetwise.review.access import Access, Role
+from offsetwise.review.allowing import Verb, why_not, why_not_own
+from offsetwise.review.answers import NotAllowed
+from offsetwise.review.attempt import NO_KEY, NO_PLAN, ParsedPlans, content_of
+from offsetwise.review.bundle import pack
+from offsetwise.review.difference import Difference
+from offsetwise.review.people import Person, is_of, may_be_one, recorded, who, why_barred
+from offsetwise.review.risk import Facts
+from offsetwise.review.sheet import Mark, Sheet, Standing, Waiting, standing
+from offsetwise.store.audit import AuditFilter, AuditRow, Chain
+from offsetwise.store.looks import Look
+from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow
+from offsetwise.store.reviews import Reviews
+from offsetwise.workflow import Observed
+
+AUDIT_ROWS: Final = 500
+"""Rows of the audit log on one page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credits:
+    """The names that a plan has to record, for `DraftRequest`."""
+
+    author: str
+    editors: tuple[str, ...]
+
+
+class View:
+    """The plans under review, to look at. Safe to use from several threads.
+
+    Methods raise an `AccessError` for somebody without the role viewer, and a `ConfigError` if the access file cannot
+    be read any more.
+
+    Args:
+        reviews: Where everything is kept.
+        rules: Reads the access file as it is at this moment.
+        demo_key: The demo key, for the demonstration.
+        clock: Gives the time, with its zone.
+    """
+
+    def __init__(
+        self,
+        reviews: Reviews,
+        rules: Callable[[], Access],
+        *,
+        demo_key: PrivateKey | None,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._reviews = reviews
+        self._rules = rules
+        self._demo_key = demo_key
+        self._clock = clock
+        self._plans = ParsedPlans()
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether this is the demonstration."""
+        return self._demo_key is not None
+
+    def roles(self, person: Person | None) -> frozenset[Role]:
+        """Give somebody's roles at this moment; for what is offered, never for what is allowed."""
+        return self._rules().roles_of(person)
+
+    def plans(self, person: Person | None, *, open_only: bool = False) -> tuple[PlanRow, ...]:
+        """Give plans, the one that changed last first."""
+        with self._looking(person, "Reading the plans") as look:
+            return look.plans(open_only=open_only)
+
+    def sheet(self, person: Person | None, plan: int) -> Sheet | None:
+        """Give one plan with its newest version, decisions and discussion; None where there is no such plan."""
+        rules = self._rules()
+        with self._looking(person, "Reading the plan") as look:
+            row = look.plan(plan)
+            if row is None:
+                return None
+            version = look.version(plan, row.number)
+            return Sheet(
+                row=row,
+                plan=self._plans.get(look, version),
+                version=version,
+                facts=Facts.load(version.facts),
+                versions=look.versions(plan),
+                editors=look.editors(plan),
+                standing=standing(look, row, version, required=rules.decisions.required, now=self._clock()),
+                decisions=look.decisions(plan),
+                comments=look.comments(plan),
+                receipts=look.receipts(plan),
+            )
+
+    def content(self, person: Person | None, plan: int, number: int) -> bytes:
+        """Give the exact bytes of one version.
+
+        Raises:
+            PlanError: There is no such version.
+        """
+        with self._looking(person, "Reading the plan") as look:
+            return look.content(_there(look, plan, number).id)
+
+    def observed(self, person: Person | None, plan: int, number: int) -> Observed | None:
+        """Give the comparison and the snapshots that a version was drafted from; None where they were not kept.
+
+        Raises:
+            PlanError: There is no such version.
+        """
+        with self._looking(person, "Reading the evidence") as look:
+            kept = look.files(_there(look, plan, number).id)
+        if set(kept) != {"comparison", "old", "new"}:
+            return None
+        return Observed(
+            comparison=files.load(kept["comparison"], "comparison", subject="the kept comparison"),
+            old=files.load(kept["old"], "snapshot", subject="the kept snapshot of the old cluster"),
+            new=files.load(kept["new"], "snapshot", subject="the kept snapshot of the new cluster"),
+        )
+
+    def difference(self, person: Person | None, plan: int, before: int, after: int) -> Difference:
+        """Say what differs between two versions of a plan, by their numbers.
+
+        Raises:
+            PlanError: There is no such version.
+        """
+        with self._looking(person, "Comparing versions") as look:
+            return self._plans.difference(look, _there(look, plan, before), _there(look, plan, after))
+
+    def why_not(self, person: Person | None, verb: Verb, plan: int | None = None) -> NotAllowed | None:
+        """Say why somebody may not do this at this moment, for a control that is shown disabled; None if they may.
+
+        Says nothing about the state of the plan, which the verb itself answers.
+        """
+        rules = self._rules()
+        refused = why_not(person, verb, rules, self._clock(), demo=self.is_demo)
+        if refused is not None or person is None:
+            return refused
+        if verb.decides and not self.is_demo and rules.decisions.key is None:
+            return NO_KEY
+        if plan is None:
+            return None
+        with self._reviews.reading("Reading the plan") as look:
+            row = look.plan(plan)
+            if row is None:
+                return NO_PLAN
+            names = Facts.load(look.version(plan, row.number).facts).names
+            return why_not_own(person, verb, rules, look.editors(plan), names)
+
+    def waiting_for(self, person: Person | None) -> tuple[Waiting, ...]:
+        """Give the plans that wait for somebody: to be decided, submitted again, or revised. Oldest first."""
+        if person is None:
+            return ()
+        rules = self._rules()
+        made = []
+        with self._looking(person, "Reading what waits") as look:
+            for row in look.plans():
+                version = look.version(row.id, row.number)
+                told = standing(look, row, version, required=rules.decisions.required, now=self._clock())
+                editors = look.editors(row.id)
+                why = _waits(person, rules, Facts.load(version.facts), told, editors)
+                if why is not None:
+                    by = version.by if told.submission is None else told.submission.by
+                    since_ms = version.at_ms if told.submission is None else told.submission.at_ms
+                    made.append(
+                        Waiting(
+                            plan=row.id,
+                            migration=row.migration,
+                            moves=row.moves,
+                            digest=version.digest,
+                            by=by,
+                            since_ms=since_ms,
+                            why=why,
+                        )
+                    )
+        return tuple(sorted(made, key=lambda each: each.since_ms))
+
+    def export(self, person: Person | None, plan: int, kind: exports.ExportKind) -> tuple[exports.Export, ...]:
+        """Give the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.
+
+        Raises:
+            PlanError: There is no such plan, or it cannot be said in that form.
+        """
+        rules = self._rules()
+        with self._looking(person, "Exporting the plan") as look:
+            _, version, told = self._newest(look, plan, rules)
+            return exports.exported(
+                kind,
+                self._plans.get(look, version),
+                look.content(version.id),
+                digest=version.digest,
+                envelopes=tuple(each.envelope for each in told.counted),
+                mark=told.mark,
+            )
+
+    def audit(
+        self, person: Person | None, wanted: AuditFilter | None = None, *, most: int = AUDIT_ROWS
+    ) -> tuple[AuditRow, ...]:
+        """Give rows of the audit log, newest first; for the next page, ask with `before_seq` of the last one."""
+        with self._looking(person, "Reading the audit log") as look:
+            return look.audit(wanted or AuditFilter(), most=most)
+
+    def check_chain(self, person: Person | None) -> Chain:
+        """Read the whole audit log, and say whether it is whole."""
+        with self._looking(person, "Checking the audit log") as look:
+            return look.check_chain()
+
+    def credits(self, person: Person, plan: int | None = None) -> Credits:
+        """Give the names that a plan drafted by a person has to record, or their next version of one.
+
+        Raises:
+            PlanError: There is no such plan.
+        """
+        if plan is None:
+            return Credits(author=recorded(person), editors=())
+        with self._looking(person, "Reading the plan") as look:
+            row = look.plan(plan)
+            if row is None:
+                raise _no_version(plan)
+            names = Facts.load(look.version(plan, row.number).facts).names
+        own = recorded(person)
+        return Credits(author=names[0], editors=(*names[1:], *([] if own in names else [own])))
+
+    def bundle(self, person: Person | None, plan: int) -> exports.Export:
+        """Give a submitted plan with all that a reviewer needs, in one file, for a console that reaches no cluster.
+
+        Raises:
+            PlanError: There is no such plan, or it is not submitted.
+        """
+        rules = self._rules()
+        with self._looking(person, "Packing the plan") as look:
+            row, version, told = self._newest(look, plan, rules)
+            if row.state is not State.SUBMITTED or told.submission is None:
+                raise PlanError(
+                    f"Plan {plan}: expected one that is submitted, found it {row.state}. Nothing was packed.",
+                    fix="Submit it first.",
+                )
+            packed = pack(
+                content_of(look, version),
+                look.files(version.id),
+                submitted_by=told.submission.by,
+                submitted_at_ms=told.submission.at_ms,
+                expires_at_ms=told.submission.expires_at_ms,
+                editors=look.editors(plan),
+                comments=look.comments(plan),
+            )
+        name = f"plan-{version.digest[:8]}.review.gz"
+        return exports.Export(
+            name=name, content=packed, mime="application/gzip", digest=version.digest, mark=Mark.DRAFT
+        )
+
+    def _newest(self, look: Look, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, Standing]:
+        row = look.plan(plan)
+        if row is None:
+            raise _no_version(plan)
+        version = look.version(plan, row.number)
+        return row, version, standing(look, row, version, required=rules.decisions.required, now=self._clock())
+
+    @contextmanager
+    def _looking(self, person: Person | None, what: str) -> Iterator[Look]:
+        if Role.VIEWER not in self._rules().roles_of(person):
+            raise AccessError(
+                f"{what}: expected somebody with the role viewer. Nothing was read.",
+                fix="Sign in, or ask the operator to name you in the access file.",
+            )
+        with self._reviews.reading(what) as look:
+            yield look
+
+
+def _waits(person: Person, rules: Access, facts: Facts, told: Standing, editors: tuple[EditorRow, ...]) -> str | None:
+    roles = rules.roles_of(person)
+    if is_of(person, editors):
+        if Role.AUTHOR not in roles:
+            return None
+        if told.expired:
+            return "expired: look at it again, and submit it again"
+        return {
+            State.DRAFT: "not submitted yet",
+            State.REJECTED: "rejected: revise or withdraw it",
+            State.APPROVED: "approved: export and apply it",
+        }.get(told.state)
+    if Role.REVIEWER not in roles or told.state is not State.SUBMITTED or told.expired:
+        return None
+    if rules.separation_of_duties and why_barred(who(person), editors, facts.names) is not None:
+        return None
+    if any(may_be_one(each.by, who(person)) for each in told.counted):
+        return None
+    return "waits for your decision"
+
+
+def _there(look: Look, plan: int, number: int) -> VersionRow:
+    found = next((each for each in look.versions(plan) if each.number == number), None)
+    if found is None:
+        raise _no_version(plan)
+    return found
+
+
+def _no_version(plan: int) -> PlanError:
+    return PlanError(
+        f"Plan {plan}: expected a plan and a version that are kept here, found none. Nothing was read.",
+        fix="Choose a plan from the list.",
+    )
