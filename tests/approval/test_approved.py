@@ -365,6 +365,11 @@ class TestARejection:
 
         assert "Ask ralph" in error.fix
 
+    def test_is_heard_even_of_somebody_barred_since_it_can_only_stop(self) -> None:
+        no = forged(ALICE, lambda body: body.update(verdict="rejected"))
+
+        refused("Alice", "rejected it at", call=lambda: judged(said(), no, policy=trusting(RITA, ALICE)))
+
     def test_by_somebody_else_or_of_another_plan_counts_for_nothing(self) -> None:
         other = said(RALPH, verdict=Verdict.REJECTED, plan=files.dump(OTHER_CLUSTER).encode())
 

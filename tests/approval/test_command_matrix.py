@@ -90,10 +90,11 @@ def test_who_may_approve(tmp_path: Path, who: str) -> None:
 
     out = tmp_path / "said.json"
     signing = ("--key", tmp_path / "their.key", "--as", one.key.public.subject, "--out", out, "--json")
-    signed = call("sign", tmp_path / "plan.json", *signing)
-    assert signed.code == one.signs, signed.err
-    assert out.exists() is (one.signs == SIGNED)
-    out.unlink(missing_ok=True)
+    for verdict in ((), ("--reject",)):
+        signed = call("sign", tmp_path / "plan.json", *signing, *verdict)
+        assert signed.code == one.signs, signed.err
+        assert out.exists() is (one.signs == SIGNED)
+        out.unlink(missing_ok=True)
 
     ran = apply(tmp_path, one.approval())
 

@@ -114,11 +114,14 @@ def test_the_private_key_is_printed_nowhere(folder: Path) -> None:
     assert secret[-30:] not in (folder / "rita.pub").read_text() + (folder / "rita.approval.json").read_text()
 
 
+@pytest.mark.parametrize("verdict", [(), ("--reject",)], ids=["approve", "reject"])
 @pytest.mark.parametrize("name", ["alice", "Alice", "eve@example.org"])
-def test_the_author_and_editors_end_with_4_and_nothing_is_signed(folder: Path, name: str) -> None:
+def test_the_author_and_editors_end_with_4_and_nothing_is_signed(
+    folder: Path, name: str, verdict: tuple[str, ...]
+) -> None:
     keygen(folder, name)
 
-    ran = sign(folder, name, "--json")
+    ran = sign(folder, name, "--json", *verdict)
 
     assert ran.code == 4
     assert told(ran)["error"] == "NotApprovedError"

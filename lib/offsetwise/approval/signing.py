@@ -48,8 +48,8 @@ def sign(
         FileError: The bytes are no plan.
         PlanError: The plan contradicts itself.
         VersionError: The plan is of a version this release does not know.
-        NotApprovedError: The signer is author or editor of the plan, under any of the names given; or the demo key
-            for anything but the sample.
+        NotApprovedError: The signer is author or editor of the plan, under any of the names given, and so decides
+            nothing about it, not even a rejection; or the demo key for anything but the sample.
         UsageError: A lifetime or a name that cannot be.
     """
     if now.utcoffset() is None:
@@ -67,15 +67,14 @@ def sign(
             f"{subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
             fix="Sign under the names in your .pub file.",
         )
-    if verdict is Verdict.APPROVED:
-        check_recorded(plan, digest)
-        why = why_barred(plan, subject) or why_barred(plan, key.public.subject)
-        if why is not None:
-            raise NotApprovedError(
-                f"Plan {digest[:12]}…: expected a signer other than its author and editors, but {why}. "
-                "Nothing was signed, nothing was written.",
-                fix="Let somebody sign who neither wrote nor edited the plan.",
-            )
+    check_recorded(plan, digest)
+    why = why_barred(plan, subject) or why_barred(plan, key.public.subject)
+    if why is not None:
+        raise NotApprovedError(
+            f"Plan {digest[:12]}…: expected a signer other than its author and editors, but {why}. "
+            "Nothing was signed, nothing was written.",
+            fix="Let somebody decide who neither wrote nor edited it. Its author drafts another plan.",
+        )
     if key.public.vouches:
         raise NotApprovedError(
             f"Plan {digest[:12]}…: expected the key of a person, found that of the console {key.public.subject}, which "
