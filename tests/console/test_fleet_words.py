@@ -22,7 +22,7 @@ FLEET = fleets.a_thousand()
         (Filters(), 1_000),
         (Filters(verdicts=("problems", "unreadable")), 10),
         (Filters(problems=("CHECKPOINT_DAMAGED",)), 7),
-        (Filters(problems=("NotACheckpointError",)), 3),
+        (Filters(problems=("not a checkpoint",)), 3),
         (Filters(problems=("same query id",)), 4),
         (Filters(topics=("audit",), verdicts=("restartable",), text="team-8/"), 95),
         (Filters(older="1 day"), 32),

@@ -141,14 +141,16 @@ def _partition_table(
     colours: Palette,
     _rows: Rows,
 ) -> Styler:
-    styled = table.printed(frames.partition_table(_rows)[list(columns)])
+    frame = frames.partition_table(_rows).assign(findings=[verdicts.findings(row.findings) for row in _rows])
+    styled = table.printed(frame[list(columns)])
     for column, tones, weight in (
         ("exactness", [verdicts.EXACTNESS[row.exactness].tone for row in _rows], ""),
         ("if unedited", [verdicts.raw(row).tone for row in _rows], "; font-weight: 600"),
         ("ahead", [verdicts.ahead(row).tone for row in _rows], ""),
+        ("findings", [verdicts.worst(row.findings) for row in _rows], ""),
     ):
         styled = table.dressed(styled, column, [f"color: {colours.tone(tone)}{weight}" for tone in tones])
-    return table.fixed(styled)
+    return table.fixed(table.legible(styled, ("topic", "p"), colours))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import pandas as pd
 import streamlit as st
 
 from offsetwise.console import frames, table, verdicts
@@ -107,7 +108,10 @@ def _others(row: PartitionComparison) -> None:
     st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
     if row.evidence.candidates:
         st.markdown("**What else points there** · places to look, not answers")
-        st.table(frames.candidate_table(row.evidence.candidates).set_index("method"), border="horizontal")
+        said = frames.candidate_table(row.evidence.candidates).set_index("method")
+        st.table(
+            said.style.set_properties(subset=pd.Index(("from", "to")), **{"text-align": "right"}), border="horizontal"
+        )
 
 
 def findings(found: Sequence[Finding]) -> None:

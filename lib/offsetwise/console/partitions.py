@@ -15,19 +15,19 @@ from offsetwise.console.wording import many, number
 from offsetwise.model import Comparison, PartitionComparison
 
 _WIDTHS: Final[dict[str, int]] = {
-    "topic": 104,
-    "p": 40,
-    "old offset": 80,
+    "topic": 96,
+    "p": 36,
+    "old offset": 78,
     "new offset": 82,
-    "shift": 56,
-    "exactness": 98,
-    "if unedited": 122,
-    "lag old": 64,
-    "lag new": 66,
-    "replay": 56,
-    "skip": 46,
-    "ahead": 96,
-    "findings": 220,
+    "shift": 52,
+    "exactness": 94,
+    "if unedited": 118,
+    "lag old": 62,
+    "lag new": 64,
+    "replay": 54,
+    "skip": 44,
+    "ahead": 92,
+    "findings": 82,
 }
 _HELP: Final = {
     "p": "Partition.",
@@ -41,6 +41,7 @@ _HELP: Final = {
     "replay": "Records read twice at the new offset, at most.",
     "skip": "Records never read at the new offset, at most.",
     "ahead": "How the records from the position on differ on the new cluster.",
+    "findings": "How many: ! blocks, ▲ warns, i informs. The row's proof names them, and so do filter and downloads.",
 }
 
 

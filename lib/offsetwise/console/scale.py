@@ -28,6 +28,17 @@ def ticks_between(low: float, high: float, *, at_most: int = 12) -> list[int]:
     return [*reversed(below[step - 1 :: step]), 0, *above[step - 1 :: step]]
 
 
+def round_ticks(high: int) -> list[int]:
+    """Give up to six round numbers of records from 0 to `high`.
+
+    >>> round_ticks(1119), round_ticks(3), round_ticks(1900)
+    ([0, 200, 400, 600, 800, 1000], [0, 1, 2, 3], [0, 500, 1000, 1500])
+    """
+    power = 10 ** max(0, len(str(high // 5)) - 1)
+    step = next(each * power for each in (1, 2, 5, 10) if high < 6 * each * power)
+    return list(range(0, high + 1, step))
+
+
 def shortened(records: int, *, sign: bool = True) -> str:
     """Print a tick: short, with a true minus sign.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.console.palette import Tone
 from offsetwise.console.wording import many, number
+from offsetwise.fleet import severity_of
 from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Severity
 
 
@@ -111,6 +114,22 @@ def ahead(row: PartitionComparison) -> Verdict:
     if not parts:
         return Verdict(icon="✓", word="same", tone=Tone.RIGHT)
     return Verdict(icon="!", word=", ".join(parts), tone=Tone.CAREFUL)
+
+
+def findings(codes: Iterable[str]) -> str:
+    """Count findings by what they mean, the worst first.
+
+    >>> findings(["LOSS_INSIDE_LOG", "FOREIGN_AHEAD"]), findings([])
+    ('! 1  ▲ 1', '')
+    """
+    counted = Counter(severity_of(code) for code in codes)
+    return "  ".join(f"{SEVERITY[each].icon} {counted[each]}" for each in Severity if counted[each])
+
+
+def worst(codes: Iterable[str]) -> Tone:
+    """Give the tone of the worst finding."""
+    severities = {severity_of(code) for code in codes}
+    return next((SEVERITY[each].tone for each in Severity if each in severities), Tone.UNKNOWN)
 
 
 def consequence(row: PartitionComparison) -> str:

@@ -47,7 +47,7 @@ def _said(found: History, first: int, second: int) -> str:
     a, b = found.batches[first], found.batches[second]
     apart = None if a.timestamp_ms is None or b.timestamp_ms is None else b.timestamp_ms - a.timestamp_ms
     before, after = frames.watermark(a.watermark_ms), frames.watermark(b.watermark_ms)
-    marks = f"unchanged at {before}" if before == after else f"{before} → {after}"
+    marks = f"{before} in both" if before == after else f"{before} → {after}"
     return (
         f":gray[Batch {number(b.id)} was planned {duration(apart)} after batch {number(a.id)}. "
         f"Watermark: {markdown(marks)}.]"

@@ -11,6 +11,7 @@ from offsetwise.batches import BatchFact, History, Standing
 from offsetwise.console import wording
 from offsetwise.console.figures import SMALL_PX, axis_title, clipped, dress
 from offsetwise.console.palette import Palette
+from offsetwise.console.scale import round_ticks
 
 MAX_LANES: Final = 20
 """Partitions that the picture of a step can show and stay readable."""
@@ -128,6 +129,7 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
     figure = go.Figure()
     drawn = [_drawn(history, at, place, first + place) for place in places]
     longest = max((one["last"] for one in drawn), default=1) or 1
+    ticks = round_ticks(longest)
     names = [
         wording.label(clipped(f"{one.topic}-{one.partition}")) for one in (history.lanes[first + p] for p in places)
     ]
@@ -169,8 +171,8 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
     )
     figure.update_xaxes(
         range=[0, longest * 1.5],
-        tickvals=[longest * share for share in (0, 0.25, 0.5, 0.75, 1)],
-        ticktext=[f"{round(longest * share):,}" for share in (0, 0.25, 0.5, 0.75, 1)],
+        tickvals=ticks,
+        ticktext=[f"{tick:,}" for tick in ticks],
         tickfont={"color": colours.muted, "size": SMALL_PX},
         title={
             "text": "records since the oldest retained position",

@@ -22,7 +22,7 @@ def draw(view: View) -> None:
         table.plain(
             frames.group_table(view),
             alt=f"{many(len(view.groups), 'group')} with state and number of committed partitions on both clusters.",
-            widths={"group": 220, "state old": 140, "state new": 140, "committed old": 120, "committed new": 124},
+            widths={"group": 160, "state old": 100, "state new": 100, "committed old": 108, "committed new": 114},
         )
         chosen = choosing.choice("Offsets of", view.groups, "group", width=420)
         made = _offsets(view.ids, chosen, view)
@@ -34,7 +34,7 @@ def draw(view: View) -> None:
         table.plain(
             made.head(paging.PAGE_ROWS),
             alt=f"What the group committed in {many(len(made), 'partition')}, beside MirrorMaker's answer.",
-            widths={"old topic": 150, "new topic": 150, "p": 40, "MirrorMaker says": 130, "hint": 420},
+            widths={"old topic": 104, "new topic": 104, "p": 36, "MirrorMaker says": 130, "hint": 420},
             missing="none" if None not in view.ids else "?",
         )
         notes.draw("What the hints say", [("", hint) for hint in made["hint"]])

@@ -87,5 +87,5 @@ def _mirrored(view: View) -> None:
     table.plain(
         frames.mirrored_table(rows[: paging.PAGE_ROWS]),
         alt=f"The newest sync of {many(len(rows), 'partition')}, and how both logs go on behind it.",
-        widths={"old topic": 150, "p": 40, "verdict": 150, "mirrored up to": 110, "on new": 80},
+        widths={"old topic": 104, "p": 36, "verdict": 124, "mirrored up to": 106, "on new": 64},
     )

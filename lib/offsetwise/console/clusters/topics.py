@@ -23,8 +23,8 @@ Names = tuple[tuple[str | None, str | None], ...]
 """Which pairs are shown, by their keys."""
 
 _WIDTHS: Final = {
-    "old topic": 120,
-    "new topic": 120,
+    "old topic": 112,
+    "new topic": 112,
     "verdict": 158,
     "p old": 46,
     "p new": 50,
@@ -58,7 +58,7 @@ def draw(view: View) -> None:
         colours = guard.colours()
         _ranges(view, pairs, colours)
         _table(view, pairs, colours)
-        _differences(view, pairs)
+        _differences(view, pairs, colours)
 
 
 def _filtered(view: View) -> tuple[TopicPair, ...]:
@@ -100,7 +100,7 @@ def _table(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     tones = [words.verdict(pair, view.differences[pair.key])[0] for pair in page]
     css = [f"color: {colours.tone(tone)}; font-weight: 600" for tone in tones]
     st.dataframe(
-        table.printed(made).apply(lambda _: css, subset=["verdict"]),
+        table.legible(table.dressed(table.printed(made), "verdict", css), ("old topic",), colours),
         hide_index=True,
         height=table.height(len(page)),
         placeholder="?",
@@ -146,7 +146,7 @@ def snapshot_file(snapshot: Snapshot) -> bytes:
     return files.dump(snapshot).encode()
 
 
-def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
+def _differences(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     st.subheader("Differences in configuration", anchor=False)
     made = frames.difference_table(pairs, view)
     if made.empty:
@@ -158,7 +158,7 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
         return
     page = made[paging.page(len(made), "differing")]
     st.dataframe(
-        page,
+        table.legible(page.style, ("topic",), colours),
         hide_index=True,
         height=table.height(len(page)),
         placeholder="?",

@@ -80,7 +80,7 @@ def _since(row: FleetRow, now_ms: int) -> float:
 
 
 def _marks(row: FleetRow) -> set[str]:
-    codes = set(map(wording.plain, row.codes))
+    codes = set(map(wording.plain, sentences.problems(row)))
     return {*codes, SAME_QUERY} if row.same_query > 1 else codes
 
 

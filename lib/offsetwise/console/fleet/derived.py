@@ -76,7 +76,7 @@ def _facts(held_id: int, _held: Held[Fleet]) -> Facts:  # noqa: ARG001 - the key
         counts=Counter(row.verdict for row in rows),
         copies=copies,
         codes=(
-            *sorted({wording.plain(code) for row in rows for code in row.codes}),
+            *sorted({wording.plain(code) for row in rows for code in sentences.problems(row)}),
             *((SAME_QUERY,) if copies else ()),
         ),
         topics=tuple(sorted({wording.plain(topic) for row in rows for topic, _ in row.topics})),
@@ -102,7 +102,8 @@ def _fleet_table(held_id: int, ids: tuple[str, ...], colours: Palette, _held: He
     styled = styled.format(sentences.size, subset=["state"])
     tones = [f"color: {colours.tone(sentences.VERDICTS[row.verdict].tone)}; font-weight: 600" for row in _rows]
     copies = [f"color: {colours.tone(Tone.CAREFUL)}" for _ in _rows]
-    return styled.apply(lambda _: tones, subset=["verdict"]).apply(lambda _: copies, subset=["copies"])
+    styled = table.dressed(table.dressed(styled, "verdict", tones), "copies", copies)
+    return table.legible(styled, ("checkpoint",), colours)
 
 
 def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:

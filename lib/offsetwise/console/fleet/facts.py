@@ -67,7 +67,7 @@ def _failed(failed: FailedCheckpoint) -> None:
     with st.container(border=True):
         st.markdown(f"**This checkpoint could not be read**  \n{markdown(failed.problem)}")
         st.markdown(f"**What to do:** {markdown(failed.fix)}")
-        st.markdown(f":gray[Named {markdown(failed.error)} in the table and in downloads.]")
+        st.markdown(f":gray[In downloads: {markdown(failed.error)}.]")
 
 
 def _problems(checkpoint: Checkpoint) -> None:

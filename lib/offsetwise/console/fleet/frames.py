@@ -45,7 +45,7 @@ def fleet_table(rows: Sequence[FleetRow], labels: Mapping[str, str], now_ms: int
             "checkpoint": [wording.cell(labels[row.uri]) for row in rows],
             "age": _integers([sentences.age_ms(row.planned_at_ms, now_ms) for row in rows]),
             "since commit": _integers([sentences.age_ms(row.committed_at_ms, now_ms) for row in rows]),
-            "problems": [wording.cell(", ".join(row.codes)) for row in rows],
+            "problems": [wording.cell(", ".join(sentences.problems(row))) for row in rows],
             "planned": _integers([one.last_planned_batch if one else None for one in read]),
             "committed": _integers([one.last_committed_batch if one else None for one in read]),
             "topics": [wording.cell(sentences.topics(row)) for row in rows],

@@ -12,8 +12,17 @@ from offsetwise.console import wording
 from offsetwise.console.palette import Tone
 from offsetwise.console.verdicts import Verdict
 from offsetwise.console.wording import many, moment, number, span
+from offsetwise.errors import (
+    CheckpointError,
+    LibraryMissingError,
+    MissingError,
+    NotACheckpointError,
+    OutsideRootsError,
+    StorageError,
+)
 from offsetwise.fleet import FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 
 VERDICTS: Final = {
     FleetVerdict.UNREADABLE: Verdict(icon="?", word="unreadable", tone=Tone.UNKNOWN),
@@ -28,6 +37,20 @@ MEANING: Final = {
     FleetVerdict.PENDING: "A batch was planned and not committed. It runs again on restart.",
     FleetVerdict.RESTARTABLE: "The newest batch is committed, and the next one starts at its end.",
 }
+
+
+UNREADABLE: Final = {
+    error.__name__: words
+    for error, words in (
+        (NotACheckpointError, "not a checkpoint"),
+        (MissingError, "not there"),
+        (OutsideRootsError, "outside the allowed roots"),
+        (LibraryMissingError, "a library is missing"),
+        (StorageError, "the storage fails"),
+        (CheckpointError, "no usable checkpoint"),
+    )
+}
+"""Why a checkpoint gave nothing, in words, by the name of the error."""
 
 
 def age(milliseconds: Any) -> str:
@@ -70,6 +93,13 @@ def topics(row: FleetRow, at_most: int = 3) -> str:
 def copies(row: FleetRow) -> str:
     """Say that others carry the same query id; nothing where none does."""
     return f"▲ {number(row.same_query)} alike" if row.same_query > 1 else ""
+
+
+def problems(row: FleetRow) -> tuple[str, ...]:
+    """Name what is wrong: the codes of its problems; of an unreadable one, why it gave nothing. Not escaped."""
+    if isinstance(row.read, FailedCheckpoint):
+        return (UNREADABLE.get(row.read.error, "could not be read"),)
+    return row.codes
 
 
 def restart(row: FleetRow) -> str:

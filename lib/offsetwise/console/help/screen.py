@@ -26,7 +26,11 @@ the translation on the records themselves.
 | Clusters | What does each cluster hold, and may this tool read it? |
 | Compare | Where does each partition resume, why there, and what would the old number cost? |
 | Lag | How far behind are job, group and mirror, over time? |
+| Draft | How does the job move, and what is given up? |
+| Review | Is the plan right, and does a second person agree to exactly that? |
+| Export | How does the plan come to where it is applied? |
 | Fleet | Which of many checkpoints need a look? |
+| Audit | Who did what, and is the record whole? |
 
 The console only reads: no page writes to a cluster, a consumer group or a checkpoint, and nothing is read from a
 cluster before somebody asks for it.
@@ -144,6 +148,7 @@ _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
     "Files": _of("formats"),
     "Runbook": _of("runbook"),
     "Plans": _of("plans"),
+    "Approving": _of("approving"),
     "Automation": _of("automation"),
     "Lag over time": _of("watch"),
     "Sign-in": _of("sign-in"),

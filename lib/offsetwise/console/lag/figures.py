@@ -129,12 +129,9 @@ def _zero(lines: Sequence[Line], colours: Palette, below: str) -> list[dict[str,
             "y0": 0,
             "y1": 0,
             "line": {"color": colours.wrong, "width": 1.5, "dash": "dash"},
-            "label": {
-                "text": below,
-                "textposition": "end",
-                "yanchor": "top",
-                "font": {"color": colours.wrong, "size": SMALL_PX},
-            },
+            # In the legend: beside the line, values would run through the words, or the chart end above them.
+            "name": below,
+            "showlegend": True,
         }
     ]
 
