@@ -149,6 +149,20 @@ class JobTraits(Section):
     sink: Label | None = None
     """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
     tolerates_replay: StrictBool | None = None
+    commits_to: Label | None = None
+    """The consumer group that the job commits its offsets to, as Flink does at every checkpoint."""
+    sql: StrictBool | None = None
+    """Flink: whether it is a SQL job, whose operators get no uids."""
+    uids: StrictBool | None = None
+    """Flink: whether every operator with state has a uid of its own."""
+    subscription_changeable: StrictBool | None = None
+    """Flink: whether the topics that the job reads can be given other names."""
+    needs_retained_data: StrictBool | None = None
+    """Flink: whether records that lie on the old cluster only still matter."""
+    transaction_timeout_ms: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Flink: `transaction.timeout.ms` of the sink's producer; an hour, KafkaSink's default, where nothing is stated."""
+    sink_servers: Label | None = None
+    """Flink: HOST:PORT of the cluster that the sink writes to, for the commands that ask it about transactions."""
 
 
 class CheckpointConfig(Section):

@@ -14,8 +14,10 @@ from typing import Final, Protocol
 from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
+    SAVEPOINT_KINDS,
     Batch,
     BatchSource,
+    Checkpoint,
     Cluster,
     PartitionState,
     Plan,
@@ -30,15 +32,17 @@ from offsetwise.model import (
     Verification,
     VerifiedPosition,
 )
+from offsetwise.plan.exports import for_flink, starting_offsets
 from offsetwise.sources import kafka
+from offsetwise.sources.flink_checkpoint import read_checkpoint as read_flink
 from offsetwise.sources.flink_checkpoint import read_from as read_savepoint
-from offsetwise.sources.flink_uid import operator_id
 from offsetwise.sources.held import HeldFolder
 from offsetwise.sources.spark_folder import COPY_MARKER
 from offsetwise.sources.spark_offset_log import GarbledError, parse_offsets
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from offsetwise.sources.spark_restart import DAMAGED
 from offsetwise.sources.storage import open_tree
+from offsetwise.verify_flink import Seen, Stands, gone_on, not_of_this_job
 
 _INITIAL: Final = -1
 """Stands where a batch would, for a job that begins at its initial offsets."""
@@ -52,6 +56,14 @@ class Eyes(Protocol):
 
     def checkpoint(self, uri: str) -> CheckpointReading:
         """Read a checkpoint.
+
+        Raises:
+            StorageError: It cannot be read.
+            CheckpointError: It is none.
+        """
+
+    def savepoint(self, uri: str) -> Checkpoint:
+        """Read a checkpoint or savepoint of Flink.
 
         Raises:
             StorageError: It cannot be read.
@@ -83,9 +95,13 @@ class LiveEyes:
         """Read a checkpoint; see `Eyes`."""
         return read_with_times(uri, roots=self._roots())
 
+    def savepoint(self, uri: str) -> Checkpoint:
+        """Read a checkpoint or savepoint of Flink; see `Eyes`."""
+        return read_flink(uri, roots=self._roots())
+
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         """Read files of a folder; see `Eyes`."""
-        read = open_tree(folder, roots=self._roots()).read_many(dict.fromkeys(paths))
+        read = open_tree(folder, roots=self._roots()).for_large_files().read_many(dict.fromkeys(paths))
         return {path: data for path, data in read.items() if isinstance(data, bytes)}
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
@@ -94,16 +110,6 @@ class LiveEyes:
 
     def _roots(self) -> tuple[str, ...]:
         return (*self.migration.checkpoint_roots, *self.migration.write_roots)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """One position at one target."""
-
-    found: int | None
-    turnout: Turnout
-    told: str
-    started: bool = False
 
 
 def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | None = None) -> Verification:
@@ -157,7 +163,7 @@ def exit_code_of(verification: Verification) -> int:
     return 5 if Turnout.DIFFERENT in turnouts else 1 if Turnout.UNKNOWN in turnouts else 0
 
 
-def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[_Seen]:
+def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
     if step.state is not StepState.DONE:
         return _all(plan, Turnout.UNKNOWN, f"{step.target} was not written: {step.told}")
     try:
@@ -165,8 +171,8 @@ def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> 
             return [*_group(plan, step, eyes)]
         if step.target.kind is TargetKind.STARTING_OFFSETS:
             return _starting_offsets(plan, step, eyes, checkpoint)
-        if step.target.kind is TargetKind.FLINK_SAVEPOINT:
-            return _savepoint(plan, step, eyes)
+        if step.target.kind in SAVEPOINT_KINDS:
+            return _savepoint(plan, step, eyes, checkpoint)
         return _checkpoint(plan, step, eyes, step.place)
     except OffsetwiseError as error:
         return _all(plan, Turnout.UNKNOWN, error.problem)
@@ -175,9 +181,9 @@ def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> 
 # --------------------------------------------------------------------------- checkpoints
 
 
-def _checkpoint(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str) -> list[_Seen]:
-    if step.target.kind is TargetKind.SPARK_CHECKPOINT and "://" in uri and not eyes.files(uri, (COPY_MARKER,)):
-        return _all(plan, Turnout.UNKNOWN, f"{uri} lacks {COPY_MARKER}: it is no whole copy, and counts as absent.")
+def _checkpoint(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str) -> list[Seen]:
+    if step.target.kind is TargetKind.SPARK_CHECKPOINT and not _whole(uri, eyes):
+        return _absent(plan, uri)
     reading = eyes.checkpoint(uri)
     fresh = step.target.kind in (TargetKind.SEEDED_CHECKPOINT, TargetKind.STARTING_OFFSETS)
     required = plan.requirements.checkpoint
@@ -231,25 +237,25 @@ def _begins(plan: Plan) -> int:
     return max(known, default=_INITIAL)
 
 
-def _position(position: PlannedPosition, history: _History) -> _Seen:
+def _position(position: PlannedPosition, history: _History) -> Seen:
     key = (position.new_topic, position.partition)
     name = f"{position.new_topic}-{position.partition}"
     if history.start is None:
         if not history.batches:
             told = f"{name}: {history.where} of {history.uri} is not there, so nothing tells where the job would begin."
-            return _Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+            return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
         told = f"{name}: {history.where} is not retained any more, so where the job began cannot be seen."
-        return _Seen(found=_last(history, position, key), turnout=Turnout.UNKNOWN, told=told)
+        return Seen(found=_last(history, position, key), turnout=Turnout.UNKNOWN, told=told)
     start = _of(history.start, position.source, key)
     if start != position.new_offset:
         if start is None and history.problems:
-            return _Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {history.problems[0]}")
+            return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {history.problems[0]}")
         told = f"{name}: expected {position.new_offset} in {history.where}, found {_number(start)}."
-        return _Seen(found=start, turnout=Turnout.DIFFERENT, told=told)
+        return Seen(found=start, turnout=Turnout.DIFFERENT, told=told)
     return _gone_on(position, key, history)
 
 
-def _gone_on(position: PlannedPosition, key: tuple[str, int], history: _History) -> _Seen:
+def _gone_on(position: PlannedPosition, key: tuple[str, int], history: _History) -> Seen:
     """Follow the job from the planned position; its first batch must begin there, so no batch may end before it."""
     name = f"{position.new_topic}-{position.partition}"
     pending = {point.batch: point.new for point in position.restart[1:]}
@@ -260,24 +266,24 @@ def _gone_on(position: PlannedPosition, key: tuple[str, int], history: _History)
         planned = pending.get(batch.id)
         if end is None and not batch.sources:
             told = f"{name}: offsets/{batch.id} cannot be read, so what the job did cannot be seen."
-            return _Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+            return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
         if end is None:
             told = f"{name}: offsets/{batch.id} leaves this partition out, so the job does not read it from there."
-            return _Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+            return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
         if end < at or (planned is not None and end != planned):
             wanted = f"at or after {at}" if planned is None else f"at {planned}"
             told = f"{name}: expected offsets/{batch.id} to end {wanted}, found {end}."
-            return _Seen(found=end, turnout=Turnout.DIFFERENT, told=told)
+            return Seen(found=end, turnout=Turnout.DIFFERENT, told=told)
         if batch.committed:
             at, committed = end, batch.id
     if committed is None:
         told = f"{name}: {position.new_offset} stands there as planned; the job has not committed a batch since."
-        return _Seen(found=at, turnout=Turnout.CONFIRMED, told=told)
+        return Seen(found=at, turnout=Turnout.CONFIRMED, told=told)
     if at == position.new_offset:
         told = f"{name}: the job began at {at} as planned and had nothing to read up to batch {committed}."
-        return _Seen(found=at, turnout=Turnout.CONFIRMED, told=told, started=True)
+        return Seen(found=at, turnout=Turnout.CONFIRMED, told=told, started=True)
     told = f"{name}: the job began at exactly {position.new_offset} and has read up to {at} in batch {committed}."
-    return _Seen(found=at, turnout=Turnout.MOVED_ON, told=told, started=True)
+    return Seen(found=at, turnout=Turnout.MOVED_ON, told=told, started=True)
 
 
 def _last(history: _History, position: PlannedPosition, key: tuple[str, int]) -> int | None:
@@ -302,6 +308,15 @@ def _of(sources: Mapping[str, Places], source: str, key: tuple[str, int]) -> int
     return next((places[key] for places in sources.values() if key in places), None) if not source else None
 
 
+def _whole(uri: str, eyes: Eyes) -> bool:
+    """Say whether a copy is whole: on an object store its marker, put last, tells."""
+    return "://" not in uri or bool(eyes.files(uri, (COPY_MARKER,)))
+
+
+def _absent(plan: Plan, uri: str) -> list[Seen]:
+    return _all(plan, Turnout.UNKNOWN, f"{uri} lacks {COPY_MARKER}: it is no whole copy, and counts as absent.")
+
+
 def _changed(step: ReceiptStep, eyes: Eyes, *, gone_is_fine: bool) -> str | None:
     """Say which written file is another one now. A running job purges old ones."""
     written = {one.path: one.sha256 for one in step.files if one.sha256 is not None and not one.path.endswith(".crc")}
@@ -318,43 +333,72 @@ def _changed(step: ReceiptStep, eyes: Eyes, *, gone_is_fine: bool) -> str | None
 # --------------------------------------------------------------------------- savepoints
 
 
-def _savepoint(plan: Plan, step: ReceiptStep, eyes: Eyes) -> list[_Seen]:
-    """Hold a savepoint against the plan. A job never writes to it, so it does not tell whether one has begun."""
+def _savepoint(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
+    if not _whole(step.place, eyes):
+        return _absent(plan, step.place)
     changed = _changed(step, eyes, gone_is_fine=False)
     if changed is not None:
         return _all(plan, Turnout.DIFFERENT, changed)
     required = plan.requirements.checkpoint
     names = () if required is None else tuple(path for path, _ in required.files)
     read = read_savepoint(HeldFolder(uri=step.place, files=eyes.files(step.place, names)))
-    stands = {(source.id, at.topic, at.partition): at.offset for source in read.sources for at in source.positions}
-    ids = {source.id for source in read.sources}
-    made = []
-    for position in plan.positions:
-        source = position.source if position.source in ids else operator_id(position.source)
-        name = f"{position.new_topic}-{position.partition}"
-        found = stands.get((source, position.new_topic, position.partition))
-        if found == position.new_offset:
-            told = f"{name}: {found} stands in {step.place}, as planned."
-            made.append(_Seen(found=found, turnout=Turnout.CONFIRMED, told=told))
-        elif found is None and position.old_offset is None:
-            told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
-            made.append(_Seen(found=None, turnout=Turnout.UNKNOWN, told=told))
-        else:
-            told = f"{name}: expected {position.new_offset} in {step.place}, found {_number(found)}."
-            made.append(_Seen(found=found, turnout=Turnout.DIFFERENT, told=told))
-    return made
+    if step.target.kind is TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES:
+        made = _without_sources(plan, step, read)
+    else:
+        made = [_as_planned(position, Stands(read), step) for position in plan.positions]
+    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
+        return made
+    return _restored(plan, read, eyes, checkpoint)
+
+
+def _without_sources(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
+    if any(source.positions for source in read.sources):
+        return _all(plan, Turnout.DIFFERENT, f"{step.place} keeps positions, expected none.")
+    told = f"{step.place} keeps no position, as planned: the job begins where its source is told to."
+    return _all(plan, Turnout.CONFIRMED, told)
+
+
+def _as_planned(position: PlannedPosition, stands: Stands, step: ReceiptStep) -> Seen:
+    name, found = f"{position.new_topic}-{position.partition}", stands.of(position)
+    if found == position.new_offset:
+        told = f"{name}: {found} stands in {step.place}, as planned."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
+    if found is None and position.old_offset is None:
+        told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+    told = f"{name}: expected {position.new_offset} in {step.place}, found {_number(found)}."
+    return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+
+
+def _restored(plan: Plan, read: Checkpoint, eyes: Eyes, checkpoint: str) -> list[Seen]:
+    """Hold a checkpoint that the restored job made against the plan."""
+    own = eyes.savepoint(checkpoint)
+    other = not_of_this_job(own, read)
+    if other is not None:
+        return _all(plan, Turnout.UNKNOWN, other)
+    logs = _logs(eyes.new_cluster(_topics(plan), ()))
+    return [gone_on(position, Stands(own), own, logs) for position in plan.positions]
 
 
 # --------------------------------------------------------------------------- files and groups
 
 
-def _starting_offsets(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[_Seen]:
+def _starting_offsets(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
     folder, _, name = step.place.rpartition("/")
     data = eyes.files(folder or "/", (name,)).get(name)
     if data is None:
         return _all(plan, Turnout.UNKNOWN, f"{step.place} cannot be read.")
     if sha256(data).hexdigest() != step.files[0].sha256:
         return _all(plan, Turnout.DIFFERENT, f"{step.place} is not the file that was written.")
+    if for_flink(plan):
+        told = f"{step.place} is as it was written; where a Flink job began, its next savepoint tells."
+        return [
+            Seen(found=position.new_offset, turnout=Turnout.CONFIRMED, told=told)
+            if data == starting_offsets(plan).encode()
+            else Seen(found=None, turnout=Turnout.DIFFERENT, told=f"{step.place} does not give the planned offsets.")
+            for position in plan.positions
+        ]
     try:
         # The file is one line of an offset log; its reader finds the numbers.
         found = _at_line(data)
@@ -366,7 +410,7 @@ def _starting_offsets(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str
         same = stands == position.new_offset
         told = f"{position.new_topic}-{position.partition}: {step.place} gives {_number(stands)}"
         made.append(
-            _Seen(
+            Seen(
                 found=stands,
                 turnout=Turnout.CONFIRMED if same else Turnout.DIFFERENT,
                 told=f"{told}, as planned." if same else f"{told}, expected {position.new_offset}.",
@@ -389,11 +433,10 @@ def _at_line(data: bytes) -> Places:
     }
 
 
-def _group(plan: Plan, step: ReceiptStep, eyes: Eyes) -> Iterator[_Seen]:
-    topics = tuple(sorted({position.new_topic for position in plan.positions}))
-    now = eyes.new_cluster(topics, (step.place,))
+def _group(plan: Plan, step: ReceiptStep, eyes: Eyes) -> Iterator[Seen]:
+    now = eyes.new_cluster(_topics(plan), (step.place,))
     group = next((each for each in now.groups if each.name == step.place), None)
-    logs = {TopicPartition(topic=t.name, partition=p.partition): p for t in now.topics for p in t.partitions}
+    logs = _logs(now)
     if group is None or group.error is not None:
         why = "the cluster did not tell about it" if group is None else group.error
         yield from _all(plan, Turnout.UNKNOWN, f"Group {step.place!r} cannot be read: {why}.")
@@ -404,10 +447,10 @@ def _group(plan: Plan, step: ReceiptStep, eyes: Eyes) -> Iterator[_Seen]:
         yield _committed(key, position.new_offset, stands.get(key), logs.get(key))
 
 
-def _committed(key: TopicPartition, planned: int, found: int | None, log: PartitionState | None) -> _Seen:
+def _committed(key: TopicPartition, planned: int, found: int | None, log: PartitionState | None) -> Seen:
     end = None if log is None else log.hw
     if found == planned:
-        return _Seen(found=found, turnout=Turnout.CONFIRMED, told=f"{key}: committed at {found}, as planned.")
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=f"{key}: committed at {found}, as planned.")
     if found is None:
         told = f"{key}: expected the commit {planned}, found none: it expired or was deleted."
     elif found < planned:
@@ -416,15 +459,23 @@ def _committed(key: TopicPartition, planned: int, found: int | None, log: Partit
         told = f"{key}: {found} is committed, past the end of the log {end}: nobody can have read up to there."
     elif end is None:
         told = f"{key}: {found} is committed, and its log cannot be read to tell whether that can be."
-        return _Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
+        return Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
     else:
         told = f"{key}: the group has gone on from {planned} to {found}."
-        return _Seen(found=found, turnout=Turnout.MOVED_ON, told=told, started=True)
-    return _Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+        return Seen(found=found, turnout=Turnout.MOVED_ON, told=told, started=True)
+    return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
 
 
-def _all(plan: Plan, turnout: Turnout, told: str) -> list[_Seen]:
-    return [_Seen(found=None, turnout=turnout, told=told) for _ in plan.positions]
+def _topics(plan: Plan) -> tuple[str, ...]:
+    return tuple(sorted({position.new_topic for position in plan.positions}))
+
+
+def _logs(now: Snapshot) -> dict[TopicPartition, PartitionState]:
+    return {TopicPartition(topic=t.name, partition=p.partition): p for t in now.topics for p in t.partitions}
+
+
+def _all(plan: Plan, turnout: Turnout, told: str) -> list[Seen]:
+    return [Seen(found=None, turnout=turnout, told=told) for _ in plan.positions]
 
 
 def _number(value: int | None) -> str:

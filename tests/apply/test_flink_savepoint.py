@@ -11,15 +11,20 @@ from offsetwise.apply import back, flink_savepoint
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.writing import Standing
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, StalePlanError
-from offsetwise.model import Start, Turnout
+from offsetwise.model import Start, Target, TargetKind, Turnout
 from offsetwise.sources.flink_checkpoint import read_checkpoint
+from offsetwise.sources.storage import MAX_FILE_BYTES
 from offsetwise.verify import LiveEyes, exit_code_of, verify
-from tests.apply.plans import SAVEPOINT, SHIFT, aged, context, drafted, files_of, journal, tree_hash
+from tests.apply.plans import SAVEPOINT, SHIFT, STARTING, aged, context, drafted, files_of, journal, tree_hash
 from tests.apply.worlds import stage
 from tests.sources.flink_files import (
     Op,
     blob,
     enumerator_v2,
+    inline,
+    integer,
+    kafka_source,
+    long,
     metadata,
     operator_handle,
     positions,
@@ -29,6 +34,7 @@ from tests.sources.flink_files import (
 )
 from tests.sources.folders import FLINK_NAMES, write
 
+WITHOUT = Target(kind=TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES)
 BLOB, PLACES = blob({"SourceReaderState": [reader_element("orders", 0, 1050), reader_element("orders", 1, 20)]})
 FILES = {
     "savepoint/_metadata": metadata(
@@ -72,6 +78,55 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     back.rollback(staged.receipt, staged.migration, staged.tools())
     assert not copy.exists()
     assert tree_hash(staged.source) == before
+
+
+@pytest.mark.parametrize("name", [name for name in FLINK_NAMES if "legacy" not in name])
+def test_a_source_dropped_from_a_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: str) -> None:
+    staged = stage(tmp_path, WITHOUT, sample=name)
+    before, read = tree_hash(staged.source), read_checkpoint(str(staged.source))
+
+    (shown,) = dry_run(staged.order(approved=False), staged.tools()).previews
+    assert [(one.path, one.what) for one in shown.files] == [("_metadata", "edited")]
+    assert f"without the state of {read.sources[0].id}" in shown.told
+
+    receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
+    made = read_checkpoint(receipt.steps[0].place)
+    assert made.sources == ()
+    assert made.operators == tuple(each for each in read.operators if read.sources[0].id not in (each.id, each.uid))
+    assert made.transactions == read.transactions
+    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
+
+    back.rollback(staged.receipt, staged.migration, staged.tools())
+    assert not Path(receipt.steps[0].place).exists()
+    assert tree_hash(staged.source) == before
+
+
+def test_the_starting_offsets_of_a_flink_job_are_written_and_verified(tmp_path: Path) -> None:
+    staged = stage(tmp_path, STARTING, sample="flink-1.20")
+
+    receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
+    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
+    text = Path(receipt.steps[0].place).read_text()
+    assert "'scan.startup.mode' = 'specific-offsets'" in text
+
+    Path(receipt.steps[0].place).write_text(text.replace("offset:", "offset:1"))
+    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
+
+
+def test_a_metadata_larger_than_other_files_may_be_is_read_again_and_verified(tmp_path: Path) -> None:
+    """State of many keys stands in the file itself; a Spark log of that size is refused."""
+    keyed = b"\x07" + integer(0) + integer(1) + long(1) + inline(bytes(MAX_FILE_BYTES))
+    data = metadata(kafka_source({0: 1050, 1: 20}), Op(uid="window", subtasks=[subtask(0, keyed=keyed)]))
+    source = write({"_metadata": data}, tmp_path / "large")
+    staged = stage(tmp_path, SAVEPOINT, sample=str(aged(source)))
+
+    receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
+
+    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
 
 def test_state_files_are_linked_and_only_the_edited_one_is_new(tmp_path: Path) -> None:

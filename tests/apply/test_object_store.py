@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from offsetwise.apply import object_store, spark_checkpoint
+from offsetwise.apply import flink_savepoint, object_store, spark_checkpoint
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.writing import Context, Standing
+from offsetwise.apply.writing import Context, Standing, Writer
+from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, RunningQueryError
-from offsetwise.model import Plan, ReceiptStep, StepState
+from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Turnout
+from offsetwise.sources.checkpoint import read_checkpoint as read_any
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
-from tests.apply.plans import COPY, DIGEST, POLLUTED, STATE, drafted, journal
+from offsetwise.verify import LiveEyes, verify
+from tests.apply.plans import COPY, DIGEST, POLLUTED, SAVEPOINT, STATE, drafted, journal
 from tests.apply.test_spark_checkpoint import _expected, _positions
+from tests.sources.flink_files import positions
 from tests.sources.folders import FULL, checkpoint, orders, sample_files, without_checksums
 from tests.sources.test_storage_remote import BUCKET, _put, s3, server  # noqa: F401 - fixtures
 
@@ -61,12 +66,19 @@ def _plan(client: Any, name: str | None = None) -> tuple[Plan, dict[str, bytes]]
         f"state/0/0/{version}.delta": b"x" * 100 for version in (1, 2)
     }
     files = small if name is None else without_checksums(sample_files(name))
+    if name is not None and name.startswith("flink"):
+        files |= {"5e2c": b"state of another operator"}
+        return replace(drafted(_put(client, "source", files)), targets=(SAVEPOINT,)), files
     return drafted(_put(client, "source", files)), files
 
 
 def _write(plan: Plan, folder: Path, disk: Disk | None = None, *, name: str = "journal") -> ReceiptStep:
     with journal(folder, name=name) as one:
-        return spark_checkpoint.write(plan, COPY, _context(one, disk))
+        return _writer(plan).write(plan, plan.targets[0], _context(one, disk))
+
+
+def _writer(plan: Plan) -> Writer:
+    return flink_savepoint if plan.targets == (SAVEPOINT,) else spark_checkpoint
 
 
 def _objects(client: Any, prefix: str) -> dict[str, bytes]:
@@ -106,27 +118,62 @@ def test_nothing_is_downloaded_but_what_is_edited(s3: Any, tmp_path: Path, caplo
     assert not [line for line in got if "/source/state/" in line and "list-type" not in line]
 
 
+def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(s3: Any, tmp_path: Path) -> None:  # noqa: F811
+    plan, files = _plan(s3, "flink-2.2-enumerator-v3")
+    step = _write(plan, tmp_path)
+
+    made = _objects(s3, "out/copy")
+    assert positions(read_any(PLACE)) == {(one.new_topic, one.partition): one.new_offset for one in plan.positions}
+    assert {*made} == {*files, MARKER}
+    assert made["5e2c"] == files["5e2c"]
+    assert _objects(s3, "source") == files
+    receipt = Receipt(plan_digest=DIGEST, plan=plan, begun_at="now", ended_at="now", approvers=(), steps=(step,))
+    eyes = LiveEyes(migration=_migration())
+    assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.CONFIRMED}
+
+    s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
+    assert object_store.look(step, _context()).standing is Standing.ABSENT
+    assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.UNKNOWN}
+    with journal(tmp_path) as one:
+        assert flink_savepoint.undo(step, _context(one)).state is StepState.UNDONE
+    assert _objects(s3, "out/copy") == {}
+
+
+def _migration() -> Migration:
+    return Migration.model_validate(
+        {
+            "name": "test",
+            "source": {"properties": {"bootstrap.servers": "old.invalid:9092"}},
+            "target": {"properties": {"bootstrap.servers": "new.invalid:9092"}},
+            "checkpoint_roots": [f"s3://{BUCKET}/source"],
+            "write_roots": [ROOT],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", [None, "flink-1.20"])
 @pytest.mark.parametrize("lost_reply", [False, True], ids=["before it is done", "after, the reply is lost"])
 def test_a_failure_at_any_request_leaves_no_marker_and_the_same_call_goes_on(
     lost_reply: bool,
+    name: str | None,
     s3: Any,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    plan, files = _plan(s3)
+    plan, files = _plan(s3, name)
     counting = Failing(0)
     whole = _objects_after(plan, tmp_path, counting, s3)
     for at in range(1, len(counting.calls) + 1, 1 if FULL else 3):
-        name = f"{at}.journal"
+        kept = f"{at}.journal"
         try:
-            step = _write(plan, tmp_path, Failing(at, lost_reply=lost_reply), name=name)
+            step = _write(plan, tmp_path, Failing(at, lost_reply=lost_reply), name=kept)
         except OutputError as error:
             assert PLACE in error.problem  # noqa: PT017 - a lost reply that is settled by reading is no error
             assert MARKER not in _objects(s3, "out/copy")
             assert _problem_or_absent()
-        step = _write(plan, tmp_path, name=name)
+        step = _write(plan, tmp_path, name=kept)
         assert {path: data for path, data in _objects(s3, "out/copy").items() if path != MARKER} == whole
-        with journal(tmp_path, name=name) as one:
-            spark_checkpoint.undo(step, _context(one))
+        with journal(tmp_path, name=kept) as one:
+            _writer(plan).undo(step, _context(one))
         assert _objects(s3, "out/copy") == {}
         assert _objects(s3, "source") == files
 
@@ -135,7 +182,7 @@ def _objects_after(plan: Plan, folder: Path, disk: Disk, client: Any) -> dict[st
     step = _write(plan, folder, disk, name="first.journal")
     made = {path: data for path, data in _objects(client, "out/copy").items() if path != MARKER}
     with journal(folder, name="first.journal") as one:
-        spark_checkpoint.undo(step, _context(one))
+        _writer(plan).undo(step, _context(one))
     return made
 
 

@@ -12,6 +12,7 @@ from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.model import (
     Comparison,
+    LogRange,
     Operator,
     OperatorState,
     RawReuse,
@@ -71,15 +72,81 @@ def savepoint(
     return comparison(*compared, checkpoint=found)
 
 
-def judged(made: Comparison) -> dict[str, Strategy]:
-    return {each.kind.name: each for each in judge_strategies(made, migration(JobTraits()))}
+def judged(made: Comparison, **stated: Any) -> dict[str, Strategy]:
+    return {each.kind.name: each for each in judge_strategies(made, migration(JobTraits(**stated)))}
 
 
-def test_a_savepoint_has_the_four_ways_of_the_field() -> None:
+def test_a_savepoint_has_the_four_ways_of_the_field_and_two_that_need_no_uid() -> None:
     made = judged(savepoint())
 
-    assert set(made) == {"savepoint-edit", "new-operator-uid", "topic-rename", "producers-first"}
-    assert {name for name, each in made.items() if each.applies} == {"savepoint-edit", "new-operator-uid"}
+    assert [*made][:4] == ["savepoint-edit", "new-operator-uid", "topic-rename", "producers-first"]
+    assert [name for name, each in made.items() if not each.applies] == ["topic-rename", "producers-first"]
+    assert [*made][4:] == ["source-state-dropped", "fresh-starting-offsets"]
+
+
+@pytest.mark.parametrize(
+    ("way", "stated", "told"),
+    [
+        ("new-operator-uid", {"sql": True}, "a SQL job, whose operators get no uids"),
+        ("new-operator-uid", {"uids": False}, "stated to have no uids"),
+        ("topic-rename", {"subscription_changeable": False}, "stated to keep the names of its topics"),
+        ("producers-first", {"needs_retained_data": True}, "stated to need what the old cluster retains"),
+    ],
+)
+def test_an_answer_rules_a_way_out(way: str, stated: dict[str, Any], told: str) -> None:
+    made = judged(savepoint({"new_topic": "new.orders"}), **stated)[way]
+
+    assert not made.applies
+    assert [why for why in made.why_not if told in why]
+
+
+def test_an_answer_lets_a_way_apply() -> None:
+    unnamed = savepoint(uid=None, version=4)
+    drained = savepoint({"lag_old": 7, "new_offset": 0, "new": LogRange(log_start=0, lso=0, hw=0)})
+
+    assert judged(unnamed, uids=True)["new-operator-uid"].applies
+    assert not judged(drained)["producers-first"].applies
+    assert judged(drained, needs_retained_data=False)["producers-first"].applies
+
+
+def test_what_nobody_stated_is_asked_and_an_answer_ends_the_asking() -> None:
+    answered = {
+        "sql": False,
+        "uids": True,
+        "commits_to": "etl",
+        "subscription_changeable": True,
+        "needs_retained_data": False,
+    }
+    asked = {name: each.questions for name, each in judged(savepoint(uid=None, version=4)).items()}
+
+    assert {name: len(found) for name, found in asked.items() if found} == {
+        "new-operator-uid": 3,
+        "topic-rename": 1,
+        "producers-first": 1,
+        "source-state-dropped": 1,
+    }
+    assert {key for found in asked.values() for told in found for key in answered if f"`{key}`" in told} == {*answered}
+    assert not any(each.questions for each in judged(savepoint(uid=None, version=4), **answered).values())
+
+
+def test_the_group_that_the_job_commits_to_stands_in_the_commands() -> None:
+    made = judged(savepoint(), commits_to="etl")
+
+    assert "--target consumer-group:etl" in made["new-operator-uid"].commands[1]
+    dropped = made["source-state-dropped"].commands
+    assert "--target flink-savepoint-without-sources --target consumer-group:etl " in dropped[1]
+    assert dropped[-1] == "flink run -s DIR JOB"
+    assert made["fresh-starting-offsets"].commands[-1] == "flink run JOB"
+
+
+def test_a_savepoint_that_keeps_no_position_needs_another_place_for_them() -> None:
+    dropped = Target(kind=TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES)
+
+    with pytest.raises(PlanError, match="a place for the positions beside a savepoint that keeps none"):
+        drafted(savepoint(), dropped)
+    assert drafted(savepoint(), dropped, ETL).targets == (dropped, ETL)
+    assert drafted(savepoint(), dropped, STARTING).strategy == "drop the source's state, in a copy of the savepoint"
+    assert drafted(savepoint(), STARTING).strategy == "ignore the old state, specific offsets"
 
 
 def test_the_commands_stop_the_job_and_start_it_from_what_was_written() -> None:
@@ -87,7 +154,7 @@ def test_the_commands_stop_the_job_and_start_it_from_what_was_written() -> None:
 
     for each in made.values():
         assert each.commands[0].startswith("flink stop --type canonical --savepointPath ")
-        assert each.commands[-1].startswith("flink run -s ")
+        assert each.commands[-1].startswith("flink run ")
     assert "--target flink-savepoint" in made["savepoint-edit"].commands[1]
     assert "--target consumer-group:GROUP" in made["new-operator-uid"].commands[1]
     assert "--allowNonRestoredState" in made["new-operator-uid"].commands[-1]
@@ -139,7 +206,7 @@ def test_a_plan_for_a_savepoint_has_every_place_and_the_digest_of_what_was_read(
         (savepoint(place="absolute"), SAVEPOINT, "STATE_ELSEWHERE"),
         (savepoint(place="segment"), SAVEPOINT, "STATE_ELSEWHERE"),
         (comparison(), SAVEPOINT, "one of spark, not of Flink"),
-        *((savepoint(), target, "one of flink, not of Spark") for target in (COPY, IN_PLACE, STARTING, SEEDED)),
+        *((savepoint(), target, "one of flink, not of Spark") for target in (COPY, IN_PLACE, SEEDED)),
     ],
 )
 def test_a_target_that_does_not_fit_the_engine_or_the_savepoint_is_refused(

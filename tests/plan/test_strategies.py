@@ -9,7 +9,7 @@ import pytest
 
 from offsetwise import cli_plans, workflow
 from offsetwise.config import JobTraits
-from offsetwise.model import BelongsTo, Cluster, Comparison, Exactness, TargetKind
+from offsetwise.model import SAVEPOINT_KINDS, BelongsTo, Cluster, Comparison, Exactness, TargetKind
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from tests.plan.scene import HARMLESS, checkpoint, comparison, grouped, migration, observed, pending, rows
 
@@ -34,7 +34,7 @@ def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
     made = judged()
 
     assert set(made) == NAMES
-    assert {each.kind.target_kind for each in made.values()} >= set(TargetKind) - {TargetKind.FLINK_SAVEPOINT}
+    assert {each.kind.target_kind for each in made.values()} >= set(TargetKind) - SAVEPOINT_KINDS
     for each in made.values():
         assert each.kind.keeps
         assert each.kind.gives_up

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from offsetwise.apply.writing import FileChange, NumberChange
+from offsetwise.apply.writing import Context, FileChange, NumberChange
 from offsetwise.apply.written import sha256
-from offsetwise.model import WrittenFile
+from offsetwise.model import Plan, WrittenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,18 @@ class Edits:
     """The files of a folder that change."""
 
     edits: tuple[FileEdit, ...]
+    guard: str
+    """The file that stands in a copy on an object store until it is whole."""
     dropped: tuple[str, ...] = ()
     """Files that are left out."""
+    sources: tuple[str, ...] = ()
+    """Sources whose state is left out."""
 
     @property
     def told(self) -> str:
         """What changes, as part of a sentence."""
+        if self.sources:
+            return f"without the state of {', '.join(self.sources)}"
         numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
         more = f" and {dropped} later file(s) left out" if dropped else ""
@@ -58,6 +65,14 @@ class Edits:
 
     def changes(self) -> tuple[FileChange, ...]:
         """Give the changes as a dry run shows them; checksums go with their files."""
-        edited = (FileChange(path=one.path, what="edited", numbers=one.numbers) for one in self.edits if one.numbers)
+        edited = (
+            FileChange(path=one.path, what="edited", numbers=one.numbers)
+            for one in self.edits
+            if one.numbers or (self.sources and one.after != one.before)
+        )
         dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
         return (*edited, *dropped)
+
+
+Decide = Callable[[Plan, Context], Edits]
+"""Decides what a plan changes in its checkpoint, and proves that a reader finds that afterwards."""

@@ -84,7 +84,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
         OffsetwiseError: It cannot be read.
     """
     before = read_from(HeldFolder(uri=uri, files=held))
-    _require_editable(before, uri)
+    require_editable(before, uri)
     data = held[METADATA]
     metadata = parse_metadata(data)
     making = _Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
@@ -95,7 +95,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
             if source.kind != "kafka":
                 continue
             given = _moves_of(source, moves, uri)
-            entry = _entry_of(source, metadata)
+            entry = entry_of(source, metadata)
             _edit_source(entry, given, making)
             for change in _changes(source, given, uri):
                 file = making.kept_in.get((entry.id, change.topic, change.partition), METADATA)
@@ -108,17 +108,22 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
                 (move.new_topic, move.partition): move.new for move in given.values() if not move.added
             }
     except (NotEditableError, DamagedError) as error:
-        raise _refused(uri, f"positions that can be edited, found {error}") from error
-    unused = [each for each in moves if not any(_is_of(source, each) for source in before.sources)]
+        raise refused(uri, f"positions that can be edited, found {error}") from error
+    unused = [each for each in moves if not any(is_of(source, each) for source in before.sources)]
     if unused:
-        raise _refused(uri, f"a Kafka source {unused[0]!r}, found none")
+        raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
     files = {name: spliced(held[name], pieces) for name, pieces in making.pieces.items() if pieces}
     files.setdefault(METADATA, data)
     _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
 
 
-def _require_editable(before: Checkpoint, uri: str) -> None:
+def require_editable(before: Checkpoint, uri: str) -> None:
+    """Go on only with a savepoint that can be relied on, has no records in flight, and holds all its state.
+
+    Raises:
+        ApplyError: It is another one.
+    """
     for problem in before.problems:
         if problem.code in _REFUSED:
             raise ApplyError(f"{uri}: {problem.message} Nothing was written.", fix=problem.fix)
@@ -134,21 +139,27 @@ def _require_editable(before: Checkpoint, uri: str) -> None:
                 )
     dynamic = [source.id for source in before.sources if source.kind == "dynamic-kafka"]
     if dynamic:
-        raise _refused(uri, f"sources of one cluster, found the DynamicKafkaSource {dynamic[0]!r}")
+        raise refused(uri, f"sources of one cluster, found the DynamicKafkaSource {dynamic[0]!r}")
 
 
 def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
-    found = [given for each, given in moves.items() if _is_of(source, each)]
+    found = [given for each, given in moves.items() if is_of(source, each)]
     if len(found) != 1:
-        raise _refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found)} times")
+        raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found)} times")
     return by_place(found[0], uri)
 
 
-def _is_of(source: CheckpointSource, named: str) -> bool:
+def is_of(source: CheckpointSource, named: str) -> bool:
+    """Say whether a name, a uid or an operator's id, is that of a source."""
     return named == source.id or operator_id(named) == source.id
 
 
-def _entry_of(source: CheckpointSource, metadata: Metadata) -> OperatorEntry:
+def entry_of(source: CheckpointSource, metadata: Metadata) -> OperatorEntry:
+    """Give the operator of a source.
+
+    Raises:
+        NotEditableError: Two sources have its name.
+    """
     found = [each for each in metadata.operators if source.id in (each.uid, each.id)]
     if len(found) != 1 or {READER_STATE, LEGACY_STATE} <= _names(found[0]):
         raise NotEditableError(f"two sources that are both called {source.id!r}")
@@ -221,9 +232,9 @@ def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[Numbe
     held = {(at.topic, at.partition): at.offset for at in source.positions}
     for key, move in moves.items():
         if key not in held and not move.added:
-            raise _refused(uri, f"{move.topic}-{move.partition}, found no such partition")
+            raise refused(uri, f"{move.topic}-{move.partition}, found no such partition")
         if key in held and move.added:
-            raise _refused(uri, f"no {move.topic}-{move.partition} as in the plan, found one")
+            raise refused(uri, f"no {move.topic}-{move.partition} as in the plan, found one")
         if key in held:
             yield NumberChange(
                 source=source.id,
@@ -235,7 +246,7 @@ def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[Numbe
             )
     lacking = sorted(held.keys() - moves.keys())
     if lacking:
-        raise _refused(uri, f"a position for {lacking[0][0]}-{lacking[0][1]} in the plan, found none")
+        raise refused(uri, f"a position for {lacking[0][0]}-{lacking[0][1]} in the plan, found none")
 
 
 def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[tuple[str, int], int]]) -> None:
@@ -243,15 +254,15 @@ def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[
     try:
         after = read_from(folder)
     except OffsetwiseError as error:
-        raise _refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
+        raise refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
     if len(after.sources) != len(before.sources) or _around(after, wanted) != _around(before, wanted):
-        raise _refused(folder.uri, "only planned positions to change, found another difference after the edit")
+        raise refused(folder.uri, "only planned positions to change, found another difference after the edit")
     for was, source in zip(before.sources, after.sources, strict=True):
         found = {(at.topic, at.partition): at.offset for at in source.positions}
         held = wanted.get(was.id)
         same = replace(source, positions=()) == replace(was, positions=())
         if not same or (found != held if held is not None else source != was):
-            raise _refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
+            raise refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
 
 
 def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
@@ -265,7 +276,8 @@ def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
     return operators, read.problems, read.transactions, read.saved
 
 
-def _refused(uri: str, expected: str) -> ApplyError:
+def refused(uri: str, expected: str) -> ApplyError:
+    """Make the error that says what a savepoint should have been."""
     return ApplyError(
         f"{uri}: expected {expected}. Nothing was written.",
         fix="Take a savepoint, compare again and draft the plan from that.",

@@ -1,102 +1,58 @@
-"""A copy of a Flink savepoint with other positions: all state kept, the original untouched.
+"""Copies of a Flink savepoint: with other positions, or without its Kafka sources. The original stays untouched.
 
-State files are hard links where the file system can: Flink never edits them in place, and a job that claims the copy
-removes its own names only. Files with other bytes are always new ones. The copy appears whole, by one rename.
+Flink never edits the files of a savepoint in place, and a job that claims the copy removes its own names only, so all
+files without other bytes are linked.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Mapping
 
-from offsetwise.apply.copies import copy_at_rest, preview_copy, step_of_copy
-from offsetwise.apply.disk import told
+from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.edit import Move
 from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.fitting import require_unmoved, requirement, unfit
+from offsetwise.apply.flink_drop import without_sources
 from offsetwise.apply.flink_edit import edit_savepoint
-from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
-from offsetwise.apply.writing import Context, Preview, Seen
-from offsetwise.apply.written import folder_changed, look_at_folder
-from offsetwise.errors import OutputError, StalePlanError
-from offsetwise.model import Plan, ReceiptStep, Start, Target
+from offsetwise.apply.writing import Context
+from offsetwise.apply.written import SAVEPOINT_GUARD
+from offsetwise.errors import StalePlanError
+from offsetwise.model import Plan, Start
 from offsetwise.sources.flink_checkpoint import read_from
 from offsetwise.sources.flink_folder import METADATA
 from offsetwise.sources.held import HeldFolder
-from offsetwise.sources.storage import MAX_READ_BYTES, open_tree
+from offsetwise.sources.storage import open_tree
 
 
-def prepare(plan: Plan, target: Target, context: Context) -> Preview:
-    """Say which numbers would change in the copy. Nothing is written.
-
-    Raises:
-        OffsetwiseError: The copy could not be made as things stand; the message says why.
-    """
-    place, source = _places(plan, context)
-    require_free(place)
-    made = _decided(plan, context)
-    with told("Nothing was written."):
-        scan_stopped(source, young_s=context.young_s)
-    return preview_copy(plan, target, place, made)
-
-
-def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
-    """Make the copy, under the journal.
-
-    Raises:
-        OffsetwiseError: Nothing stands at the output then, or what stood there before.
-    """
-    place, source = _places(plan, context)
-    record = journal_of(context).record(context.step)
-    if record.done is not None and record.undone is None:
-        return record.done
-    made = _decided(plan, context)
-
-    def build(folder: str) -> None:
-        copy_at_rest(source, folder, made, context, place=place, links="")
-
-    return publish(place, step_of_copy(plan, target, place, made), context, build)
-
-
-def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
-    """Remove the copy, as long as it is as it was written.
-
-    Raises:
-        ApplyError: It is not; or the disk refuses.
-    """
-    place_to_write(step.place, context.write_roots)
-    return unpublish(step, context, refuse=lambda: folder_changed(step))
-
-
-def look(step: ReceiptStep, context: Context) -> Seen:
-    """Say whether the copy stands there as it was written."""
-    place_to_write(step.place, context.write_roots)
-    return look_at_folder(step)
-
-
-def _places(plan: Plan, context: Context) -> tuple[str, str]:
-    """Give the paths of the copy and of the savepoint, both local."""
-    uri = requirement(plan).uri
-    place = place_to_write(context.output, context.write_roots, apart_from=uri)
-    source = open_tree(uri, roots=context.read_roots).location
-    for where, location in ((context.output, place), (uri, source)):
-        if location.scheme != "file":
-            raise OutputError(
-                f"{where}: expected a local savepoint and a local output, found {location.scheme}. "
-                "Nothing was written.",
-                fix="Copy the savepoint to a local folder, compare and plan there, and copy the result back: it holds "
-                "no path of its own folder.",
-            )
-    return place.path, source.path
-
-
-def _decided(plan: Plan, context: Context) -> Edits:
+def _moved(plan: Plan, context: Context) -> Edits:
     """Decide what changes, and prove that a reader finds the planned positions afterwards."""
+    held, uri = _held(plan, context)
+    edited = edit_savepoint(held, _moves(plan), uri=uri)
+    return Edits(
+        edits=tuple(
+            FileEdit(path=path, before=held[path], after=data, numbers=edited.changes[path])
+            for path, data in sorted(edited.files.items())
+        ),
+        guard=SAVEPOINT_GUARD,
+    )
+
+
+def _dropped(plan: Plan, context: Context) -> Edits:
+    """Decide what is left without the sources, and prove that a reader finds all else afterwards."""
+    held, uri = _held(plan, context)
+    sources = sorted({one.source for one in plan.positions})
+    made = without_sources(held, sources, uri=uri)
+    edit = FileEdit(path=METADATA, before=held[METADATA], after=made)
+    return Edits(edits=(edit,), guard=SAVEPOINT_GUARD, sources=tuple(sources))
+
+
+def _held(plan: Plan, context: Context) -> tuple[Mapping[str, bytes], str]:
+    """Give the files that positions come from, as they were reviewed, and where they stand."""
     required = requirement(plan)
     if required.engine != "flink":
         raise unfit(f"a Flink savepoint, found a checkpoint of {required.engine}")
-    folder = replace(open_tree(required.uri, roots=context.read_roots), max_file_bytes=MAX_READ_BYTES)
+    folder = open_tree(required.uri, roots=context.read_roots).for_large_files()
     found = folder.read_many(dict.fromkeys(path for path, _ in required.files))
     held = {path: data for path, data in found.items() if isinstance(data, bytes)}
     if METADATA not in held:
@@ -106,13 +62,7 @@ def _decided(plan: Plan, context: Context) -> Edits:
         )
     kept = HeldFolder(uri=required.uri, files=held)
     require_unmoved(read_from(kept), required, kept)
-    edited = edit_savepoint(held, _moves(plan), uri=required.uri)
-    return Edits(
-        edits=tuple(
-            FileEdit(path=path, before=held[path], after=data, numbers=edited.changes[path])
-            for path, data in sorted(edited.files.items())
-        )
-    )
+    return held, required.uri
 
 
 def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
@@ -126,3 +76,8 @@ def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
             raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
         made[one.source].append(Move.planned(one))
     return {source: tuple(moves) for source, moves in made.items()}
+
+
+_COPIES = CopyWriter(decide=_moved, links="")
+prepare, write, undo, look = _COPIES.prepare, _COPIES.write, _COPIES.undo, _COPIES.look
+WITHOUT_SOURCES = CopyWriter(decide=_dropped, links="")

@@ -1,8 +1,9 @@
-"""A copy of a Spark checkpoint on an object store: server-side copies, a guard while it grows, and a final marker.
+"""A copy of a checkpoint or savepoint on an object store: server-side copies, a guard while it grows, a final marker.
 
 Object stores have no rename. A guard, made with put-if-absent, keeps a second applier out and Spark from starting (it
-is no offset file, and the newest one). When every object is there the guard is removed and a marker is put, the last
-of all; a copy without its marker counts as absent.
+is no offset file, and the newest one); Flink cannot start while `_metadata` is not there, which is put after all other
+files. When every object is there the guard is removed and a marker is put, the last of all; a copy without its marker
+counts as absent.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any, Final, TypeVar
 
 from offsetwise.apply import written
 from offsetwise.apply.copies import preview_copy, step_of_copy
+from offsetwise.apply.edits import Decide, Edits
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import absent, journal_of, taken
-from offsetwise.apply.rewrite import Rewrite, rewrite
 from offsetwise.apply.writing import Context, Preview, Seen
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.sources.flink_folder import METADATA
 from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
 from offsetwise.sources.storage import Tree, open_tree
 
@@ -118,19 +120,19 @@ class _Bucket:
             ) from error
 
 
-def prepare(plan: Plan, target: Target, context: Context) -> Preview:
+def prepare(plan: Plan, target: Target, context: Context, decide: Decide) -> Preview:
     """Say which numbers would change in the copy. Nothing is written.
 
     Raises:
         OffsetwiseError: The copy could not be made as things stand; the message says why.
     """
-    _, output, made = _opened(plan, context)
+    _, output, made = _opened(plan, context, decide)
     if output.names():
         raise taken(output.uri)
     return preview_copy(plan, target, output.uri, made)
 
 
-def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
+def write(plan: Plan, target: Target, context: Context, decide: Decide) -> ReceiptStep:
     """Make the copy, under the journal.
 
     Raises:
@@ -140,7 +142,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
     record = journal.record(context.step)
     if record.undone is None and record.done is not None:
         return record.done
-    source, output, made = _opened(plan, context)
+    source, output, made = _opened(plan, context, decide)
     if record.undone is None and record.intended is not None:
         intended, token = record.intended, record.notes["token"]
     else:
@@ -162,7 +164,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
 
 
 def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
-    """Remove the copy, as long as no query has run on it.
+    """Remove the copy, as long as it is as it was written.
 
     Raises:
         ApplyError: A query has run on it, so going back is a failback; or the store refuses.
@@ -174,7 +176,7 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     output = _output(step.place, context)
     names = output.names()
     token = record.notes.get("token", "")
-    guards = [path for path in names if path.startswith("offsets/") and output.read(path) == _guard(token)]
+    guards = [path for path in names if written.may_guard(path) and output.read(path) == _guard(token)]
     ours = MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
     if names and ours:
         changed = None if guards or record.undoing else written.changed(step, names, output.read)
@@ -184,11 +186,11 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
                 fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
             )
         journal.undoing(context.step)
-        output.remove([MARKER] if MARKER in names else [])
+        output.remove([path for path in (MARKER, METADATA) if path in names])
         # Spark would take what is left half way for a query of its own, so the guard goes last.
         guards = guards or [written.guard_path(step)]
         output.put(guards[0], _guard(token))
-        output.remove([path for path in names if path != MARKER and path not in guards])
+        output.remove([path for path in names if path not in (MARKER, METADATA, *guards)])
         output.remove(guards)
     undone = replace(step, state=StepState.UNDONE, told=f"{output.uri} is gone; nothing of it is left.")
     journal.undone(context.step, undone)
@@ -204,11 +206,11 @@ def look(step: ReceiptStep, context: Context) -> Seen:
     return written.standing(step, written.changed(step, names, output.read))
 
 
-def _opened(plan: Plan, context: Context) -> tuple[_Bucket, _Bucket, Rewrite]:
+def _opened(plan: Plan, context: Context, decide: Decide) -> tuple[_Bucket, _Bucket, Edits]:
     uri = requirement(plan).uri
     source = open_tree(uri, roots=context.read_roots)
     place_to_write(context.output, context.write_roots, apart_from=uri)
-    made = rewrite(plan, source, young_s=context.young_s)
+    made = decide(plan, context)
     return _Bucket(tree=source, context=context), _output(context.output, context), made
 
 
@@ -217,7 +219,7 @@ def _output(uri: str | None, context: Context) -> _Bucket:
     return _Bucket(tree=open_tree(place.path), context=context)
 
 
-def _fill(source: _Bucket, output: _Bucket, made: Rewrite, token: str, context: Context) -> None:
+def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Context) -> None:
     before = source.names()
     if not output.put_if_absent(made.guard, _guard(token)):
         raise taken(output.uri)
@@ -231,13 +233,13 @@ def _fill(source: _Bucket, output: _Bucket, made: Rewrite, token: str, context: 
     edited = {one.path: one.after for one in made.edits}
     copied = [path for path in before if path not in edited and path not in made.dropped]
     output.copy(source, copied)
-    for path, data in edited.items():
-        output.put(path, data)
+    for path in sorted(edited, key=lambda path: path == METADATA):
+        output.put(path, edited[path])
     if source.names() != before:
         raise RunningQueryError(
             f"{source.uri}: expected nobody to write to it while it was copied, found that it changed. "
             f"Without {MARKER} what stands at {output.uri} counts as absent.",
-            fix="Stop the query, roll this back, compare again and draft a new plan.",
+            fix="Stop the job, roll this back, compare again and draft a new plan.",
         )
     sizes = {path: found[0] for path, found in output.names().items() if path != made.guard}
     expected = {path: before[path][0] for path in copied} | {path: len(data) for path, data in edited.items()}

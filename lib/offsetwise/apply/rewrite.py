@@ -35,8 +35,6 @@ _NO_STATE: Final = frozenset({"state"})
 class Rewrite(Edits):
     """What a plan changes in a checkpoint."""
 
-    guard: str
-    """The file that, while it stands there, keeps Spark from starting: it is no offset file, and the newest one."""
     batch: int | None
     """The batch that the job goes on after; None where it starts from the initial offsets."""
     pending: int | None

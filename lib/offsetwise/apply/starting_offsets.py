@@ -1,7 +1,7 @@
-"""The file for the option `startingOffsets` of a job with a fresh checkpoint: exactly all partitions.
+"""The file that says where a job without positions of its own begins: exactly all partitions.
 
-Spark fails on a partition that is left out or does not exist, so the file lists what the new topics have, no more and
-no less. Its text is what `offsetwise export --as starting-offsets` gives.
+Spark fails on a partition that is left out or does not exist, Flink begins it at its start, so the file lists what the
+new topics have, no more and no less. Its text is what `offsetwise export --as starting-offsets` gives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview,
 from offsetwise.apply.written import sha256
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
-from offsetwise.plan.exports import starting_offsets
+from offsetwise.plan.exports import for_flink, starting_offsets
 
 
 def prepare(plan: Plan, target: Target, context: Context) -> Preview:
@@ -125,7 +125,7 @@ def look(step: ReceiptStep, context: Context) -> Seen:
 
 
 def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-    """Give the text of `startingOffsets` for a plan's one source, and its numbers.
+    """Give the text that says where a job begins, and its numbers.
 
     Raises:
         PlanError: The plan has several sources, or not exactly the partitions that the new topics have.
@@ -145,7 +145,7 @@ def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
     for one in numbers:
         if one.after < 0:
             raise _unfit(f"a position for {one.new_topic}-{one.partition}, found {one.after}")
-    if len({(one.new_topic, one.partition) for one in numbers}) != len(numbers):
+    if len({(for_flink(plan) and one.source, one.new_topic, one.partition) for one in numbers}) != len(numbers):
         raise _unfit("every partition once, found one twice")
     return starting_offsets(plan), numbers
 

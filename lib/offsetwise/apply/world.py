@@ -37,7 +37,7 @@ class LiveWorld:
 
     def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
         """Give the SHA-256 of files of a checkpoint; see `World`."""
-        read = open_tree(uri, roots=self.migration.checkpoint_roots).read_many(dict.fromkeys(paths))
+        read = open_tree(uri, roots=self.migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
         return {path: sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
 
     def records(

@@ -28,6 +28,7 @@ def writers(groups: GroupPort) -> Writers:
         TargetKind.STARTING_OFFSETS: starting_offsets,
         TargetKind.SEEDED_CHECKPOINT: seeded,
         TargetKind.FLINK_SAVEPOINT: flink_savepoint,
+        TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES: flink_savepoint.WITHOUT_SOURCES,
         TargetKind.CONSUMER_GROUP: GroupWriter(groups),
     }
 

@@ -10,12 +10,14 @@ from typing import Final
 
 from offsetwise.apply.publish import absent
 from offsetwise.apply.writing import Seen, Standing
-from offsetwise.model import ReceiptStep
+from offsetwise.model import SAVEPOINT_KINDS, ReceiptStep
 
 BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 """The name of a file of `offsets` or `commits`."""
 _PLAN: Final = re.compile(rf"offsets/(?:{BATCH.pattern})")
 _LOGS: Final = ("offsets", "commits")
+SAVEPOINT_GUARD: Final = ".offsetwise-guard"
+"""Stands in a copy of a savepoint while it is made or undone."""
 
 
 def sha256(data: bytes) -> str:
@@ -40,9 +42,16 @@ def later_batch(names: Mapping[str, Iterable[str]], step: ReceiptStep) -> str | 
 
 
 def guard_path(step: ReceiptStep) -> str:
-    """Give the file that guards a checkpoint while a step is undone: newer than any plan that the step knows."""
+    """Give the file that guards a copy while a step is undone: of a checkpoint, newer than any plan it knows."""
+    if step.target.kind in SAVEPOINT_KINDS:
+        return SAVEPOINT_GUARD
     known = [int(one.path[8:]) for one in step.files if _PLAN.fullmatch(one.path)]
     return f"offsets/{max(known, default=-1) + 1}"
+
+
+def may_guard(path: str) -> bool:
+    """Say whether a file of this name may be a guard."""
+    return path == SAVEPOINT_GUARD or path.startswith("offsets/")
 
 
 def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes | None]) -> str | None:

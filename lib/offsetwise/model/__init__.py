@@ -78,6 +78,7 @@ from offsetwise.model.offsets import (
     TopicPartition,
 )
 from offsetwise.model.plan import (
+    SAVEPOINT_KINDS,
     Approver,
     CheckpointRequirement,
     ClusterRequirement,
@@ -112,6 +113,7 @@ from offsetwise.model.reconciliation import (
 )
 
 __all__ = [
+    "SAVEPOINT_KINDS",
     "Ahead",
     "Approver",
     "Batch",

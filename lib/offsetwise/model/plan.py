@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method
 from offsetwise.model.comparison import LogRange, Neighbour, RawReuse, RestartPoint
@@ -22,13 +23,19 @@ class TargetKind(StrEnum):
     SPARK_CHECKPOINT_IN_PLACE = "spark-checkpoint-in-place"
     """The checkpoint itself, its originals kept beside."""
     STARTING_OFFSETS = "starting-offsets"
-    """A `startingOffsets` file for a job with a fresh checkpoint."""
+    """A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
     SEEDED_CHECKPOINT = "seeded-checkpoint"
     """A fresh checkpoint that holds initial offsets only."""
     FLINK_SAVEPOINT = "flink-savepoint"
     """A copy of a Flink savepoint, edited. The old folder stays as it is."""
+    FLINK_SAVEPOINT_WITHOUT_SOURCES = "flink-savepoint-without-sources"
+    """A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
     CONSUMER_GROUP = "consumer-group"
     """Committed offsets of a group on the new cluster."""
+
+
+SAVEPOINT_KINDS: Final = frozenset({TargetKind.FLINK_SAVEPOINT, TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES})
+"""Targets that are copies of a Flink savepoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,6 +156,10 @@ def _check_request(
         raise _unfit("at least one target, each once", f"{len(kinds)}", "Name each target once.")
     if len(CHECKPOINT_KINDS & set(kinds)) > 1:
         raise _unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
+    beside = {TargetKind.CONSUMER_GROUP, TargetKind.STARTING_OFFSETS}
+    if TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES in kinds and not beside & set(kinds):
+        fix = "Add --target consumer-group:GROUP, or --target starting-offsets."
+        raise _unfit("a place for the positions beside a savepoint that keeps none", "no other target", fix)
     for target in request.targets:
         if (target.kind is TargetKind.CONSUMER_GROUP) != bool(target.group):
             raise _unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")

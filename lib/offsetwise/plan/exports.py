@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from offsetwise.errors import PlanError
@@ -17,12 +19,21 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of what is not shown as it is: controls, marks that turn text around, halves of pairs."""
 
 
+def for_flink(plan: Plan) -> bool:
+    """Say whether a plan is one of a Flink job."""
+    return plan.requirements.checkpoint is not None and plan.requirements.checkpoint.engine == "flink"
+
+
 def starting_offsets(plan: Plan) -> str:
-    """Give the JSON of Spark's option `startingOffsets`: exactly all partitions, or Spark fails.
+    """Give where a job without positions of its own begins: exactly all partitions.
+
+    For Spark the JSON of the option `startingOffsets`; for Flink the words of SQL, Java and Python.
 
     Raises:
         PlanError: The plan has several sources, which need an option each, or not every partition of a topic.
     """
+    if for_flink(plan):
+        return _of_flink(plan)
     sources = {position.source for position in plan.positions}
     if len(sources) != 1:
         raise PlanError(
@@ -30,18 +41,56 @@ def starting_offsets(plan: Plan) -> str:
             "each source of its own. Nothing was printed.",
             fix="Copy the checkpoint, or give every source its offsets by hand from the plan.",
         )
-    made: dict[str, dict[str, int]] = {}
-    for one in _sorted(plan):
-        made.setdefault(_topic(one), {})[str(one.partition)] = one.new_offset
+    made = {topic: {str(number): offset for number, offset in each} for topic, each in _whole(plan, _sorted(plan))}
+    return json.dumps(made, separators=(",", ":"))
+
+
+def _whole(plan: Plan, positions: Sequence[PlannedPosition]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Give (partition, offset) of every partition, by topic.
+
+    Raises:
+        PlanError: A partition of a topic is missing.
+    """
     there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
-    for topic, offsets in made.items():
-        if set(offsets) != {str(number) for number in range(there.get(topic, -1))}:
+    for topic, together in groupby(positions, key=_topic):
+        offsets = [(one.partition, one.new_offset) for one in together]
+        if [number for number, _ in offsets] != [*range(there.get(topic, -1))]:
+            effect = "Flink reads the others from their start" if for_flink(plan) else "Spark refuses such a list"
             raise PlanError(
                 f"startingOffsets: expected all {there.get(topic, 'the')} partitions of {topic!r}, found "
-                f"{len(offsets)} or others: Spark refuses such a list. Nothing was printed.",
+                f"{len(offsets)} or others: {effect}. Nothing was printed.",
                 fix="Draft the plan again, so that it has every partition of the new topics.",
             )
-    return json.dumps(made, separators=(",", ":"))
+        yield topic, offsets
+
+
+def _of_flink(plan: Plan) -> str:
+    """Give the offsets of each source in the words of SQL, which takes them for one topic, of Java and of Python."""
+    made: list[str] = []
+    ordered = sorted(plan.positions, key=lambda one: (one.source, one.new_topic, one.partition))
+    for source, together in groupby(ordered, key=lambda one: one.source):
+        topics = list(_whole(plan, list(together)))
+        name = "".join(letter for letter in source if letter.isprintable())
+        for topic, offsets in topics:
+            listed = ";".join(f"partition:{number},offset:{offset}" for number, offset in offsets)
+            made += [
+                f"-- SQL: options of the table that reads {topic} (source {name}), the only topic it reads",
+                "'scan.startup.mode' = 'specific-offsets',",
+                f"'scan.startup.specific-offsets' = '{listed}'",
+                "",
+            ]
+        places = [(topic, number, offset) for topic, offsets in topics for number, offset in offsets]
+        java = ",\n".join(f'    Map.entry(new TopicPartition("{topic}", {n}), {at}L)' for topic, n, at in places)
+        python = ",\n".join(f'    KafkaTopicPartition("{topic}", {n}): {at}' for topic, n, at in places)
+        made += [
+            f"// Java: setStartingOffsets of the KafkaSource {name}",
+            f"OffsetsInitializer.offsets(Map.ofEntries(\n{java}), OffsetResetStrategy.NONE)",
+            "",
+            f"# Python: set_starting_offsets of the KafkaSource {name}",
+            f"KafkaOffsetsInitializer.offsets({{\n{python}}}, KafkaOffsetResetStrategy.NONE)",
+            "",
+        ]
+    return "\n".join(made)
 
 
 def consumer_groups_csv(plan: Plan) -> str:

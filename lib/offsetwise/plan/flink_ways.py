@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from offsetwise.config import JobTraits
 from offsetwise.findings.codes import Code, describe
 from offsetwise.model import Checkpoint, Comparison
 from offsetwise.plan.request import Reason
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
+_START: Final = {
+    "new-operator-uid": "flink run -s SAVEPOINT --allowNonRestoredState JOB",
+    "fresh-starting-offsets": "flink run JOB",
+}
+"""How the job starts on the new cluster, by way; from the copy where nothing else is named."""
+_DROP: Final = "Edit the savepoint, or drop the source's state: --target flink-savepoint-without-sources."
 _NAMES_SINCE: Final = 5
 """From this version of `_metadata` on it holds the uids themselves."""
 _ELSEWHERE: Final = frozenset({"absolute", "segment"})
@@ -41,10 +48,16 @@ def against_savepoint(checkpoint: Checkpoint) -> Iterator[Reason]:
         yield Reason(code="STATE_ELSEWHERE", told=told, fix=f"Take a savepoint: {_STOP}")
 
 
-def against_new_uid(comparison: Comparison) -> Iterator[Reason]:
-    """Say why the source cannot be given a new uid, as far as the savepoint tells."""
+def against_new_uid(comparison: Comparison, job: JobTraits) -> Iterator[Reason]:
+    """Say why the source cannot be given a new uid, as far as the savepoint and people tell."""
     checkpoint = comparison.checkpoint
-    if checkpoint is None:
+    if job.sql:
+        told = "It is a SQL job, whose operators get no uids: none can be changed."
+        yield Reason(code="NO_UID", told=told, fix=_DROP)
+    elif job.uids is False:
+        told = "Operators are stated to have no uids: another source may give them other ids, so that state is lost."
+        yield Reason(code="NO_UID", told=told, fix=_DROP)
+    if checkpoint is None or job.sql or job.uids is not None:
         return
     unnamed = [each.name or each.id for each in checkpoint.operators if each.states and each.uid is None]
     if not unnamed:
@@ -55,14 +68,35 @@ def against_new_uid(comparison: Comparison) -> Iterator[Reason]:
             f"Operator {unnamed[0]} has no uid: its id is made from the job's graph, and another source may make it "
             "another one, so that its state is lost."
         )
-        yield Reason(code="NO_UID", told=told, fix="Edit the savepoint.")
+        yield Reason(code="NO_UID", told=told, fix=_DROP)
     else:
         told = f"It is not known whether all operators have uids: the savepoint holds hashes only ({unnamed[0]})."
-        yield Reason(code="NO_UID", told=told, fix="Look into the job's code, or edit the savepoint.")
+        yield Reason(code="NO_UID", told=told, fix="Look into the job's code, and state `uids`.")
 
 
-def around(commands: tuple[str, ...], *, new_uid: bool) -> tuple[str, ...]:
+def questions(way: str, comparison: Comparison, job: JobTraits) -> Iterator[str]:
+    """Ask what the savepoint does not tell, and what the judgement of one way would follow.
+
+    Args:
+        way: Its name.
+        comparison: The comparison.
+        job: What is stated; an answer is stated there too.
+    """
+    named = comparison.checkpoint is not None and any(each.uid is not None for each in comparison.checkpoint.operators)
+    if way == "new-operator-uid":
+        if job.sql is None and not named:
+            yield "Is it a SQL job? Its operators get no uids. (`sql`)"
+        if job.uids is None and not named and not job.sql:
+            yield "Has every operator with state a uid of its own? (`uids`)"
+    if way in ("new-operator-uid", "source-state-dropped") and job.commits_to is None:
+        yield "Which group does the job commit to, and can its source start from the group's offsets? (`commits_to`)"
+    if way == "topic-rename" and job.subscription_changeable is None:
+        yield "Can the job read topics of other names? (`subscription_changeable`)"
+    if way == "producers-first" and job.needs_retained_data is None:
+        yield "Do records that lie on the old cluster only still matter? (`needs_retained_data`)"
+
+
+def around(commands: tuple[str, ...], way: str) -> tuple[str, ...]:
     """Give our commands between those that stop the job and start it on the new cluster."""
     *first, verify = commands
-    start = "flink run -s SAVEPOINT --allowNonRestoredState JOB" if new_uid else "flink run -s DIR JOB"
-    return (_STOP, *first, verify, start)
+    return (_STOP, *first, verify, _START.get(way, "flink run -s DIR JOB"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
 from offsetwise.model import (
+    SAVEPOINT_KINDS,
     Comparison,
     GroupState,
     Override,
@@ -19,9 +20,7 @@ from offsetwise.model import (
     TopicPartition,
 )
 
-CHECKPOINT_KINDS = frozenset(
-    {TargetKind.SPARK_CHECKPOINT, TargetKind.SPARK_CHECKPOINT_IN_PLACE, TargetKind.FLINK_SAVEPOINT}
-)
+CHECKPOINT_KINDS = frozenset({TargetKind.SPARK_CHECKPOINT, TargetKind.SPARK_CHECKPOINT_IN_PLACE, *SAVEPOINT_KINDS})
 """Targets that keep state, and Spark's batch ids."""
 FRESH_KINDS = frozenset({TargetKind.STARTING_OFFSETS, TargetKind.SEEDED_CHECKPOINT})
 """Targets that begin a checkpoint anew: state is given up, and batch ids start at 0."""

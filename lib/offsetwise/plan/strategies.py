@@ -10,8 +10,8 @@ from typing import Final
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings.codes import Code
 from offsetwise.findings.migration import BATCH_ID_SINKS
-from offsetwise.model import Cluster, Comparison, Exactness, PartitionComparison, TargetKind
-from offsetwise.plan.flink_ways import against_new_uid, against_savepoint, around, is_flink
+from offsetwise.model import SAVEPOINT_KINDS, Cluster, Comparison, Exactness, PartitionComparison, TargetKind
+from offsetwise.plan.flink_ways import against_new_uid, against_savepoint, around, is_flink, questions
 from offsetwise.plan.request import CHECKPOINT_KINDS, FRESH_KINDS, Reason, traits_of
 
 _STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
@@ -42,6 +42,8 @@ class Strategy:
     kind: Kind
     why_not: tuple[str, ...]
     commands: tuple[str, ...]
+    questions: tuple[str, ...] = ()
+    """What nobody has stated and what would be judged by it."""
 
     @property
     def applies(self) -> bool:
@@ -156,6 +158,27 @@ NEW_UID: Final = Kind(
         "a group without members, and a start before its offsets expire",
     ),
 )
+DROPPED: Final = Kind(
+    name="source-state-dropped",
+    target_kind=TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES,
+    title="drop the source's state, in a copy of the savepoint",
+    keeps=("the state of all other operators", "the positions, in the group", "the job's uids: SQL too"),
+    gives_up=("the state of the source",),
+    needs=(
+        "the group's offsets on the new cluster, or a file that says where to begin, in the same plan",
+        "a source that starts there: `scan.startup.mode` in SQL, its starting offsets in code",
+        "a group without members, and a start before its offsets expire",
+    ),
+)
+FLINK_STARTING: Final = replace(
+    STARTING,
+    title="ignore the old state, specific offsets",
+    gives_up=("the state",),
+    needs=(
+        "a start without savepoint",
+        "a source that starts where the file says, in the words of SQL, Java or Python",
+    ),
+)
 SAVEPOINT_RENAME: Final = Kind(
     name="topic-rename",
     target_kind=TargetKind.FLINK_SAVEPOINT,
@@ -166,13 +189,14 @@ SAVEPOINT_RENAME: Final = Kind(
 )
 SAVEPOINT_PRODUCERS_FIRST: Final = replace(PRODUCERS_FIRST, title="producers first, then the job, from earliest")
 _SPARK_WAYS: Final = (COPY, IN_PLACE, STARTING, SEEDED, REWIND, GROUP, RENAME, PRODUCERS_FIRST, FAILBACK)
-_FLINK_WAYS: Final = (SAVEPOINT, NEW_UID, SAVEPOINT_RENAME, SAVEPOINT_PRODUCERS_FIRST)
-BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP, SAVEPOINT)}
+_FLINK_WAYS: Final = (SAVEPOINT, NEW_UID, SAVEPOINT_RENAME, SAVEPOINT_PRODUCERS_FIRST, DROPPED, FLINK_STARTING)
+BY_KIND: Final = {kind.target_kind: kind for kind in (COPY, IN_PLACE, STARTING, SEEDED, GROUP, SAVEPOINT, DROPPED)}
+_OF_FLINK: Final = {TargetKind.CONSUMER_GROUP: NEW_UID, TargetKind.STARTING_OFFSETS: FLINK_STARTING}
 
 
 def way_of(target: TargetKind, comparison: Comparison) -> Kind:
     """Give the way that writing to one kind of target is, for the engine of what was compared."""
-    return NEW_UID if target is TargetKind.CONSUMER_GROUP and is_flink(comparison) else BY_KIND[target]
+    return _OF_FLINK.get(target, BY_KIND[target]) if is_flink(comparison) else BY_KIND[target]
 
 
 def judge_strategies(
@@ -201,7 +225,8 @@ def judge_strategies(
             Strategy(
                 kind=kind,
                 why_not=tuple(dict.fromkeys(reasons)),
-                commands=_commands(kind, comparison, subject, migration_file),
+                commands=_commands(kind, comparison, subject, migration_file, job),
+                questions=tuple(questions(kind.name, comparison, job)) if is_flink(comparison) else (),
             )
         )
     return tuple(made)
@@ -212,7 +237,7 @@ def against_target(
 ) -> tuple[Reason, ...]:
     """Say what speaks against writing to one kind of target, the single partitions aside."""
     made = [*_structure(kind, comparison)]
-    if kind in FRESH_KINDS:
+    if kind in FRESH_KINDS and not is_flink(comparison):
         made += _batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
     if rewound and not sink_rewound:
         made += _batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
@@ -236,9 +261,9 @@ def _reasons(kind: Kind, comparison: Comparison, job: JobTraits, *, sink_rewound
         yield from _pending(comparison)
     own: dict[str, Callable[[], Iterator[Reason]]] = {
         REWIND.name: lambda: _no_earlier(comparison),
-        RENAME.name: lambda: _not_renamed(comparison),
-        PRODUCERS_FIRST.name: lambda: _not_drained(comparison),
-        NEW_UID.name: lambda: against_new_uid(comparison),
+        RENAME.name: lambda: _not_renamed(comparison, job),
+        PRODUCERS_FIRST.name: lambda: _not_drained(comparison, job),
+        NEW_UID.name: lambda: against_new_uid(comparison, job),
         FAILBACK.name: lambda: _not_moved(comparison),
     }
     if kind.name in own:
@@ -260,8 +285,10 @@ def _structure(kind: TargetKind, comparison: Comparison) -> Iterator[Reason]:
         fix = "Write to a consumer group."
         yield Reason(code="NO_CHECKPOINT", told="The positions are a group's: there is no checkpoint.", fix=fix)
         return
-    if kind is TargetKind.FLINK_SAVEPOINT:
+    if kind in SAVEPOINT_KINDS:
         yield from against_savepoint(checkpoint)
+        return
+    if kind is TargetKind.STARTING_OFFSETS and is_flink(comparison):
         return
     if checkpoint.engine != "spark":
         told = f"The checkpoint is one of {checkpoint.engine}, not of Spark."
@@ -319,14 +346,19 @@ def _no_earlier(comparison: Comparison) -> Iterator[Reason]:
         yield Reason(code="NO_BATCH", told="No earlier committed batch is retained.", fix="")
 
 
-def _not_renamed(comparison: Comparison) -> Iterator[Reason]:
+def _not_renamed(comparison: Comparison, job: JobTraits) -> Iterator[Reason]:
+    if job.subscription_changeable is False:
+        yield Reason(code="SUBSCRIPTION", told="The job is stated to keep the names of its topics.", fix="")
     if all(row.topic == row.new_topic for row in comparison.partitions):
         yield Reason(code="NO_RENAME", told="No topic has another name on the new cluster.", fix="")
 
 
-def _not_drained(comparison: Comparison) -> Iterator[Reason]:
+def _not_drained(comparison: Comparison, job: JobTraits) -> Iterator[Reason]:
+    if job.needs_retained_data:
+        told = "The job is stated to need what the old cluster retains, which nobody would bring to the new one."
+        yield Reason(code="RETAINED_DATA", told=told, fix="")
     left = [row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)]
-    if left:
+    if left and job.needs_retained_data is not False:
         told = f"{_count(left)} records on the old cluster that the job has not read, or may have."
         yield Reason(code="NOT_DRAINED", told=told, fix="")
     copied = [row for row in comparison.partitions if row.exactness.proven and row.new_offset != row.new.log_start]
@@ -357,24 +389,26 @@ def _subject(comparison: Comparison, migration: Migration, name: str | None) -> 
     return f"--checkpoint {quote(found)}"
 
 
-def _commands(kind: Kind, comparison: Comparison, subject: str, path: str) -> tuple[str, ...]:
+def _commands(kind: Kind, comparison: Comparison, subject: str, path: str, job: JobTraits) -> tuple[str, ...]:
     file = quote("swapped.yaml" if kind is FAILBACK else path)
     kept = TargetKind.FLINK_SAVEPOINT if is_flink(comparison) else TargetKind.SPARK_CHECKPOINT
     target = str(kind.target_kind or kept)
+    group = comparison.group or job.commits_to or "GROUP"
     if kind.target_kind is TargetKind.CONSUMER_GROUP or (kind.target_kind is None and comparison.checkpoint is None):
-        target = f"{TargetKind.CONSUMER_GROUP}:{comparison.group or 'GROUP'}"
+        target = f"{TargetKind.CONSUMER_GROUP}:{group}"
     output = (
         "" if kind.target_kind in (TargetKind.CONSUMER_GROUP, TargetKind.SPARK_CHECKPOINT_IN_PLACE) else " --output DIR"
     )
+    options = f" --target {quote(f'{TargetKind.CONSUMER_GROUP}:{group}')}" if kind is DROPPED else kind.options
     made = (
-        f"offsetwise draft --migration {file} {subject} --target {quote(target)}{kind.options} --author NAME "
+        f"offsetwise draft --migration {file} {subject} --target {quote(target)}{options} --author NAME "
         "--out plan.json",
         "offsetwise sign plan.json --key reviewer --as REVIEWER --out plan.approval.json",
         f"offsetwise apply plan.json --migration {file} --approval plan.approval.json --trust reviewer.pub{output} "
         "--receipt receipt.json --execute",
         f"offsetwise verify receipt.json --migration {file}",
     )
-    return around(made, new_uid=kind is NEW_UID) if is_flink(comparison) else made
+    return around(made, kind.name) if is_flink(comparison) else made
 
 
 def _count(rows: list[PartitionComparison]) -> str:

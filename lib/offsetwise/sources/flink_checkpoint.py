@@ -30,7 +30,7 @@ from offsetwise.sources.flink_source import (
 )
 from offsetwise.sources.flink_transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
 from offsetwise.sources.flink_uid import operator_id
-from offsetwise.sources.storage import MAX_READ_BYTES, Entry, FolderReader, Tree, open_tree
+from offsetwise.sources.storage import Entry, FolderReader, Tree, open_tree
 
 UNALIGNED: Final = "CHECKPOINT_UNALIGNED"
 SHOWN_PARTITIONS: Final = 4
@@ -147,7 +147,7 @@ def _metadata(folder: FolderReader, entries: Sequence[Entry]) -> bytes:
             fix="Give the folder that holds _metadata, such as chk-42 or savepoint-1c854b-670a03101f94.",
         )
     # State of many keys stands in the file itself, which then is far larger than a log file of Spark.
-    large = replace(folder, max_file_bytes=MAX_READ_BYTES) if isinstance(folder, Tree) else folder
+    large = folder.for_large_files() if isinstance(folder, Tree) else folder
     found = large.read_many({METADATA: size})[METADATA]
     if isinstance(found, StorageError):
         raise found

@@ -28,6 +28,11 @@ MAX_PARALLELISM: Final = 32_768
 _MASTER_MAGIC: Final = 0xC96B1696 - 2**32
 _JAVA: Final = b"\xac\xed\x00\x05"
 _KIND: Final = re.compile(rb"org\.apache\.flink\.runtime\.checkpoint\.(Savepoint|Checkpoint)Type(?![A-Za-z$])")
+_DISCARDED: Final = re.compile(
+    rb"Z\x00\x10discardCancelled(?:Z\x00[\x01-\x40][A-Za-z]+){6}"
+    rb"L\x00\x0echeckpointTypet\x00[\x01-\x7f][A-Za-z/;]+xp([\x00\x01])"
+)
+"""The first of `CheckpointProperties`' seven flags, behind their names."""
 _FORMAT: Final = re.compile(rb"t\x00(?:\x09(CANONICAL)|\x06(NATIVE))")
 
 
@@ -84,6 +89,9 @@ class OperatorEntry:
     coordinator: StreamHandle | None
     finished: bool
     subtasks: tuple[Subtask, ...]
+    at: int
+    """Where it begins in `_metadata`."""
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,10 @@ class Metadata:
     """`savepoint` or `checkpoint`; None where the properties do not tell."""
     format: str | None
     """`canonical` or `native`; None where the properties do not tell."""
+    counted_at: int
+    """Where the number of operators, four bytes, stands."""
+    kept_when_cancelled: bool | None
+    """Whether it outlives a job that is cancelled; None where the properties do not tell."""
 
 
 def parse_metadata(data: bytes) -> Metadata:
@@ -122,6 +134,7 @@ def parse_metadata(data: bytes) -> Metadata:
         if cursor.int32("the magic number of a master state") != _MASTER_MAGIC:
             raise DamagedError(cursor.place - 4, "expected the magic number of a master state, found another number")
         cursor.skip(cursor.count("bytes of a master state"), "a master state")
+    counted_at = cursor.place
     operators = cursor.count("operators", least=29)
     if operators > MAX_OPERATORS:
         raise DamagedError(cursor.place - 4, f"expected at most {MAX_OPERATORS:,} operators, found {operators:,}")
@@ -130,17 +143,20 @@ def parse_metadata(data: bytes) -> Metadata:
     if not data.startswith(_JAVA, cursor.at):
         raise cursor.damaged("expected the properties of the checkpoint, found something else or the end of the file")
     tail = data[cursor.at : cursor.at + 64 * 1024]
-    kind, form = _KIND.search(tail), _FORMAT.search(tail)
+    kind, form, discarded = _KIND.search(tail), _FORMAT.search(tail), _DISCARDED.search(tail)
     return Metadata(
         version=version,
         checkpoint_id=checkpoint_id,
         operators=entries,
         kind=kind[1].decode().lower() if kind else None,
         format=(form[1] or form[2]).decode().lower() if form else None,
+        counted_at=counted_at,
+        kept_when_cancelled=None if discarded is None else discarded[1] == b"\0",
     )
 
 
 def _operator(cursor: Cursor, version: int) -> OperatorEntry:
+    begun = cursor.place
     name = uid = ""
     if version >= NAMES_SINCE:
         name, uid = cursor.text("an operator's name"), cursor.text("an operator's uid")
@@ -152,6 +168,7 @@ def _operator(cursor: Cursor, version: int) -> OperatorEntry:
     subtasks = cursor.int32("the number of subtasks")
     if not -1 <= subtasks <= MAX_PARALLELISM:
         raise DamagedError(at, f"expected -1 to {MAX_PARALLELISM:,} subtasks, found {subtasks:,}")
+    states = tuple(_subtask(cursor, version) for _ in range(subtasks))
     return OperatorEntry(
         id=identity,
         name=name,
@@ -160,7 +177,9 @@ def _operator(cursor: Cursor, version: int) -> OperatorEntry:
         max_parallelism=most,
         coordinator=coordinator,
         finished=subtasks == -1,
-        subtasks=tuple(_subtask(cursor, version) for _ in range(subtasks)),
+        subtasks=states,
+        at=begun,
+        end=cursor.place,
     )
 
 

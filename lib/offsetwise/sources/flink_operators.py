@@ -28,14 +28,15 @@ def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Opera
             parallelism=entry.parallelism,
             max_parallelism=entry.max_parallelism,
             finished=entry.finished or (bool(entry.subtasks) and all(one.finished for one in entry.subtasks)),
-            states=_states(entry),
+            states=states_of(entry),
             transactional_id_prefix=prefixes.get(entry.id),
         )
         for entry in metadata.operators
     )
 
 
-def _states(entry: OperatorEntry) -> tuple[OperatorState, ...]:
+def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
+    """Give the states of one operator, with their sizes over all subtasks."""
     made = [*_named(entry, raw=False), *_named(entry, raw=True)]
     keyed = [one for one in entry.subtasks if one.keyed_kinds]
     if keyed:

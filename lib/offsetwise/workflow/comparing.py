@@ -164,7 +164,7 @@ def _subject(
 
 def digests(migration: Migration, uri: str, paths: Sequence[str]) -> dict[str, str]:
     """Give the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out."""
-    read = open_tree(uri, roots=migration.checkpoint_roots).read_many(dict.fromkeys(paths))
+    read = open_tree(uri, roots=migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
     return {path: hashlib.sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
 
 

@@ -50,6 +50,10 @@ def _consequences(chosen: Strategy) -> None:
         st.markdown(
             ":red-badge[! does not apply here]\n\n" + "\n".join(f"- {markdown(reason)}" for reason in chosen.why_not)
         )
+    if chosen.questions:
+        st.markdown(
+            "? Not stated in the migration file:\n\n" + "\n".join(f"- {_code(each)}" for each in chosen.questions)
+        )
     parts = (("Keeps", chosen.kind.keeps), ("Gives up", chosen.kind.gives_up), ("Needs", chosen.kind.needs))
     with st.container(horizontal=True):
         for title, told in parts:

@@ -26,6 +26,7 @@ _TARGETS: Final = {
     TargetKind.STARTING_OFFSETS: "startingOffsets file",
     TargetKind.SEEDED_CHECKPOINT: "fresh checkpoint, seeded",
     TargetKind.FLINK_SAVEPOINT: "Flink savepoint, edited in a copy",
+    TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES: "Flink savepoint, its sources' state dropped in a copy",
 }
 
 

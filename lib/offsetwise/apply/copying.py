@@ -1,0 +1,98 @@
+"""The writer of copies of checkpoints and savepoints, wherever they stand: a folder by one rename, or an object store.
+
+Files that an engine never edits in place are hard links where the file system can: a link costs nothing and can lose
+nothing. Everything else is copied, and edited files are always new ones. The copy appears whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.apply import object_store
+from offsetwise.apply.copies import copy_at_rest, preview_copy, step_of_copy
+from offsetwise.apply.disk import told
+from offsetwise.apply.edits import Decide
+from offsetwise.apply.fitting import requirement
+from offsetwise.apply.places import place_to_write
+from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
+from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.apply.written import folder_changed, look_at_folder
+from offsetwise.errors import OutputError
+from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.sources.location import Location
+from offsetwise.sources.storage import open_tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyWriter:
+    """Writes one kind of copy; see `Writer`."""
+
+    decide: Decide
+    links: str
+    """How the paths of files begin that their engine never edits in place."""
+
+    def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
+        """Say what would change in the copy. Nothing is written.
+
+        Raises:
+            OffsetwiseError: The copy could not be made as things stand; the message says why.
+        """
+        place, source = _places(plan, context)
+        if place.scheme != "file":
+            return object_store.prepare(plan, target, context, self.decide)
+        require_free(place.path)
+        made = self.decide(plan, context)
+        with told("Nothing was written."):
+            scan_stopped(source.path, young_s=context.young_s)
+        return preview_copy(plan, target, place.path, made)
+
+    def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
+        """Make the copy, under the journal.
+
+        Raises:
+            OffsetwiseError: Nothing stands at the output then, or what stood there before.
+        """
+        place, source = _places(plan, context)
+        if place.scheme != "file":
+            return object_store.write(plan, target, context, self.decide)
+        record = journal_of(context).record(context.step)
+        if record.done is not None and record.undone is None:
+            return record.done
+        made = self.decide(plan, context)
+
+        def build(folder: str) -> None:
+            copy_at_rest(source.path, folder, made, context, place=place.path, links=self.links)
+
+        return publish(place.path, step_of_copy(plan, target, place.path, made), context, build)
+
+    def undo(self, step: ReceiptStep, context: Context) -> ReceiptStep:
+        """Remove the copy, as long as it is as it was written.
+
+        Raises:
+            ApplyError: It is not: a query has run on it, so going back is a failback; or the disk refuses.
+        """
+        place = place_to_write(step.place, context.write_roots)
+        if place.scheme != "file":
+            return object_store.undo(step, context)
+        return unpublish(step, context, refuse=lambda: folder_changed(step))
+
+    def look(self, step: ReceiptStep, context: Context) -> Seen:
+        """Say whether the copy stands there as it was written."""
+        place = place_to_write(step.place, context.write_roots)
+        if place.scheme != "file":
+            return object_store.look(step, context)
+        return look_at_folder(step)
+
+
+def _places(plan: Plan, context: Context) -> tuple[Location, Location]:
+    """Give where the copy goes and where the checkpoint stands, both on one file system."""
+    uri = requirement(plan).uri
+    place = place_to_write(context.output, context.write_roots, apart_from=uri)
+    source = open_tree(uri, roots=context.read_roots).location
+    if place.scheme != source.scheme:
+        raise OutputError(
+            f"{context.output}: expected a place on the file system of the checkpoint ({source.scheme}), found "
+            f"{place.scheme}. Nothing was written.",
+            fix="Choose an output on the same file system; copy it elsewhere afterwards.",
+        )
+    return place, source
