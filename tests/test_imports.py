@@ -18,7 +18,7 @@ LIB = ROOT / "lib"
 
 STAGES = (
     {"model", "errors", "exit_codes"},
-    {"files", "config", "client_properties", "strict_yaml", "batches"},
+    {"bundled", "files", "config", "client_properties", "strict_yaml", "batches"},
     {"sources"},
     {"snapshot"},
     {"translation"},
@@ -31,7 +31,7 @@ STAGES = (
     {"proof"},
     {"workflow", "clusters", "lab"},
     {"review"},
-    {"apply", "verify"},
+    {"apply", "verify", "verify_flink"},
     {"watch", "operate"},
     {"console", "show", "show_apply", "printed"},
     {"cli_plans"},

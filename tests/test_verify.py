@@ -13,6 +13,7 @@ import pytest
 from offsetwise import files
 from offsetwise.apply.run import apply
 from offsetwise.model import (
+    Checkpoint,
     Cluster,
     Receipt,
     Snapshot,
@@ -40,6 +41,9 @@ class Eyes:
 
     def checkpoint(self, uri: str) -> CheckpointReading:
         return self._live.checkpoint(uri)
+
+    def savepoint(self, uri: str) -> Checkpoint:
+        return self._live.savepoint(uri)
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         return self._live.files(folder, paths)
