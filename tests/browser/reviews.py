@@ -1,7 +1,6 @@
-"""Serves the console with plans under review: `python -m tests.browser.reviews PORT [PARTITIONS]`.
+"""Serves the console with plans under review: `python -m tests.browser.reviews PORT`.
 
-Those of the demonstration are one plan of the bundled sample, in two versions, submitted and talked about. With a
-number of partitions, the plan of the demonstration has that many.
+Those of the demonstration are one plan of the bundled sample, in two versions, submitted and talked about.
 """
 
 from __future__ import annotations
@@ -90,10 +89,15 @@ def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
     return demo, again
 
 
-if __name__ == "__main__":
+def waiting(partitions: int = 0) -> None:
+    """Let such a plan wait for the reviewer of this process's demonstration."""
     folder = Path(tempfile.mkdtemp(prefix="offsetwise-reviews-"))
     store = open_store(f"sqlite:///{folder / 'demo.sqlite'}")
     own = open_store(f"sqlite:///{folder / 'own.sqlite'}")
-    seeded(store.reviews, partitions=int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    seeded(store.reviews, partitions=partitions)
     board.use(lambda: own.reviews, lambda: store.reviews)
+
+
+if __name__ == "__main__":
+    waiting()
     launch(port=int(sys.argv[1]))

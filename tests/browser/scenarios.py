@@ -21,6 +21,7 @@ from tests.console.test_checkpoint_page import two_partitions, write
 
 SLOW_S = 6
 STALLED_S = 20
+PARTITIONS = 10_000
 PER_TOPIC = 20
 BATCHES = 20
 SAMPLES = 6
@@ -61,7 +62,7 @@ def reader(scenario: str) -> Reader:
         case "seven":
             return _over(builders.comparison(rows[:7]))
         case "many":
-            return _over(builders.comparison(builders.many_rows(10_000)))
+            return _over(builders.comparison(builders.many_rows(PARTITIONS)))
         case "topics":
             return _ten_thousand()
         case "hostile":
@@ -103,7 +104,7 @@ def _two() -> ValueReader:
 
 
 def _ten_thousand() -> ValueReader:
-    rows = builders.many_rows(10_000, per_topic=PER_TOPIC)
+    rows = builders.many_rows(PARTITIONS, per_topic=PER_TOPIC)
     made = _over(builders.comparison(rows))
     topics = sorted({row.topic for row in rows})
     made.folders["orders"] = write(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 from offsetwise.console.launch import launch
-from tests.browser import scenarios
+from tests.browser import reviews, scenarios
 
 if __name__ == "__main__":
+    if sys.argv[2:] == ["topics"]:
+        reviews.waiting(scenarios.PARTITIONS)
     launch(port=int(sys.argv[1]), reader=scenarios.reader(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import choose, console, keep, settle
-from tests.browser.test_screens import BYTES_PER_CLICK
+from tests.browser.conftest import console, keep, settle
 
 APPROVE = re.compile("Approve$")
 """Not the help beside what is typed to approve."""
@@ -73,25 +71,3 @@ def test_of_two_windows_that_approve_at_once_one_is_told_that_it_is_decided(brow
         assert sorted(approved) == [0, 1]
         for page in pages:
             page.context.close()
-
-
-def test_a_click_among_ten_thousand_planned_partitions_sends_little(
-    browser: Browser, tmp_path: Path, figure: Callable[[str], None]
-) -> None:
-    with console(*SERVE, "10000", log=tmp_path / "log") as address:
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        sent: list[int] = []
-        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
-        page.goto(f"{address}/review")
-        settle(page)
-        page.get_by_role("button", name="Play Rita").click()
-        expect(page.get_by_text("of 10,000 partitions")).to_be_visible()
-        settle(page)
-        for name, wanted in (("Details of", "topic-000-7"), ("Rows", "251–500")):
-            sent.clear()
-            choose(page, name, wanted)
-            page.wait_for_timeout(1_500)
-            settle(page)
-            figure(f"a click on {name!r} of review sends {sum(sent):,} bytes")
-            assert 0 < sum(sent) <= BYTES_PER_CLICK, name
-        page.close()

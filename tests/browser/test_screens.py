@@ -150,6 +150,7 @@ CLICKS = {
     "clusters": ("Topic in the chart",),
     "compare": ("Evidence of",),
     "lag": ("Partition over time",),
+    "review?play=reviewer": ("Details of", "Rows"),
     "fleet": ("Facts of",),
 }
 """A button or a choice of each page, by page."""

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
+import streamlit as st
+
+from offsetwise.console import access
+from offsetwise.console.access import Access
 from offsetwise.console.desk import Progress, Subject
-from offsetwise.errors import ClusterUnreachableError, FileError
+from offsetwise.errors import ClusterUnreachableError, FileError, StoreError
 from offsetwise.model import Comparison
+from offsetwise.review.people import Person
+from offsetwise.store.reviews import Reviews
+from offsetwise.store.store import open_store
 from tests.console import builders
+from tests.console.boards import ADA, RITA, VERA, Stage, stage
 from tests.console.conftest import OpenPage, words
 from tests.console.readers import ValueReader
 
@@ -64,3 +74,62 @@ def test_a_failed_live_reading_is_visible_from_the_overview(open_page: OpenPage)
     page.button(key="compare-now").click().run()
     page.switch_page("pages/explore/overview.py").run()
     assert "the last attempt failed" in words(page)
+
+
+OVERVIEW = "pages/explore/overview.py"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Stage]:
+    st.cache_resource.clear()
+    with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        yield stage(store.reviews, tmp_path)
+    access.use(Access())
+    st.cache_resource.clear()
+
+
+@pytest.mark.parametrize(
+    ("somebody", "said"),
+    [
+        (RITA, "● for you"),
+        (ADA, "Nothing waits for you."),
+        (VERA, "Nothing waits for you."),
+        (None, "Sign in to see what waits for you."),
+    ],
+    ids=["reviewer", "author", "viewer", "anonymous"],
+)
+def test_a_submitted_plan_waits_for_its_reviewer_and_for_nobody_else(
+    here: Stage, somebody: Person | None, said: str
+) -> None:
+    saved = here.scene.submitted(migration=builders.MARKDOWN)
+    page = here.open(OVERVIEW, somebody)
+    assert not page.exception
+    assert "1 submitted" in words(page)
+    assert said in words(page)
+    named = f"**Plan {saved.plan}** of a\\|b\\*c\\_d\\[e\\]\\(f\\)"
+    assert (named in words(page)) is (somebody is RITA)
+
+
+def test_without_a_plan_nothing_is_said_of_plans(here: Stage) -> None:
+    page = here.open(OVERVIEW, RITA)
+    assert not page.exception
+    assert "waits for you" not in words(page)
+
+
+def test_of_many_plans_that_wait_the_first_are_shown_and_the_rest_is_counted(here: Stage) -> None:
+    for number in range(23):
+        here.scene.submitted(moves=f"orders-{number}")
+    page = here.open(OVERVIEW, RITA)
+    assert words(page).count("● for you") == 20
+    assert any("3 more on Review" in str(link) for link in page.get("page_link"))
+
+
+def test_a_store_that_cannot_be_used_is_said_and_the_sample_stays(here: Stage) -> None:
+    def gone() -> Reviews:
+        raise StoreError("The store cannot be opened: it is locked.", fix="Wait, and try again.")
+
+    here.reviews = gone
+    page = here.open(OVERVIEW, RITA)
+    assert not page.exception
+    assert "it is locked" in words(page)
+    assert "**950** on the new one" in words(page)
