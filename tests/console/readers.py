@@ -139,7 +139,7 @@ class ValueReader:
             raise self._counted
         return replace(self._counted, old_topic=topic, new_topic=topic)
 
-    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:  # noqa: ARG002 - the protocol's
+    def checkpoint_reading(self, migration: str, name: str, retained: int | None = None) -> CheckpointReading:  # noqa: ARG002 - the protocol's
         self.calls["checkpoint_reading"] += 1
         if name not in self.folders:
             made = builders.comparison().checkpoint

@@ -1,4 +1,4 @@
-"""The demo key: anybody can have it, so it approves the bundled sample and nothing else."""
+"""The demo key: anybody can have it, so it approves the bundled samples and nothing else."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 from offsetwise import files
 from offsetwise.approval import keys
+from offsetwise.bundled import Bundled
 from offsetwise.model import Plan
 
 DEMO_KEY_ID: Final = "a04af87f335fb1f2f083832b21c28bf5a8e87f1758b36703141cb4d14a8da8e4"
@@ -21,20 +22,27 @@ def demo_key() -> keys.PrivateKey:
 
 
 @cache
-def sample_clusters() -> tuple[object, object]:
-    """Give the ids of the old and the new cluster that the bundled sample was recorded from. They exist no more.
+def sample_clusters(which: Bundled = Bundled.SPARK) -> tuple[object, object]:
+    """Give the ids of the old and the new cluster that a bundled sample was recorded from. They exist no more.
 
     Raises:
         FileError: The bundled sample is damaged.
     """
     old, new = (
-        files.read_object((package_files("offsetwise") / "sample" / name).read_bytes(), subject=name).get("cluster_id")
+        files.read_object((package_files("offsetwise") / which / name).read_bytes(), subject=name).get("cluster_id")
         for name in ("old.json", "new.json")
     )
     return old, new
 
 
-def is_of_sample(plan: Plan) -> bool:
-    """Whether a plan is of the bundled sample. A cluster that is not known is never the sample's."""
+def sample_of(plan: Plan) -> Bundled | None:
+    """Give the bundled sample that a plan is of, None if it is of none. An unknown cluster is never a sample's."""
     found = plan.requirements.old.cluster_id, plan.requirements.new.cluster_id
-    return None not in found and found == sample_clusters()
+    if None in found:
+        return None
+    return next((which for which in Bundled if found == sample_clusters(which)), None)
+
+
+def is_of_sample(plan: Plan) -> bool:
+    """Whether a plan is of a bundled sample."""
+    return sample_of(plan) is not None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files as package_files
-from pathlib import Path
 
 from offsetwise import files
+from offsetwise.bundled import Bundled
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
@@ -60,9 +59,9 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
     return _named(migration, taken)
 
 
-def recorded(migration: Migration, cluster: Cluster) -> ReadCluster:
-    """Give the recorded snapshot of the sample migration."""
-    path = Path(str(package_files("offsetwise") / "sample" / f"{cluster}.json"))
+def recorded(migration: Migration, cluster: Cluster, which: Bundled = Bundled.SPARK) -> ReadCluster:
+    """Give the recorded snapshot of a sample migration."""
+    path = which.file(f"{cluster}.json")
     taken: Snapshot = files.load(path.read_bytes(), "snapshot", subject=path.name)
     return _named(migration, taken)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from offsetwise import workflow
 from offsetwise.approval import demo
+from offsetwise.bundled import Bundled
 from offsetwise.clusters import reading as clusters
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
@@ -31,7 +32,7 @@ from offsetwise.watch.background import Sampling
 
 
 def reader_of_process() -> WorkflowReader:
-    """Read the migrations that this process was started with; without any, only the bundled sample.
+    """Read the migrations that this process was started with; without any, only the bundled samples.
 
     Raises:
         ConfigError: A migration file cannot be used.
@@ -44,28 +45,27 @@ class WorkflowReader:
     """Reads through the same verbs as the command line.
 
     Args:
-        files: The migration files; the bundled sample is always offered before them.
+        files: The migration files; the bundled samples are always offered before them.
     """
 
     def __init__(self, files: tuple[Path, ...]) -> None:
-        sample = workflow.sample()
-        self._sample = f"{sample.name} (sample)"
-        self._migrations: dict[str, Migration] = {self._sample: sample}
+        self._samples = {f"{workflow.sample(which).name} (sample)": which for which in Bundled}
+        self._migrations: dict[str, Migration] = {name: workflow.sample(which) for name, which in self._samples.items()}
         for migration in workflow.load_migrations(files):
             self._migrations[_free_name(migration.name, set(self._migrations))] = migration
-        self._lag = LagSource(self._migrations, self._sample)
+        self._lag = LagSource(self._migrations, self._samples)
         self._observations = Observations()
 
     def offered(self) -> tuple[Offered, ...]:
-        """Give the sample and the migrations of the files."""
+        """Give the samples and the migrations of the files."""
         return tuple(
-            _offered(migration, name, recorded=name == self._sample) for name, migration in self._migrations.items()
+            _offered(migration, name, recorded=name in self._samples) for name, migration in self._migrations.items()
         )
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
         """Compare on the live clusters; of the sample, give what was recorded with it."""
-        if migration == self._sample:
-            return workflow.sample_comparison(subject.name)
+        if migration in self._samples:
+            return workflow.sample_comparison(subject.name, self._samples[migration])
         checkpoint, group = _names(subject)
         seen = workflow.observe(self._migrations[migration], checkpoint=checkpoint, group=group, progress=progress)
         self._observations.keep(migration, subject, seen)
@@ -73,14 +73,14 @@ class WorkflowReader:
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a topic on the live clusters; of the sample, give what was recorded with it."""
-        if migration == self._sample:
-            return workflow.sample_reconciliation(topic)
+        if migration in self._samples:
+            return workflow.sample_reconciliation(topic, self._samples[migration])
         return workflow.reconcile(self._migrations[migration], topic, progress=progress)
 
     def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
         """Read one live cluster; of the sample, give what was recorded with it."""
-        if migration == self._sample:
-            return clusters.recorded(self._migrations[migration], cluster)
+        if migration in self._samples:
+            return clusters.recorded(self._migrations[migration], cluster, self._samples[migration])
         return clusters.read(self._migrations[migration], cluster, progress)
 
     def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
@@ -99,9 +99,9 @@ class WorkflowReader:
         """Read the positions in the logs of one cluster."""
         return clusters.standings(self._migrations[migration], cluster, progress)
 
-    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
-        """Read a checkpoint with its initial offsets and the times of its logs."""
-        return workflow.checkpoint_reading(self._migrations[migration], name)
+    def checkpoint_reading(self, migration: str, name: str, retained: int | None = None) -> CheckpointReading:
+        """Read a checkpoint, or another retained one of its job, with what its page shows beside it."""
+        return workflow.checkpoint_reading(self._migrations[migration], name, retained=retained)
 
     def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:
         """Read the files of one batch as they stand."""
@@ -121,10 +121,11 @@ class WorkflowReader:
         Raises:
             ConfigError: This console was started without the plan's migration.
         """
-        if demo.is_of_sample(plan):
-            return workflow.sample_drift(plan)
+        which = demo.sample_of(plan)
+        if which is not None:
+            return workflow.sample_drift(plan, which)
         found = [
-            each for name, each in self._migrations.items() if name != self._sample and each.name == plan.migration
+            each for name, each in self._migrations.items() if name not in self._samples and each.name == plan.migration
         ]
         if not found:
             raise ConfigError(
@@ -157,8 +158,8 @@ class WorkflowReader:
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> workflow.Observed | None:
         """Give a comparison with the clusters as it read them."""
-        if migration == self._sample:
-            return workflow.sample_observed(comparison)
+        if migration in self._samples:
+            return workflow.sample_observed(comparison, self._samples[migration])
         return self._observations.of(migration, subject, comparison)
 
     def strategies(

@@ -86,7 +86,7 @@ class Reader(Protocol):
     """Where the console gets its data: the verbs of the workflow, by name of migration and subject."""
 
     def offered(self) -> tuple[Offered, ...]:
-        """Give the migrations to pick from, the sample first. Contacts nothing."""
+        """Give the migrations to pick from, the samples first. Contacts nothing."""
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
         """Read checkpoint, clusters and records, and compare; of the sample, give the recorded comparison."""
@@ -109,8 +109,8 @@ class Reader(Protocol):
     def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
         """Read the positions in the logs of one cluster, and the times of the records there."""
 
-    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
-        """Read a checkpoint with its initial offsets and the times of its logs, which needs no cluster."""
+    def checkpoint_reading(self, migration: str, name: str, retained: int | None = None) -> CheckpointReading:
+        """Read a checkpoint, or another retained one of its job, with what its page shows; needs no cluster."""
 
     def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:
         """Read the files of one batch as they stand."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise.errors import StorageError
 from offsetwise.model import BatchSource, Checkpoint
-from offsetwise.sources.spark_checkpoint import read_from
+from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.spark_positions import read_initial_offsets
 from offsetwise.sources.storage import FolderReader, open_tree
 
@@ -40,7 +40,7 @@ class CheckpointReading:
 
 
 def read_with_times(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> CheckpointReading:
-    """Read a checkpoint as it stands now, with its initial offsets and the times of its logs.
+    """Read a checkpoint as it stands now; of Spark with its initial offsets and the times of its logs.
 
     Args:
         uri: As for `read_checkpoint`.
@@ -51,8 +51,10 @@ def read_with_times(uri: str, *, roots: Sequence[str] | None = None, batches: in
         StorageError: The folder is missing, cannot be read, or leaves the roots.
         NotACheckpointError: The folder is something else.
     """
+    checkpoint = read_checkpoint(uri, roots=roots, batches=batches)
+    if checkpoint.engine != "spark":
+        return CheckpointReading(checkpoint=checkpoint, read_at_ms=int(time.time() * 1000))
     folder = open_tree(uri, roots=roots)
-    checkpoint = read_from(folder, batches=batches)
     times = _times(folder)
     return CheckpointReading(
         checkpoint=checkpoint,

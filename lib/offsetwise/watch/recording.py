@@ -1,26 +1,25 @@
-"""The lag recorded with the bundled sample migration."""
+"""The lag recorded with a bundled sample migration."""
 
 from __future__ import annotations
 
 import gzip
-from importlib.resources import files as package_files
 
 from offsetwise import files
+from offsetwise.bundled import Bundled
 from offsetwise.errors import FileError
 from offsetwise.lag.archive import Recording
 
 _FILE = "lag.jsonl.gz"
 
 
-def recorded_lag() -> Recording:
-    """Give the samples that were taken of the sample migration, on two real clusters.
+def recorded_lag(which: Bundled = Bundled.SPARK) -> Recording:
+    """Give the samples that were taken of a sample migration, on two real clusters.
 
     Raises:
         FileError: The recording is not there, or damaged.
     """
-    path = package_files("offsetwise") / "sample" / _FILE
     try:
-        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        lines = gzip.decompress(which.file(_FILE).read_bytes()).decode().splitlines()
     except (OSError, EOFError, ValueError) as error:
         raise FileError(
             f"{_FILE} of the sample migration: expected recorded samples of lag, but it cannot be read "

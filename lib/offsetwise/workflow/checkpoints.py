@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from offsetwise.config import Migration, SparkSettings
-from offsetwise.errors import OffsetwiseError, UsageError
+from offsetwise.errors import MissingError, OffsetwiseError, UsageError
 from offsetwise.fleet import Fleet
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
@@ -65,15 +65,32 @@ def inspect(
     yield from inspect_many(session, found, roots=roots, batches=batches)
 
 
-def checkpoint_reading(migration: Migration, name: str) -> CheckpointReading:
-    """Read one checkpoint of a migration, with its initial offsets and the times of its logs.
+def checkpoint_reading(migration: Migration, name: str, *, retained: int | None = None) -> CheckpointReading:
+    """Read one checkpoint of a migration; of Spark with its initial offsets and the times of its logs.
+
+    Args:
+        migration: The migration.
+        name: The name of one of its checkpoints.
+        retained: The id of another checkpoint that the same Flink job retained: that one is read instead.
 
     Raises:
         ConfigError: The migration names no such checkpoint.
+        MissingError: The job retained no such other one, or no longer does.
         StorageError: It cannot be read, or lies outside the migration's roots.
         CheckpointError: It is no checkpoint.
     """
-    return read_with_times(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
+    read = read_with_times(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
+    if retained is None:
+        return read
+    saved = read.checkpoint.saved
+    others = {} if saved is None else {each.id: each.uri for each in saved.retained}
+    if retained not in others:
+        raise MissingError(
+            f"{read.checkpoint.uri}: expected checkpoint {retained} beside it, found "
+            f"{', '.join(map(str, others)) or 'no other'}. Nothing was read.",
+            fix="Choose one that is still retained: Flink removes the oldest as it takes new ones.",
+        )
+    return read_with_times(others[retained], roots=migration.checkpoint_roots)
 
 
 def batch_files(migration: Migration, name: str, batch: int) -> BatchFiles:

@@ -172,7 +172,7 @@ def _both(
     migration: Migration, subject: Subject, progress: Progress, more_groups: tuple[str, ...] = ()
 ) -> tuple[Snapshot, Snapshot]:
     """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
-    groups = tuple(sorted({*migration.groups, *more_groups, *((subject.group,) if subject.group else ())}))
+    groups = tuple(sorted({*migration.groups, *more_groups, *subject.groups}))
     topics = subject.topics()
     progress("read the old cluster", 0, 1)
     if subject.group is not None:

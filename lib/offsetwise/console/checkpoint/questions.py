@@ -18,11 +18,13 @@ class ReadingOf:
     in_sample: ClassVar[bool] = True
     migration: str
     name: str
+    retained: int | None = None
+    """Another retained checkpoint of the same job, by its id."""
 
     def ask(self, reader: Reader, progress: Progress) -> CheckpointReading:
         """Read it."""
         progress("read the checkpoint", 0, 1)
-        return reader.checkpoint_reading(self.migration, self.name)
+        return reader.checkpoint_reading(self.migration, self.name, self.retained)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
-"""Where the Lag screen's samples come from: the store, opened when first needed; of the sample, its recording."""
+"""Where the Lag screen's samples come from: the store, opened when first needed; of a sample, its recording."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
 
+from offsetwise.bundled import Bundled
 from offsetwise.config import Migration
 from offsetwise.console.desk import Subject, SubjectKind
 from offsetwise.lag.archive import Archive
@@ -24,16 +25,16 @@ class LagSource:
 
     Args:
         migrations: By the names they have in the console.
-        sample: The name of the bundled sample among them.
+        samples: Which of them are bundled samples, by the same names.
     """
 
-    def __init__(self, migrations: Mapping[str, Migration], sample: str) -> None:
+    def __init__(self, migrations: Mapping[str, Migration], samples: Mapping[str, Bundled]) -> None:
         self._migrations = migrations
-        self._sample = sample
+        self._samples = samples
         self._keeper = Keeper(open_store)
         self._samplers = BackgroundSamplers(self._keeper)
         self._lock = threading.Lock()
-        self._recording: Archive | None = None
+        self._recordings: dict[str, Archive] = {}
 
     def view(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:
         """Give what was sampled lately; None where there is no sample."""
@@ -48,8 +49,8 @@ class LagSource:
         return self._samplers.sampling(migration)
 
     def start(self, migration: str, every_s: float) -> None:
-        """Sample a migration in this process. The bundled sample has no clusters to sample."""
-        if migration != self._sample:
+        """Sample a migration in this process. A bundled sample has no clusters to sample."""
+        if migration not in self._samples:
             self._samplers.start(migration, self._migrations[migration], every_s)
 
     def stop(self, migration: str) -> None:
@@ -57,12 +58,12 @@ class LagSource:
         self._samplers.stop(migration)
 
     def _archive(self, migration: str) -> Archive:
-        if migration != self._sample:
+        if migration not in self._samples:
             return self._keeper.store()
         with self._lock:
-            if self._recording is None:
-                self._recording = recorded_lag()
-            return self._recording
+            if migration not in self._recordings:
+                self._recordings[migration] = recorded_lag(self._samples[migration])
+            return self._recordings[migration]
 
     def _subject(self, migration: str, subject: Subject) -> LagSubject:
         name = self._migrations[migration].name
