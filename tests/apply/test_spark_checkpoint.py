@@ -132,6 +132,25 @@ def test_where_no_link_can_be_made_state_is_copied(cannot: str, tmp_path: Path) 
     assert not any(os.path.samefile(copy / path, source / path) for path in state)
 
 
+def test_a_copy_that_holds_other_bytes_than_were_read_does_not_appear(tmp_path: Path) -> None:
+    class Flipping(Disk):
+        def link(self, source: str, path: str) -> bool:  # noqa: ARG002 - as Disk declares it
+            return False
+
+        def _clone(self, fd: int, source_fd: int, path: str) -> bool:  # noqa: ARG002 - as above
+            return False
+
+        def _write(self, fd: int, data: bytes | memoryview, path: str) -> int:
+            flipped = bytes([data[0] ^ 1, *data[1:]]) if path.endswith(".zip") else data
+            return super()._write(fd, flipped, path)
+
+    source = recorded(STATE, tmp_path)
+    with pytest.raises(OutputError, match=r"\.zip: .*the copy holds other bytes than were read"):
+        _copied(drafted(str(source)), tmp_path, disk=Flipping())
+
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_the_batch_before_a_committed_one_gets_the_same_positions(tmp_path: Path) -> None:
     source = write(checkpoint({0: orders(10), 1: orders(20), 2: orders(30)}, (0, 1, 2)), tmp_path / "source")
     _copied(drafted(str(aged(source))), tmp_path)

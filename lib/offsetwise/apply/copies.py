@@ -76,6 +76,7 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
     for path in folders:
         disk.make_folder(os.path.join(folder, path.rstrip("/")))
     made_here = []
+    copied: dict[str, str] = {}
     for path in tree:
         if path.endswith("/") or path in dropped:
             continue
@@ -86,7 +87,10 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
             linking = linking and (not path.startswith(links) or disk.link(original, new))
             if linking and path.startswith(links):
                 continue
-            disk.copy(original, new)
+            digest = disk.copy(original, new)
+            if digest is not None:
+                copied[new] = digest
         made_here.append(new)
     disk.sync_all(made_here)
+    disk.require_same(copied)
     disk.sync_all(os.path.join(folder, path) for path in folders)

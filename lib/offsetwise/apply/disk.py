@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, TypeVar
@@ -129,17 +130,39 @@ class Disk:
             raise
         return True
 
-    def copy(self, source: str, path: str) -> None:
-        """Copy a file with its times and permissions, sharing its blocks where the file system can. Not synced yet."""
+    def copy(self, source: str, path: str) -> str | None:
+        """Copy a file with its times and permissions, sharing its blocks where the file system can. Not synced yet.
+
+        Returns:
+            SHA-256 of the bytes that were copied, hex; None where the blocks are shared.
+        """
+        digest = None
         fd = self.call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             with open(source, "rb", buffering=0) as reading:
                 if not self._clone(fd, reading.fileno(), path):
+                    digest = hashlib.sha256()
                     while chunk := reading.read(_CHUNK_BYTES):
+                        digest.update(chunk)
                         self._write_all(fd, chunk, path)
             self.call("chmod", path, lambda: shutil.copystat(source, path))
         finally:
             os.close(fd)
+        return None if digest is None else digest.hexdigest()
+
+    def require_same(self, copied: Mapping[str, str]) -> None:
+        """Read copies again, at once, and refuse one that does not hold what was copied.
+
+        Args:
+            copied: SHA-256 by path, as `copy` gave it.
+
+        Raises:
+            OSError: A copy holds something else.
+        """
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for path, found in zip(copied, pool.map(_digest, copied), strict=True):
+                if found != copied[path]:
+                    raise OSError(errno.EIO, "the copy holds other bytes than were read", path)
 
     def _clone(self, fd: int, source_fd: int, path: str) -> bool:
         try:
@@ -200,6 +223,11 @@ class Disk:
             self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager
