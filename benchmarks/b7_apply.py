@@ -77,7 +77,7 @@ def main() -> None:
         if given.gigabytes is not None:
             speed, gigabytes = _hash_gb_s(), slow.read_again_bytes / 1e9
             print(
-                f"B7 of it {gigabytes:.1f} GB read again and hashed: {slow.read_again_s:.1f} s, where one thread hashes "
+                f"B7 of it {gigabytes:.1f} GB read again and hashed: {slow.read_again_s:.1f} s; one thread hashes "
                 f"{speed:.2f} GB/s: {slow.read_again_s * speed / gigabytes * 10:.1f} s per GB/s for 10 GB "
                 f"(target {TARGET_S_PER_GB_S})"
             )
