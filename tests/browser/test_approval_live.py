@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,7 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from offsetwise.lab import Lab
 from tests.browser.conftest import CLI, console, keep, settle
-from tests.browser.oidc import CLIENT, CLIENT_SECRET, provider
+from tests.browser.oidc import provider
+from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_live_lab import press
 from tests.commands import Ran, run
 from tests.integration.groups import commit, committed
@@ -87,16 +87,7 @@ def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Offic
 def set_up(folder: Path, lab: Lab, issuer: str) -> None:
     """Write what an operator writes, as docs/sign-in.md and docs/threat-model.md say."""
     assert run("keygen", "--console", "--out", "console.key", "--as", CONSOLE, cwd=folder).code == 0
-    (folder / ".streamlit").mkdir()
-    (folder / ".streamlit" / "secrets.toml").write_text(
-        "[auth]\n"
-        'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'
-        f'cookie_secret = "{secrets.token_hex(32)}"\n'
-        f'client_id = "{CLIENT}"\n'
-        f'client_secret = "{CLIENT_SECRET}"\n'
-        f'server_metadata_url = "{issuer}/.well-known/openid-configuration"\n',
-        encoding="utf-8",
-    )
+    write_secrets(folder, issuer)
     access = {
         "sign_in": "required",
         "roles": {role: [{"issuer": issuer, "subject": each} for each in named] for role, named in ROLES.items()},
@@ -135,9 +126,7 @@ def arrive(browser: Browser, office: Office) -> Iterator[Arrive]:
             page = context.new_page()
             page.goto(link)
             settle(page)
-            page.get_by_test_id("stMain").get_by_role("button", name="Sign in").click()
-            page.get_by_role("link", name=who, exact=True).click()
-            settle(page)
+            sign_in(page, who)
             return page
 
         yield come

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.conftest import CLI, ROOT, SCREENSHOTS, console, settle
-from tests.browser.oidc import CLIENT, CLIENT_SECRET, Provider, provider
+from tests.browser.oidc import Provider, provider
+from tests.browser.signing import sign_in, write_secrets
 
 PEOPLE: dict[str, dict[str, Any]] = {
     "vera": {"name": "Vera <b>Viewer</b>", "groups": ["staff"]},
@@ -39,7 +39,6 @@ class Guarded:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("operator")
-    (folder / ".streamlit").mkdir()
     with provider(PEOPLE) as running:
         write(folder, running.issuer)
         command = ("-c", CLI, "console", "--access", "access.yaml", "--port", "{port}")
@@ -49,15 +48,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 def write(folder: Path, issuer: str) -> None:
     """Write what an operator writes, as docs/sign-in.md says."""
-    (folder / ".streamlit" / "secrets.toml").write_text(
-        "[auth]\n"
-        'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'
-        f'cookie_secret = "{secrets.token_hex(32)}"\n'
-        f'client_id = "{CLIENT}"\n'
-        f'client_secret = "{CLIENT_SECRET}"\n'
-        f'server_metadata_url = "{issuer}/.well-known/openid-configuration"\n',
-        encoding="utf-8",
-    )
+    write_secrets(folder, issuer)
     (folder / "access.yaml").write_text(
         "sign_in: required\n"
         "roles:\n"
@@ -72,12 +63,6 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context(viewport={"width": 1400, "height": 1000})
     yield made
     made.close()
-
-
-def sign_in(page: Page, who: str) -> None:
-    page.get_by_test_id("stMain").get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name=who, exact=True).click()
-    settle(page)
 
 
 def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext, guarded: Guarded) -> None:

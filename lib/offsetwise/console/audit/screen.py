@@ -21,17 +21,17 @@ from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 
 PAGE_ROWS: Final = 100
 _WIDTHS: Final = {
-    "row": 64,
+    "row": 56,
     "when (UTC)": 186,
     "who": 130,
-    "what": 104,
+    "what": 96,
     "result": 84,
     "plan": 52,
     "digest": 80,
-    "before → after": 150,
+    "before → after": 160,
     "why": 300,
-    "subject": 116,
-    "issuer": 180,
+    "subject": 104,
+    "issuer": 150,
     "chain": 120,
 }
 

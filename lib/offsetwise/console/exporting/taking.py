@@ -68,8 +68,7 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> None:
 
 def _file(file: derived.File) -> None:
     name = file.export.name
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"`{name}`  \n:gray[{size(len(file.export.content))}]", width="stretch")
+    with downloads.beside(f"`{name}`  \n:gray[{size(len(file.export.content))}]"):
         with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
             st.code(file.sha256, language=None)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
@@ -92,12 +91,9 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
         st.markdown(f":material/block: Only a submitted plan is sent to a reviewer; this one is {sheet.row.state}.")
         return
     name = f"plan-{sheet.digest[:8]}.review.gz"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"`{name}`  \n:gray[Its reviewer compares the plan's digest, `{sheet.digest[:8]}…`, with the one shown "
-            "there.]",
-            width="stretch",
-        )
+    with downloads.beside(
+        f"`{name}`  \n:gray[Its reviewer compares the plan's digest, `{sheet.digest[:8]}…`, with the one shown there.]"
+    ):
         board_, person, plan = seat.board, seat.person, sheet.row.id
         failed = downloads.on_request(
             "the bundle",

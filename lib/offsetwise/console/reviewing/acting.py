@@ -63,6 +63,11 @@ def typed_key(plan: int) -> str:
     return f"typed-{plan}"
 
 
+def unsent(plan: int) -> str:
+    """Give a remark that was written and could not be kept: Streamlit forgets a field that could not be drawn."""
+    return str(st.session_state.get(_unsent_key(plan), ""))
+
+
 def decide(plan: int, asked: DriftOf, verdict: Verdict) -> None:
     """Decide about the version that was shown; a remark that was written is kept first.
 
@@ -113,9 +118,14 @@ def _remarked(plan: int, text: str) -> bool:
     _tell(plan, lambda asked, person: asked.comment(person, plan, text))
     found = told(plan)
     kept = found is not None and isinstance(found.answer, Done)
+    st.session_state[_unsent_key(plan)] = "" if kept else text
     if kept:
         st.session_state[remark_key(plan)] = ""
     return kept
+
+
+def _unsent_key(plan: int) -> str:
+    return f"unsent-{plan}"
 
 
 def _tell(plan: int, ask: Callable[[Board, Person | None], Answer], *, remarked: bool = False) -> None:

@@ -77,6 +77,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
         st.markdown(f":gray[{sentences.votes(sheet.standing)}]")
         speaks = seat.board.why_not(seat.person, Verb.COMMENT, plan) is None
         if speaks:
+            st.session_state.setdefault(acting.remark_key(plan), acting.unsent(plan))
             st.text_area("Remark", key=acting.remark_key(plan), placeholder="Required when you reject", height=90)
         if approve_off is None and sheet.facts.confirm is not None:
             st.text_input(

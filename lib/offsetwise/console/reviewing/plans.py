@@ -23,12 +23,12 @@ _MOST: Final = 200
 """Plans listed; of more, those that changed last."""
 _WIDTHS: Final = {
     "plan": 60,
-    "for you": 220,
-    "state": 120,
-    "moves": 260,
-    "migration": 180,
-    "version": 70,
-    "changed": 110,
+    "for you": 190,
+    "state": 110,
+    "moves": 240,
+    "migration": 150,
+    "version": 64,
+    "changed": 90,
 }
 
 

@@ -130,15 +130,20 @@ def _job(sheet: Sheet, shown: derived.Shown) -> None:
     st.subheader("What happens to the job", anchor=False)
     skipped, replayed, unknown = shown.cost
     plan = sheet.plan
+    by_people = f"{number(plan.totals.overridden)} decided by people"
     cards = (
-        ("Records skipped", skipped, "Records never read, at most."),
-        ("Records replayed", replayed, "Records read twice, at most."),
-        ("Partitions", number(plan.totals.partitions), "Positions in the plan."),
-        ("Decided by a person", number(plan.totals.overridden), "Offsets that somebody put in the place of others."),
+        ("Records skipped", skipped, None, "Records never read, at most."),
+        ("Records replayed", replayed, None, "Records read twice, at most."),
+        (
+            "Partitions",
+            number(plan.totals.partitions),
+            by_people,
+            "Positions in the plan.",
+        ),
     )
     with st.container(horizontal=True):
-        for label, value, help_ in cards:
-            st.metric(label, value, border=True, help=help_)
+        for label, value, more, help_ in cards:
+            st.metric(label, value, more, delta_color="off", delta_arrow="off", border=True, help=help_)
     if unknown:
         st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: {markdown(unknown)}.]")
     rewind = "" if plan.rewind_to is None else f" It goes back to batch {number(plan.rewind_to)}."
