@@ -150,7 +150,7 @@ def _partition_table(
         ("findings", [verdicts.worst(row.findings) for row in _rows], ""),
     ):
         styled = table.dressed(styled, column, [f"color: {colours.tone(tone)}{weight}" for tone in tones])
-    return table.fixed(table.legible(styled, ("topic", "p"), colours))
+    return table.fixed(styled)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pandas as pd
 import streamlit as st
 
 from offsetwise.console import frames, table, verdicts
@@ -108,10 +107,11 @@ def _others(row: PartitionComparison) -> None:
     st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
     if row.evidence.candidates:
         st.markdown("**What else points there** · places to look, not answers")
-        said = frames.candidate_table(row.evidence.candidates).set_index("method")
-        st.table(
-            said.style.set_properties(subset=pd.Index(("from", "to")), **{"text-align": "right"}), border="horizontal"
+        rows = "".join(
+            f"| {one.method} | {number(one.lo)} | {number(one.hi)} | {markdown(one.said_by)} |\n"
+            for one in row.evidence.candidates
         )
+        st.markdown(f"| method | from | to | who says so |\n|---|---:|---:|---|\n{rows}")
 
 
 def findings(found: Sequence[Finding]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from offsetwise.console import verdicts, wording
-from offsetwise.model import Candidate, Checkpoint, Comparison, Finding, Neighbour, PartitionComparison, Severity
+from offsetwise.model import Checkpoint, Comparison, Finding, Neighbour, PartitionComparison, Severity
 
 PARTITION_COLUMNS = (
     "topic",
@@ -75,18 +75,6 @@ def neighbour_table(neighbours: Sequence[Neighbour], *, first: Neighbour | None,
             "time (UTC)": [wording.moment(record.timestamp_ms) for record in neighbours],
             "identity": [record.identity[:8] for record in neighbours],
             "for the job": [f"{record.side}, {word}" if record is first else str(record.side) for record in neighbours],
-        }
-    )
-
-
-def candidate_table(candidates: Sequence[Candidate]) -> pd.DataFrame:
-    """Give what else points at the place, as Markdown: method, range, and who says so."""
-    return pd.DataFrame(
-        {
-            "method": [candidate.method.value for candidate in candidates],
-            "from": [wording.number(candidate.lo) for candidate in candidates],
-            "to": [wording.number(candidate.hi) for candidate in candidates],
-            "who says so": [wording.markdown(candidate.said_by) for candidate in candidates],
         }
     )
 

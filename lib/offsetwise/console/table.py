@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Literal, TypeAlias
@@ -11,8 +11,6 @@ from typing import Any, Final, Literal, TypeAlias
 import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
-
-from offsetwise.console.palette import Palette
 
 Layout: TypeAlias = dict[str, tuple[int | None, Literal["right"] | None]]
 """Width and alignment by column."""
@@ -97,11 +95,6 @@ def printed(table: pd.DataFrame) -> Styler:
 def dressed(styled: Styler, column: str, css: list[str]) -> Styler:
     """Style the cells of a column, one text of CSS for each row."""
     return styled.apply(lambda _: css, subset=[column])
-
-
-def legible(styled: Styler, columns: Sequence[str], colours: Palette) -> Styler:
-    """Give pinned columns the colour of text: Streamlit draws them paler than can be read well."""
-    return styled.set_properties(subset=pd.Index(columns), **{"color": colours.text})
 
 
 def fixed(styled: Styler) -> Styler:

@@ -58,7 +58,7 @@ def draw(view: View) -> None:
         colours = guard.colours()
         _ranges(view, pairs, colours)
         _table(view, pairs, colours)
-        _differences(view, pairs, colours)
+        _differences(view, pairs)
 
 
 def _filtered(view: View) -> tuple[TopicPair, ...]:
@@ -100,7 +100,7 @@ def _table(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     tones = [words.verdict(pair, view.differences[pair.key])[0] for pair in page]
     css = [f"color: {colours.tone(tone)}; font-weight: 600" for tone in tones]
     st.dataframe(
-        table.legible(table.dressed(table.printed(made), "verdict", css), ("old topic",), colours),
+        table.dressed(table.printed(made), "verdict", css),
         hide_index=True,
         height=table.height(len(page)),
         placeholder="?",
@@ -146,7 +146,7 @@ def snapshot_file(snapshot: Snapshot) -> bytes:
     return files.dump(snapshot).encode()
 
 
-def _differences(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
+def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
     st.subheader("Differences in configuration", anchor=False)
     made = frames.difference_table(pairs, view)
     if made.empty:
@@ -158,7 +158,7 @@ def _differences(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> 
         return
     page = made[paging.page(len(made), "differing")]
     st.dataframe(
-        table.legible(page.style, ("topic",), colours),
+        page,
         hide_index=True,
         height=table.height(len(page)),
         placeholder="?",

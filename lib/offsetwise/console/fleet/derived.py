@@ -102,8 +102,7 @@ def _fleet_table(held_id: int, ids: tuple[str, ...], colours: Palette, _held: He
     styled = styled.format(sentences.size, subset=["state"])
     tones = [f"color: {colours.tone(sentences.VERDICTS[row.verdict].tone)}; font-weight: 600" for row in _rows]
     copies = [f"color: {colours.tone(Tone.CAREFUL)}" for _ in _rows]
-    styled = table.dressed(table.dressed(styled, "verdict", tones), "copies", copies)
-    return table.legible(styled, ("checkpoint",), colours)
+    return table.dressed(table.dressed(styled, "verdict", tones), "copies", copies)
 
 
 def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:

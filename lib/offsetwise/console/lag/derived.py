@@ -13,7 +13,7 @@ from offsetwise.console import wording
 from offsetwise.console.desk import Held
 from offsetwise.console.lag import figures, frames
 from offsetwise.console.palette import Palette
-from offsetwise.console.table import dressed, layout, legible, printed
+from offsetwise.console.table import dressed, layout, printed
 from offsetwise.lag.amounts import Total, drift, lag
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, LagSample
@@ -139,7 +139,7 @@ def _partition_table(
             for amount in amounts
         ]
         styled = dressed(styled, f"lag {side}", css)
-    return legible(styled, ("topic", "p"), colours)
+    return styled
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
