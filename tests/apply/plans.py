@@ -15,26 +15,15 @@ from offsetwise.apply.writing import Context
 from offsetwise.model import (
     Checkpoint,
     CheckpointRequirement,
-    ClusterRequirement,
-    Exactness,
-    IsolationLevel,
-    LogRange,
-    Method,
     Plan,
     PlannedPosition,
-    PlanTotals,
-    Prediction,
-    RawReuse,
-    RawVerdict,
-    Requirements,
     RestartPoint,
     Start,
-    StatedJob,
     Target,
     TargetKind,
-    TopicRequirement,
 )
 from offsetwise.sources.checkpoint import read_checkpoint
+from tests.plans import plan_of, planned
 from tests.sources.folders import SAMPLES
 
 DIGEST = "ab" * 32
@@ -98,7 +87,20 @@ def drafted(
         )
         for source, topic, partition, offset in added
     ]
-    return _plan(read, tuple(positions), rewind_to, polluted)
+    made = plan_of(
+        *positions,
+        rewind_to=rewind_to,
+        dropped_batch=read.reruns_batch if polluted and rewind_to is None else None,
+    )
+    required = CheckpointRequirement(
+        uri=read.uri,
+        engine=read.engine,
+        job_id=read.job_id,
+        last_planned_batch=read.last_planned_batch,
+        last_committed_batch=read.last_committed_batch,
+        files=read.offset_files,
+    )
+    return replace(made, requirements=replace(made.requirements, checkpoint=required))
 
 
 def _at_restart(read: Checkpoint, polluted: bool) -> list[tuple[str, str, int, tuple[RestartPoint, ...]]]:
@@ -130,71 +132,8 @@ def _position(
     rename: Callable[[str], str],
     move: Callable[[int], int],
 ) -> PlannedPosition:
-    restart = tuple(replace(point, new=move(point.old)) for point in points)
-    new = restart[0].new
-    assert new is not None
-    return PlannedPosition(
-        source=source,
-        topic=topic,
-        partition=partition,
-        old_offset=restart[0].old,
-        new_topic=rename(topic),
-        new_offset=new,
-        start=Start.TRANSLATED,
-        method=Method.CONTENT,
-        exactness=Exactness.EXACT,
-        restart=restart,
-        bounds=(new, new),
-        replay=0,
-        skip=0,
-        foreign_below=0,
-        counted=True,
-        old=LogRange(log_start=0, lso=10_000, hw=10_000),
-        new=LogRange(log_start=0, lso=10_000, hw=10_000),
-        raw=RawReuse(verdict=RawVerdict.CONFUSION),
-    )
-
-
-def _plan(read: Checkpoint, positions: tuple[PlannedPosition, ...], rewind_to: int | None, polluted: bool) -> Plan:
-    topics: dict[str, int] = {}
-    for one in positions:
-        topics[one.new_topic] = max(topics.get(one.new_topic, 0), one.partition + 1)
-    return Plan(
-        migration="test",
-        drafted_at="2026-11-21T00:00:00Z",
-        author="a",
-        editors=(),
-        strategy="state-preserving edit",
-        targets=(COPY,),
-        rewind_to=rewind_to,
-        compared_at="2026-11-21T00:00:00Z",
-        isolation_level=IsolationLevel.READ_UNCOMMITTED,
-        job=StatedJob(),
-        positions=positions,
-        requirements=Requirements(
-            old=ClusterRequirement(name="old", cluster_id="o", topics=()),
-            new=ClusterRequirement(
-                name="new",
-                cluster_id="n",
-                topics=tuple(TopicRequirement(name=name, id=None, partitions=count) for name, count in topics.items()),
-            ),
-            checkpoint=CheckpointRequirement(
-                uri=read.uri,
-                engine=read.engine,
-                job_id=read.job_id,
-                last_planned_batch=read.last_planned_batch,
-                last_committed_batch=read.last_committed_batch,
-                files=read.offset_files,
-            ),
-        ),
-        gate=(),
-        findings=(),
-        dropped_batch=read.reruns_batch if polluted and rewind_to is None else None,
-        prediction=Prediction(effect="unknown", told=""),
-        keeps=(),
-        gives_up=(),
-        totals=PlanTotals(partitions=len(positions), overridden=0, replay=0, skip=0, uncounted=0),
-    )
+    moved = (replace(point, new=move(point.old)) for point in points)
+    return planned(topic, partition, *moved, source=source, new_topic=rename(topic))
 
 
 def context(

@@ -12,72 +12,16 @@ from typing import Any, Final
 from offsetwise import files
 from offsetwise.approval import ApprovalFile, Policy, PrivateKey, PublicKey, Verdict, approved, keygen, sign
 from offsetwise.approval.envelope import PAYLOAD_TYPE
-from offsetwise.model import (
-    Approver,
-    ClusterRequirement,
-    Exactness,
-    IsolationLevel,
-    LogRange,
-    Method,
-    Plan,
-    PlannedPosition,
-    PlanTotals,
-    Prediction,
-    RawReuse,
-    RawVerdict,
-    Requirements,
-    RestartPoint,
-    Start,
-    StatedJob,
-    Target,
-    TargetKind,
-)
+from offsetwise.model import Approver, Plan, RestartPoint
+from tests.plans import plan_of, planned
 
 NOW: Final = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-PLAN: Final = Plan(
+PLAN: Final = plan_of(
+    planned("orders", 0, RestartPoint(batch=6, old=1050, new=950)),
     migration="orders-to-new",
     drafted_at="2026-03-01T09:00:00Z",
     author="alice",
     editors=("Eve Editor <eve@example.org>",),
-    strategy="state-preserving edit",
-    targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),),
-    rewind_to=None,
-    compared_at="2026-03-01T08:59:00Z",
-    isolation_level=IsolationLevel.READ_UNCOMMITTED,
-    job=StatedJob(),
-    positions=(
-        PlannedPosition(
-            source="0",
-            topic="orders",
-            partition=0,
-            old_offset=1050,
-            new_topic="orders",
-            new_offset=950,
-            start=Start.TRANSLATED,
-            method=Method.CONTENT,
-            exactness=Exactness.EXACT,
-            restart=(RestartPoint(batch=6, old=1050, new=950),),
-            bounds=(950, 950),
-            replay=0,
-            skip=0,
-            foreign_below=0,
-            counted=True,
-            old=LogRange(log_start=100, lso=1200, hw=1200),
-            new=LogRange(log_start=0, lso=1100, hw=1100),
-            raw=RawReuse(verdict=RawVerdict.LOSS, skip=100, replay=0),
-        ),
-    ),
-    requirements=Requirements(
-        old=ClusterRequirement(name="old", cluster_id="old-id", topics=()),
-        new=ClusterRequirement(name="new", cluster_id="new-id", topics=()),
-        checkpoint=None,
-    ),
-    gate=(),
-    findings=(),
-    prediction=Prediction(effect="silent skip", told="100 records would be skipped."),
-    keeps=(),
-    gives_up=(),
-    totals=PlanTotals(partitions=1, overridden=0, replay=0, skip=0, uncounted=0),
 )
 FILE: Final = files.dump(PLAN).encode()
 RITA: Final = keygen(subject="rita@example.org", issuer="https://login.example.org")

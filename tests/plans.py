@@ -1,0 +1,96 @@
+"""Plans put together by hand: every position is proven and starts where it stood, shifted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from offsetwise.model import (
+    ClusterRequirement,
+    Exactness,
+    IsolationLevel,
+    LogRange,
+    Method,
+    Plan,
+    PlannedPosition,
+    PlanTotals,
+    Prediction,
+    RawReuse,
+    RawVerdict,
+    Requirements,
+    RestartPoint,
+    Start,
+    StatedJob,
+    Target,
+    TargetKind,
+    TopicRequirement,
+)
+
+
+def planned(
+    topic: str, partition: int, *restart: RestartPoint, source: str = "0", new_topic: str | None = None
+) -> PlannedPosition:
+    """Plan one position that starts at the first of its restart points."""
+    old, new = restart[0].old, restart[0].new
+    assert new is not None
+    return PlannedPosition(
+        source=source,
+        topic=topic,
+        partition=partition,
+        old_offset=old,
+        new_topic=topic if new_topic is None else new_topic,
+        new_offset=new,
+        start=Start.TRANSLATED,
+        method=Method.CONTENT,
+        exactness=Exactness.EXACT,
+        restart=restart,
+        bounds=(new, new),
+        replay=0,
+        skip=0,
+        foreign_below=0,
+        counted=True,
+        old=LogRange(log_start=0, lso=10_000, hw=10_000),
+        new=LogRange(log_start=0, lso=10_000, hw=10_000),
+        raw=RawReuse(verdict=RawVerdict.CONFUSION),
+    )
+
+
+def plan_of(*positions: PlannedPosition, **changes: Any) -> Plan:
+    """Plan positions that are to go into a copy of a checkpoint.
+
+    Args:
+        positions: All of them.
+        changes: What is otherwise in the plan.
+    """
+    topics: dict[str, int] = {}
+    for one in positions:
+        topics[one.new_topic] = max(topics.get(one.new_topic, 0), one.partition + 1)
+    made = Plan(
+        migration="test",
+        drafted_at="2026-11-21T00:00:00Z",
+        author="a",
+        editors=(),
+        strategy="state-preserving edit",
+        targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),),
+        rewind_to=None,
+        compared_at="2026-11-21T00:00:00Z",
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        job=StatedJob(),
+        positions=positions,
+        requirements=Requirements(
+            old=ClusterRequirement(name="old", cluster_id="o", topics=()),
+            new=ClusterRequirement(
+                name="new",
+                cluster_id="n",
+                topics=tuple(TopicRequirement(name=name, id=None, partitions=count) for name, count in topics.items()),
+            ),
+            checkpoint=None,
+        ),
+        gate=(),
+        findings=(),
+        prediction=Prediction(effect="unknown", told=""),
+        keeps=(),
+        gives_up=(),
+        totals=PlanTotals(partitions=len(positions), overridden=0, replay=0, skip=0, uncounted=0),
+    )
+    return replace(made, **changes)
