@@ -433,8 +433,8 @@ class BuiltReader(FolderReader):
         super().__init__(folders)
         self.batches = batches
 
-    def checkpoint_reading(self, migration: str, name: str) -> CheckpointReading:
-        made = super().checkpoint_reading(migration, name)
+    def checkpoint_reading(self, migration: str, name: str, retained: int | None = None) -> CheckpointReading:
+        made = super().checkpoint_reading(migration, name, retained)
         return replace(made, initial=(), checkpoint=replace(made.checkpoint, batches=self.batches))
 
 

@@ -9,11 +9,18 @@ import pandas as pd
 
 from offsetwise.batches import BatchFact, History, Standing
 from offsetwise.console import wording
-from offsetwise.model import Checkpoint, CheckpointSource, StateStore
+from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, SourcePosition, StateStore
 from offsetwise.model.state import StateRows
 from offsetwise.sources.spark_offset_log import OffsetFile
 
 _INT64_MAX = 2**63 - 1
+_KINDS = {"kafka": "Kafka", "dynamic-kafka": "Kafka, several clusters"}
+_STARTS = {
+    "earliest": "earliest record",
+    "latest": "latest record",
+    "committed": "the group's committed offset",
+    "initializer": "as the job's code says",
+}
 
 
 def integers(values: Sequence[int | None]) -> pd.Series[Any]:
@@ -143,32 +150,40 @@ def file_table(parsed: OffsetFile) -> pd.DataFrame:
 
 
 def source_table(checkpoint: Checkpoint) -> pd.DataFrame:
-    """Give one row per source of the query."""
+    """Give one row per source of the job; `planned ahead` only for an engine that plans batches."""
     sources = checkpoint.sources
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "source": [wording.cell(one.id) for one in sources],
-            "kind": ["Kafka" if one.kind == "kafka" else "not Kafka: shown as it stands" for one in sources],
+            "kind": [_KINDS.get(one.kind, "not Kafka: shown as it stands") for one in sources],
             "topics": integers([_topics(one) for one in sources]),
-            "partitions": integers([len(one.positions) if one.kind == "kafka" else None for one in sources]),
+            "partitions": integers([len(one.positions) + len(one.marked) if _kafka(one) else None for one in sources]),
             "planned ahead": integers([_ahead(one, checkpoint.reruns_batch) for one in sources]),
         }
     )
+    return table if checkpoint.saved is None else table.drop(columns="planned ahead")
 
 
 def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
-    """Give where reading continues in every partition, in the order of the file."""
+    """Give where reading continues in every partition, in the order of the file; those without an offset come last.
+
+    `planned until` is there for an engine that plans batches, `starts at` where a start is chosen by the job.
+    """
     found = [(source, position) for source in checkpoint.sources for position in source.positions]
-    return _saying(
-        "source",
-        {
-            "topic": [wording.cell(position.topic) for _, position in found],
-            "p": integers([position.partition for _, position in found]),
-            "next record": integers([position.offset for _, position in found]),
-            "planned until": integers([position.planned_offset for _, position in found]),
-            "source": [wording.cell(source.id) for source, _ in found],
-        },
-    )
+    marked = [(source, mark) for source in checkpoint.sources for mark in source.marked]
+    partitions: list[SourcePosition | MarkedPosition] = [one for _, one in found]
+    partitions += [one for _, one in marked]
+    none = [None] * len(marked)
+    columns: dict[str, Any] = {
+        "topic": [wording.cell(one.topic) for one in partitions],
+        "p": integers([one.partition for one in partitions]),
+        "next record": integers([*(position.offset for _, position in found), *none]),
+    }
+    if checkpoint.saved is None:
+        columns["planned until"] = integers([*(position.planned_offset for _, position in found), *none])
+    if marked:
+        columns["starts at"] = [*[""] * len(found), *(_STARTS[mark.starts_at] for _, mark in marked)]
+    return _saying("source", columns | {"source": [wording.cell(source.id) for source, _ in (*found, *marked)]})
 
 
 def pair_table(pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
@@ -249,8 +264,14 @@ def _less(end: int | None, start: int | None) -> int | None:
     return None if end is None or start is None else end - start
 
 
+def _kafka(source: CheckpointSource) -> bool:
+    return source.kind in _KINDS
+
+
 def _topics(source: CheckpointSource) -> int | None:
-    return len({position.topic for position in source.positions}) if source.kind == "kafka" else None
+    if not _kafka(source):
+        return None
+    return len({one.topic for one in source.positions} | {one.topic for one in source.marked})
 
 
 def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
