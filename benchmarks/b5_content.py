@@ -4,21 +4,25 @@ Topics of 1, 4 and 10 million records on each of two real clusters, the old one 
 The content match reads windows, so its cost should not depend on the topics' size; the join reads everything. What the
 driver took during the match is printed: its Python process, and its JVM, which is the executor of a local master too.
 
-    .venv/bin/python benchmarks/b5_content.py [--millions 1 4 10] [--heap 1g] [--dir FOLDER]
+With `--partitions`, one position in each of so many partitions of a few records instead: what many answers cost, in
+time and on the driver.
+
+    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 | --partitions 10000] [--heap 1g] [--dir FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -38,6 +42,7 @@ PARTITIONS = 2
 SHIFT = 100
 STAMPED = {"message.timestamp.type": "LogAppendTime"}
 """Spark writes no timestamps of its own, so those of the two clusters differ and say nothing."""
+PER_TOPIC, FEW, FEW_SHIFT = 500, 8, 3
 POSITIONS = 8
 REPEATS = 3
 MILLION = 1_000_000
@@ -48,13 +53,21 @@ def main() -> None:
     """Produce the topics, find the positions both ways, print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, nargs="*", default=[1, 4, 10])
+    parser.add_argument("--partitions", type=int, help="positions in so many partitions, and no topics of millions")
     parser.add_argument("--heap", default="1g", help="the most that the driver's JVM may use")
     parser.add_argument("--dir", type=Path, default=None, help="the lab's folder; a temporary one by default")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if given.partitions:
+            # The lab's brokers have little memory; this is the one setting that wins over their command line.
+            os.environ["_JAVA_OPTIONS"] = "-Xmx1500m"
         lab = Lab.up(given.dir or Path(folder))
+        os.environ.pop("_JAVA_OPTIONS", None)
         try:
             spark = open_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": given.heap}), kafka=True)
+            if given.partitions:
+                _many(spark, lab, given.partitions)
+                return
             rows = [_measure(spark, lab, millions * MILLION) for millions in given.millions]
         finally:
             if given.dir is None:
@@ -90,17 +103,68 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
     return f"| {records:,} | {median:.1f} s | {read:,} | {theirs:.1f} s | {theirs / median:.1f} | {wrong} |"
 
 
+def _many(spark: SparkSession, lab: Lab, partitions: int) -> None:
+    """Find one position in each of many partitions, and say what it took."""
+    topics = [f"many-{number}" for number in range(-(-partitions // PER_TOPIC))]
+    width = min(PER_TOPIC, partitions)
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, FEW_SHIFT)):
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for topic in topics:
+            made = admin.create_topics([NewTopic(topic, width, 1)], operation_timeout=180, request_timeout=180)
+            made[topic].result()
+        _few_records(bootstrap, topics, width, first)
+    span, old = Span(start=0, end=FEW - FEW_SHIFT), Span(start=0, end=FEW)
+    asks = [
+        Ask(
+            partition=TopicPartition(topic=topic, partition=partition),
+            new_topic=topic,
+            target=Target(position=FEW_SHIFT + partition % (FEW - FEW_SHIFT), old=old, new=span, budget=50_000),
+        )
+        for topic in topics
+        for partition in range(width)
+    ]
+    match = _match(spark, lab)
+    match.find(asks[:1])
+    took, found = _timed(lambda: match.find(asks))
+    right = sum(
+        each.answer.cut is not None and each.answer.cut.offset == ask.target.position - FEW_SHIFT
+        for ask, each in found.items()
+    )
+    classes = Counter(each.answer.cut.exactness if each.answer.cut else None for each in found.values())
+    print(f"{len(asks):,} partitions: {took:.1f} s, {right:,} right; {dict(classes)}; at most", end=" ")
+    print(f"{max(each.rounds for each in found.values())} rounds")
+    print(_memory(spark), flush=True)
+
+
+def _few_records(bootstrap: str, topics: list[str], width: int, first: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 200, "queue.buffering.max.messages": 1_000_000})
+    for topic in topics:
+        for partition in range(width):
+            for number in range(first, FEW):
+                value = f"{topic}-{partition}-{number}".encode()
+                producer.produce(topic, value, str(number).encode(), partition, timestamp=1_790_000_000_000 + number)
+        producer.poll(0)
+    if left := producer.flush(180):
+        raise SystemExit(f"{left} records were not written to {bootstrap}")
+
+
 def _memory(spark: SparkSession) -> str:
     """Say what the driver took, in MiB. With garbage, a JVM takes what it is allowed."""
     jvm: Any = spark._jvm  # PySpark's own door to Spark's JVM
-    jvm.java.lang.System.gc()
-    live = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
-    most = jvm.java.lang.Runtime.getRuntime().maxMemory()
-    python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    java = jvm.java.lang
+    java.System.gc()
+    live = java.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+    most = java.Runtime.getRuntime().maxMemory()
+    python, process = os.getpid(), java.ProcessHandle.current().pid()
     return (
-        f"driver: Python at most {python >> 10} MiB resident; JVM's heap {live >> 20} MiB in use after the match, of "
-        f"{most >> 20} MiB allowed"
+        f"driver: Python at most {_peak_mib(python)} MiB resident; JVM's heap {live >> 20} MiB in use after the match, "
+        f"of {most >> 20} MiB allowed, the JVM in all at most {_peak_mib(process)} MiB resident"
     )
+
+
+def _peak_mib(process: int) -> int:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) >> 10 for line in lines if line.startswith("VmHWM"))
 
 
 def _timed(work: Callable[[], Result]) -> tuple[float, Result]:

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Batch, BatchSource, Checkpoint, Problem, StateStore
@@ -67,13 +67,14 @@ def read_from(folder: FolderReader, *, batches: int = 100, entries: tuple[Entry,
         entries: What stands in the folder, with details, where that is known already.
     """
     root = require_checkpoint(folder, entries)
-    listed, moved = _list_logs(folder), False
+    seen, moved = _list_logs(folder), False
     for _ in range(ATTEMPTS):
+        listed = _sorted_out(folder, seen)
         logs = _read_logs(folder, root, listed, batches=batches)
         again = _list_logs(folder)
-        if not logs.vanished and (again.planned, again.committed) == (listed.planned, listed.committed):
+        if not logs.vanished and _same_batches(seen, again):
             break
-        listed, moved = again, True
+        seen, moved = again, True
     problems = list(logs.problems)
     if moved:
         problems.append(_running("its logs changed while they were read"))
@@ -87,7 +88,6 @@ def read_from(folder: FolderReader, *, batches: int = 100, entries: tuple[Entry,
 class _Listing:
     planned: tuple[int, ...]
     committed: tuple[int, ...]
-    names: frozenset[str]
     sizes: dict[str, int | None]
     young_tmp: str | None
     problems: tuple[Problem, ...]
@@ -106,32 +106,42 @@ class _Logs:
     vanished: bool
 
 
-def _list_logs(folder: FolderReader) -> _Listing:
+_Entries: TypeAlias = dict[str, tuple[Entry, ...]]
+
+
+def _list_logs(folder: FolderReader) -> _Entries:
+    # Commits first: a batch that commits in between is then seen as pending, never as committed without a plan.
+    return {log: _entries(folder, log) for log in ("commits", "offsets")}
+
+
+def _same_batches(before: _Entries, now: _Entries) -> bool:
+    return before == now or all(_batch_ids(before[log]) == _batch_ids(now[log]) for log in before)
+
+
+def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
     ids: dict[str, tuple[int, ...]] = {}
     sizes: dict[str, int | None] = {}
     problems: list[Problem] = []
     young: str | None = None
-    # Commits first: a batch that commits in between is then seen as pending, never as committed without a plan.
-    for log in ("commits", "offsets"):
-        batches: list[int] = []
-        for entry in _entries(folder, log):
-            name = entry.name
-            sizes[f"{log}/{name}"] = entry.size_bytes
-            if _is_batch(name):
-                batches.append(int(name))
-            elif name.endswith(".tmp"):
+    for log, entries in logs.items():
+        ids[log] = _batch_ids(entries)
+        sizes |= {f"{log}/{entry.name}": entry.size_bytes for entry in entries}
+        for name in {entry.name for entry in entries}.difference(map(str, ids[log])):
+            if name.endswith(".tmp"):
                 young = young or _young_tmp(folder, log)
-            elif _NUMBER.fullmatch(name):
+            elif name[0] != "." and _NUMBER.fullmatch(name):
                 problems.append(_odd_name(log, name))
-        ids[log] = tuple(sorted(batches))
     return _Listing(
         planned=ids["offsets"],
         committed=ids["commits"],
-        names=frozenset(sizes),
         sizes=sizes,
         young_tmp=young,
         problems=tuple(problems),
     )
+
+
+def _batch_ids(entries: Sequence[Entry]) -> tuple[int, ...]:
+    return tuple(sorted(int(entry.name) for entry in entries if entry.name[0] != "." and _is_batch(entry.name)))
 
 
 def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *, batches: int) -> _Logs:
@@ -139,11 +149,11 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     deciding = [batch for batch in (restart.last_planned, restart.previous, restart.starts_after) if batch is not None]
     newest = listing.planned[-batches:] if batches > 0 else ()
     wanted = tuple(sorted({*deciding, *newest}))
-    paths = {f"offsets/{batch}" for batch in wanted}
+    paths = [f"offsets/{batch}" for batch in wanted]
     if restart.last_committed is not None:
-        paths.add(f"commits/{restart.last_committed}")
-    paths |= {crc for path in paths if (crc := _crc(path)) in listing.names}
-    sizes = {path: listing.sizes.get(path) for path in sorted(paths)}
+        paths.append(f"commits/{restart.last_committed}")
+    paths += [crc for path in paths if (crc := _crc(path)) in listing.sizes]
+    sizes = {path: listing.sizes.get(path) for path in paths}
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
     read = folder.read_many(sizes)
     problems = [*listing.problems, *restart.problems]

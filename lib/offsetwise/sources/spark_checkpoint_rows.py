@@ -84,6 +84,12 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
     if isinstance(value, FailedCheckpoint):
         body: dict[str, Any] = {"failed": [value.uri, value.error, value.problem, value.fix]}
         return json.dumps(body)
+    # Most batches have the partitions of the batch before, so a row has each column of them once.
+    columns: dict[tuple[int, ...], int] = {}
+
+    def column(partitions: tuple[int, ...]) -> int:
+        return columns.setdefault(partitions, len(columns))
+
     body = {
         "head": [
             value.uri,
@@ -115,12 +121,13 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
                 batch.timestamp_ms,
                 batch.watermark_ms,
                 [
-                    [one.id, one.raw, [[of.topic, of.partitions, of.offsets] for of in one.offsets]]
+                    [one.id, one.raw, [[of.topic, column(of.partitions), of.offsets] for of in one.offsets]]
                     for one in batch.sources
                 ],
             ]
             for batch in value.batches
         ],
+        "partitions": list(columns),
         "state": [[one.operator, one.partitions, one.files, one.size_bytes, one.keys] for one in value.state],
         "configuration": value.configuration,
         "offset_files": value.offset_files,
@@ -137,6 +144,7 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
     if "failed" in body:
         uri, error, problem, fix = body["failed"]
         return FailedCheckpoint(uri=uri, error=error, problem=problem, fix=fix)
+    columns = [tuple(partitions) for partitions in body["partitions"]]
     uri, engine, job_id, planned, committed, reruns, restart, offset_version, commit_version = body["head"]
     return Checkpoint(
         uri=uri,
@@ -175,11 +183,11 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
                         id=source,
                         raw=raw,
                         offsets=tuple(
-                            TopicOffsets(topic=topic, partitions=tuple(partitions), offsets=tuple(offsets))
-                            for topic, partitions, offsets in columns
+                            TopicOffsets(topic=topic, partitions=columns[column], offsets=tuple(offsets))
+                            for topic, column, offsets in topics
                         ),
                     )
-                    for source, raw, columns in sources
+                    for source, raw, topics in sources
                 ),
             )
             for id_, done, timestamp, watermark, sources in body["batches"]

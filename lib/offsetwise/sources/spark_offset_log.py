@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from offsetwise.model import TopicOffsets
@@ -209,7 +210,7 @@ def _kafka(value: Any) -> _Found | None:
         lowest = min(offsets)
         if not -(2**63) <= lowest <= max(offsets) <= INT64_MAX:
             raise GarbledError(f"expected 64-bit offsets in topic {topic!r}, found a number beyond them")
-        partitions = _partitions(topic, inner)
+        partitions = _partitions(topic, tuple(inner))
         if lowest < 0:
             pairs = tuple(zip(partitions, offsets, strict=True))
             negative += [(topic, partition, offset) for partition, offset in pairs if offset < 0]
@@ -223,7 +224,9 @@ def _kafka(value: Any) -> _Found | None:
 _PARTITIONS: Final = {str(number): number for number in range(4096)}
 
 
-def _partitions(topic: str, names: Iterable[str]) -> tuple[int, ...]:
+@lru_cache(maxsize=64)
+def _partitions(topic: str, names: tuple[str, ...]) -> tuple[int, ...]:
+    """Read the partitions of a topic, which are the same in most batches of a checkpoint."""
     try:
         return tuple(map(_PARTITIONS.__getitem__, names))
     except KeyError:
@@ -300,7 +303,7 @@ def _configuration(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     conf = metadata.get("conf")
     if conf is None:
         return ()
-    if not isinstance(conf, dict) or not all(isinstance(value, str) for value in conf.values()):
+    if not isinstance(conf, dict) or not set(map(type, conf.values())) <= {str}:
         raise GarbledError("expected the recorded configuration as texts, found another JSON value")
     return tuple(sorted(conf.items()))
 
