@@ -52,7 +52,7 @@ def draw(desk: Desk) -> None:
         "themselves."
     )
     live = [one for one in desk.offered if not one.recorded]
-    sample = next((one for one in desk.offered if one.recorded), None)
+    samples = [one for one in desk.offered if one.recorded]
     with guard.block("waiting"):
         waiting.draw()
     if live:
@@ -60,9 +60,12 @@ def draw(desk: Desk) -> None:
         st.subheader("Your migrations", anchor=False)
         for migration in live:
             _migration(desk, migration)
-    if sample is not None:
+    if samples:
         st.subheader("The sample migration" if live else "Start here: the sample migration", anchor=False)
-        _case(desk, sample)
+        _case(desk, samples[0])
+        _migration(desk, samples[0])
+    for sample in samples[1:]:
+        _same_case(desk, sample)
         _migration(desk, sample)
     if not live:
         blocks.empty(
@@ -111,6 +114,25 @@ def _case(desk: Desk, sample: Offered) -> None:
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="case", theme=None)
     if st.button("Open the sample", type="primary", icon=":material/compare_arrows:"):
         st.switch_page(COMPARE_PAGE, query_params=_address(key))
+
+
+def _same_case(desk: Desk, sample: Offered) -> None:
+    """Say in a line that another engine meets the same case."""
+    found = _example(desk, sample)
+    if found is None:
+        return
+    key, held, row = found
+    checkpoint = held.value.checkpoint
+    engine = "other" if checkpoint is None else checkpoint.engine.capitalize()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**The same for {markdown(engine)}.** {markdown(figures.partition_name(row))} stands at "
+            f"**{number(row.old_offset)}** in the job's checkpoint, and belongs at **{number(row.new_offset)}** on the "
+            "new cluster.",
+            width="stretch",
+        )
+        if st.button(f"Open the {engine} sample", icon=":material/compare_arrows:"):
+            st.switch_page(COMPARE_PAGE, query_params=_address(key))
 
 
 def _example(desk: Desk, sample: Offered) -> tuple[ComparisonOf, Held[Comparison], PartitionComparison] | None:
