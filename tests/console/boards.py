@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import access, board, desk
 from offsetwise.console.bundle_reader import reader
+from offsetwise.review.access import Access
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
+from offsetwise.store.store import open_store
 from tests.console.conftest import APP
 from tests.console.test_shell import SECRETS
 from tests.review import people
@@ -53,6 +58,12 @@ def claims(somebody: Person | None) -> dict[str, Any]:
     }
 
 
+def sent(page: AppTest) -> bytes:
+    """Give everything that a page sends to the browser."""
+    protos = (getattr(node, "proto", None) for node in page._tree)
+    return b"\n".join(proto.SerializeToString() for proto in protos if proto is not None)
+
+
 @dataclass
 class Stage:
     """A board on a store, and its pages."""
@@ -77,3 +88,20 @@ class Stage:
 def stage(reviews: Reviews, folder: Path) -> Stage:
     """Make one, on an empty store."""
     return Stage(Scene(reviews, access_with_key(folder), now=now()), lambda: reviews)
+
+
+@contextmanager
+def staged(url: str, folder: Path, *, wait_s: float = 60) -> Iterator[Stage]:
+    """Make one on a store of its own, and leave nothing behind in this process."""
+    st.cache_resource.clear()
+    with open_store(url, wait_s=wait_s) as store:
+        yield stage(store.reviews, folder)
+    access.use(Access())
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Stage]:
+    """One on SQLite."""
+    with staged(f"sqlite:///{tmp_path / 'store.sqlite'}", tmp_path) as made:
+        yield made

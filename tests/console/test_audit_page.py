@@ -14,16 +14,16 @@ import pytest
 import sqlalchemy
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import access, board
+from offsetwise.console import board
 from offsetwise.console.audit import exports, sentences
 from offsetwise.console.audit.choosing import Typed, asked
 from offsetwise.errors import StoreUnreachableError
-from offsetwise.review.access import Access, SignIn
+from offsetwise.review.access import SignIn
 from offsetwise.review.people import Person
 from offsetwise.store.audit import FIRST, AuditFilter, AuditRow, Record
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
-from tests.console.boards import ADA, BOTH, RITA, STRANGER, VERA, Stage, stage
+from tests.console.boards import ADA, BOTH, RITA, STRANGER, VERA, Stage, staged
 from tests.console.conftest import words
 from tests.review.people import ISSUER
 
@@ -38,9 +38,8 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def here(url: str, tmp_path: Path) -> Iterator[Stage]:
-    with open_store(url) as store:
-        yield stage(store.reviews, tmp_path)
-    access.use(Access())
+    with staged(url, tmp_path) as made:
+        yield made
 
 
 def rows_of(page: AppTest) -> pd.DataFrame:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
@@ -24,7 +22,7 @@ from offsetwise.errors import PlanError, StoreUnreachableError
 from offsetwise.model import PlannedPosition, Receipt, Target, TargetKind, TopicRequirement
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
-from offsetwise.review.access import Access, SignIn
+from offsetwise.review.access import SignIn
 from offsetwise.review.answers import Saved
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
@@ -32,22 +30,15 @@ from offsetwise.review.view import View
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
-from tests.console.boards import ADA, RITA, STRANGER, VERA, Stage, now, stage
+from tests.console.boards import ADA, RITA, STRANGER, VERA, Stage, here, now, stage
 from tests.console.conftest import words
 from tests.review.people import ISSUER
 from tests.review.test_bundle import packed
 
+__all__ = ["here"]
+
 PAGE = "pages/plan/export.py"
 HOSTILE = "=cmd()'; rm -rf / <img src=x onerror=alert(1)> **x**"
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Stage]:
-    st.cache_resource.clear()
-    with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        yield stage(store.reviews, tmp_path)
-    access.use(Access())
-    st.cache_resource.clear()
 
 
 def said(page: AppTest) -> str:

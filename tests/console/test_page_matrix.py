@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import access, board, desk
-from offsetwise.console.access import Access
 from offsetwise.review.access import Grant, Role
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import Saved
 from offsetwise.review.people import Person
 from offsetwise.store.review_rows import State
-from offsetwise.store.store import open_store
-from tests.console.boards import BOTH, Stage, at_work, claims, stage
+from tests.console.boards import BOTH, Stage, at_work, claims, here
 from tests.console.conftest import APP, words
 from tests.console.test_shell import SECRETS, bundled
 from tests.review.people import ISSUER, OTHER_ISSUER, person
 from tests.review.test_matrix import ROLE_SETS, SOMEBODY, WHOSE, expected, given, plan_of
+
+__all__ = ["here"]
 
 DRAFT, REVIEW, EXPORT, AUDIT = (
     "pages/plan/draft.py",
@@ -62,15 +61,6 @@ class Who:
 
 
 EVERYBODY = (*map(Who, ROLE_SETS), Who((Role.AUTHOR, Role.REVIEWER), service=True))
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Stage]:
-    st.cache_resource.clear()
-    with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        yield stage(store.reviews, tmp_path)
-    access.use(Access())
-    st.cache_resource.clear()
 
 
 def let(here: Stage, folder: Path, who: Who) -> None:

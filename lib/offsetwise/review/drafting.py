@@ -24,7 +24,7 @@ from offsetwise.review.attempt import Attempt, decided
 from offsetwise.review.bundle import Bundle
 from offsetwise.review.people import Person, recorded, who
 from offsetwise.review.risk import Facts, facts_of
-from offsetwise.store.review_rows import EditorRow, PlanRow, State, Who
+from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow, Who
 from offsetwise.store.reviews import Change
 from offsetwise.workflow import Observed
 
@@ -161,13 +161,10 @@ def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed |
 
 def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
     """Ask for decisions about a version."""
-    change, opened = attempt.change, attempt.opened()
+    change, opened = attempt.change, _opened_own(attempt)
     if isinstance(opened, NotAllowed):
         return opened
     person, row, newest = opened
-    refused = why_not_own(person, attempt.verb, attempt.rules, change.editors(row.id), ())
-    if refused is not None:
-        return refused
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)
     told = attempt.standing(row, newest)
@@ -182,17 +179,22 @@ def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
 
 def withdraw(attempt: Attempt) -> OtherAnswer:
     """Take a plan back for good."""
-    change, opened = attempt.change, attempt.opened()
+    change, opened = attempt.change, _opened_own(attempt)
     if isinstance(opened, NotAllowed):
         return opened
-    person, row, newest = opened
-    refused = why_not_own(person, attempt.verb, attempt.rules, change.editors(row.id), ())
-    if refused is not None:
-        return refused
+    _, row, newest = opened
     if row.state in (State.WITHDRAWN, State.APPLIED):
         return decided(row, attempt.standing(row, newest))
     change.move(row.id, State.WITHDRAWN, number=row.number, at_ms=attempt.now_ms)
     return Done(plan=row.id, state=State.WITHDRAWN)
+
+
+def _opened_own(attempt: Attempt) -> tuple[Person, PlanRow, VersionRow] | NotAllowed:
+    opened = attempt.opened()
+    if isinstance(opened, NotAllowed):
+        return opened
+    person, row, _ = opened
+    return why_not_own(person, attempt.verb, attempt.rules, attempt.change.editors(row.id), ()) or opened
 
 
 def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
