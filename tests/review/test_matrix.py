@@ -70,7 +70,7 @@ def save(scene: Scene, saved: Saved) -> object:
     with scene.reviews.reading("Reading") as look:
         row = look.plan(saved.plan)
     assert row is not None
-    whose = row.moves.removeprefix("group ").removesuffix(" on old-id")
+    whose = row.moves.removeprefix("group ").rpartition(" on ")[0]
     with everybody_an_author(scene):
         content = scene.drafted(SOMEBODY, saved.plan, moves=whose, drafted_at="2026-03-01T11:00:00Z")
     return scene.board.save_draft(SOMEBODY, content, plan=saved.plan, base=saved.digest)
