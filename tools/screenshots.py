@@ -64,6 +64,8 @@ LINKS: Final = {
 """What an address says to show a scenario: without it, the bundled sample and nobody would be shown."""
 ASKED: Final = {"clusters": "Read both clusters", "compare": "Compare now", "fleet": "Read all checkpoints"}
 """What a live migration is asked for with, by page."""
+STALLED: Final = ("clusters", "compare")
+"""The pages that show a reading while it goes on."""
 COLOURS: Final = 128
 GAP_PX: Final = 12
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
@@ -117,11 +119,13 @@ def ask(page: Page, path: str) -> None:
 
 def begin(page: Page, path: str) -> None:
     """Begin to read a live migration, or look while another window's reading goes on: no page rests meanwhile."""
-    page.wait_for_timeout(SOON_MS)
     button = page.get_by_role("button", name=ASKED[path], exact=True)
-    if button.count():
+    steps = page.get_by_test_id("stExpander").filter(has_text="Reading")
+    button.or_(steps).first.wait_for(timeout=SETTLE_MS)
+    if not steps.count():
         button.click()
-        page.wait_for_timeout(SOON_MS)
+        steps.first.wait_for(timeout=SETTLE_MS)
+    page.wait_for_timeout(SOON_MS)
 
 
 def take(browser: Browser, url: str, scenario: str, shots: Shots) -> None:
@@ -140,7 +144,7 @@ def take(browser: Browser, url: str, scenario: str, shots: Shots) -> None:
             page.goto(f"{url}/{linked(address, scenario)}")
             page.get_by_role("heading", level=1).wait_for(timeout=SETTLE_MS)
             path = address.partition("?")[0]
-            if scenario == "stalled" and path in ASKED:
+            if scenario == "stalled" and path in STALLED:
                 begin(page, path)
             else:
                 settle(page)

@@ -57,6 +57,7 @@ def test_the_worst_row_is_opened_with_its_proof(open_page: OpenPage) -> None:
     assert "**Why 950**" in words(page)
     assert "911, which is 39 offsets earlier" in words(page)
     assert "Reading would begin behind 100 unread records" in words(page)
+    assert "| mirror-sync | 911 | 951 |" in words(page)
     neighbours = page.dataframe[2].value
     assert neighbours["old offset"].tolist() == [1047, 1048, 1049, 1050, 1051, 1052]
     assert neighbours["for the job"].tolist()[2:4] == ["read", "unread, next"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import access, desk
@@ -20,10 +21,12 @@ from offsetwise.console.access import Access, Grant, Role, Roles, SignIn
 from offsetwise.console.data import WorkflowReader
 from offsetwise.console.palette import DARK, LIGHT
 from offsetwise.errors import AccessError, ConfigError
-from tests.console import builders
-from tests.console.conftest import APP, words
+from offsetwise.lag.archive import Recording
+from tests.console import builders, clusters_of_tests
+from tests.console.conftest import APP, settle, words
 from tests.console.readers import ValueReader
 from tests.console.test_words import contrast
+from tests.lag_samples import growing
 
 PAGES = sorted(str(path.relative_to(APP.parent)) for path in APP.parent.glob("pages/**/*.py"))
 
@@ -154,6 +157,40 @@ def locked(shown: AppTest, reader: ValueReader) -> None:
     for kind in (shown.dataframe, shown.metric, shown.subheader, shown.main.selectbox, shown.error):
         assert not kind
     assert dict(reader.calls) == {"offered": 1}
+
+
+READ_NOW = {"clusters": "read-both", "compare": "compare-now", "fleet": "fleet-now"}
+READING = ["overview", "checkpoint", "clusters", "compare", "lag", "fleet"]
+
+
+@pytest.mark.parametrize("page", READING)
+def test_a_rerun_that_changes_no_input_asks_no_cluster_no_spark_and_no_database(page: str) -> None:
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    reader.clusters |= clusters_of_tests.reference()
+    reader.samples = Recording(growing(5))
+    desk.use(reader)
+    shown = AppTest.from_file(str(APP), default_timeout=60)
+    shown.switch_page(next(path for path in PAGES if path.endswith(f"/{page}.py")))
+    shown.query_params["migration"] = "orders-to-new"
+    shown.run()
+    if page in READ_NOW:
+        shown.button(key=READ_NOW[page]).click().run()
+        settle(shown)
+    shown.run()
+    before, statements = dict(reader.calls), []
+
+    def count(*told: object) -> None:
+        statements.append(told[2])
+
+    event.listen(Engine, "before_cursor_execute", count)
+    try:
+        shown.run()
+    finally:
+        event.remove(Engine, "before_cursor_execute", count)
+    whole(shown)
+    assert dict(reader.calls) == before
+    assert len(before) > 1, "it did read, once"
+    assert statements == []
 
 
 UNKNOWN: dict[str, str | list[str]] = {

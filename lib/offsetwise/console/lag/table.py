@@ -19,13 +19,13 @@ from offsetwise.model import LagPartition
 _WORST: Final = "Worst first"
 _BY_TOPIC: Final = "By topic"
 _WIDTHS: Final = {
-    "topic": 110,
-    "p": 40,
-    "place on new": 100,
-    "by": 130,
-    "exactness": 100,
-    "old log start": 100,
-    "new log start": 104,
+    "topic": 96,
+    "p": 36,
+    "place on new": 94,
+    "by": 116,
+    "exactness": 84,
+    "old log start": 86,
+    "new log start": 92,
 }
 
 
