@@ -66,8 +66,12 @@ class FleetRow:
 
     @property
     def planned_at_ms(self) -> int | None:
-        """When its newest batch was planned; None where no batch was, or its file does not say."""
-        return None if self.checkpoint is None else _planned_at(self.checkpoint, self.checkpoint.last_planned_batch)
+        """When its newest batch was planned or, of Flink, when it was written; None where its files do not say."""
+        if self.checkpoint is None:
+            return None
+        if self.checkpoint.saved is not None:
+            return self.checkpoint.saved.written_ms
+        return _planned_at(self.checkpoint, self.checkpoint.last_planned_batch)
 
     @property
     def committed_at_ms(self) -> int | None:

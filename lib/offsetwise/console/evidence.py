@@ -148,7 +148,7 @@ def _ids(shown: Comparison, row: PartitionComparison) -> None:
             ("old cluster id", shown.old.cluster_id),
             ("new cluster id", shown.new.cluster_id),
             ("checkpoint", checkpoint.uri if checkpoint else None),
-            ("query id", checkpoint.job_id if checkpoint else None),
+            ("query or job id", checkpoint.job_id if checkpoint else None),
             ("group", shown.group),
             ("salt of the identities", row.evidence.salt or None),
             ("old offset", None if row.old_offset is None else str(row.old_offset)),

@@ -150,7 +150,8 @@ def consequence(row: PartitionComparison) -> str:
         case RawVerdict.OUT_OF_RANGE:
             text = (
                 f"{number_} is {_outside(row)} of the new log ({number(row.new.log_start)} to {number(row.new.hw)}). "
-                "Spark would stop with an error or jump to another place; a group would follow its reset policy."
+                "Spark would stop with an error or jump to another place; Flink and a group would follow the reset "
+                "policy, which raises no error unless it is none."
             )
         case RawVerdict.UNKNOWN:
             text = "Nobody can tell: the place on the new cluster is not known."

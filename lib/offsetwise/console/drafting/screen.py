@@ -19,7 +19,7 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.model import GateCheck, Outcome, Plan, Target
 from offsetwise.plan import asked
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.strategies import BY_KIND
+from offsetwise.plan.strategies import way_of
 from offsetwise.review.access import Role
 from offsetwise.review.people import recorded
 from offsetwise.review.sheet import Sheet
@@ -175,9 +175,7 @@ def _open(frozen: Frozen, seat: board.Seat) -> PlanRow | None:
 
 def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[_name(frozen, who)] = begun_with(sheet.plan, sheet.row.id, sheet.digest)
-    way = ways.way_of(sheet.plan.targets, tuple(BY_KIND.values()))
-    if way is not None:
-        st.session_state[ways.WAY] = way
+    st.session_state[ways.WAY] = way_of(sheet.plan.targets[0].kind, frozen.observed.comparison).title
     st.session_state[ways.ALSO] = [str(each) for each in sheet.plan.targets[1:]]
     group = sheet.plan.targets[0].group
     if group is not None:

@@ -10,7 +10,7 @@ import streamlit as st
 from offsetwise.console import choosing, table
 from offsetwise.console.wording import markdown, plain
 from offsetwise.model import Snapshot, Target, TargetKind
-from offsetwise.plan.strategies import FAILBACK, PRODUCERS_FIRST, RENAME, REWIND, Kind, Strategy
+from offsetwise.plan.strategies import FAILBACK, PRODUCERS_FIRST, REWIND, Kind, Strategy
 
 WAY: Final = "way"
 ALSO: Final = "also"
@@ -35,6 +35,7 @@ def choose(strategies: tuple[Strategy, ...], new: Snapshot, *, group: str | None
     titles = {each.kind.title: each for each in fit}
     chosen = titles[choosing.choice("Way", list(titles), WAY, width=480)]
     _consequences(chosen)
+    _commands(chosen)
     _side_by_side(strategies)
     if chosen.kind.name in _ELSEWHERE:
         st.markdown(f"**Not drafted here.** {_ELSEWHERE[chosen.kind.name]}. On the command line:")
@@ -59,6 +60,11 @@ def _consequences(chosen: Strategy) -> None:
         for title, told in parts:
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{title}**\n\n" + "\n".join(f"- {_code(each)}" for each in told))
+
+
+def _commands(chosen: Strategy) -> None:
+    with st.expander("The whole way on the command line"):
+        st.code("\n".join(map(plain, chosen.commands)), language=None, wrap_lines=True)
 
 
 def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
@@ -113,12 +119,6 @@ def _one_of(groups: list[Target], moved: str | None) -> Target:
 def _kinds_beside(kind: Kind) -> tuple[TargetKind, ...]:
     files = (TargetKind.STARTING_OFFSETS,)
     return files if kind.target_kind is not TargetKind.STARTING_OFFSETS else ()
-
-
-def way_of(targets: tuple[Target, ...], names: tuple[Kind, ...]) -> str | None:
-    """Give the title of the way whose first target these are, for a plan that is edited."""
-    kinds = [kind for kind in names if kind.name not in _ELSEWHERE and kind is not RENAME]
-    return next((kind.title for kind in kinds if targets and kind.target_kind is targets[0].kind), None)
 
 
 def _mark(each: Strategy) -> str:

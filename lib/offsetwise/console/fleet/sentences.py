@@ -35,7 +35,7 @@ MEANING: Final = {
     FleetVerdict.UNREADABLE: "It gave nothing: the row says why.",
     FleetVerdict.PROBLEMS: "Something in it blocks a restart, or a move to the other cluster.",
     FleetVerdict.PENDING: "A batch was planned and not committed. It runs again on restart.",
-    FleetVerdict.RESTARTABLE: "The newest batch is committed, and the next one starts at its end.",
+    FleetVerdict.RESTARTABLE: "It starts where its newest committed batch ended or, of Flink, where it was taken.",
 }
 
 
@@ -128,7 +128,7 @@ def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
         said.append("It was planned and not committed. Best let it commit on the old cluster first.")
     else:
         tone, head = Tone.RIGHT, f"{'The checkpoint' if len(rows) == 1 else f'All {total}'} can be restarted."
-        said.append("Every newest batch is committed.")
+        said.append("No planned batch is uncommitted.")
     if alike:
         tone = Tone.CAREFUL if tone is Tone.RIGHT else tone
         said.append(f"{number(alike)} carry a query id that another has too: they are copies.")
