@@ -125,6 +125,14 @@ def test_each_kind_of_drift_is_told_once_as_reviewed_and_now(
     assert now(**changed) == [expected]
 
 
+def test_a_first_commit_where_there_was_none_is_drift() -> None:
+    plan = drafted(None, COPY, ETL)
+    (reviewed,) = plan.requirements.groups
+    nothing_then = replace(plan.requirements, groups=(replace(reviewed, offsets=()),))
+
+    assert now(plan=replace(plan, requirements=nothing_then)) == [(DriftKind.GROUP_MOVED, "none", "900")]
+
+
 def test_a_group_that_was_translated_is_held_to_its_old_commits() -> None:
     plan = drafted(grouped(), ETL)
     standard = snapshot(Cluster.OLD)
