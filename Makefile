@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
-.PHONY: console test gates lint sample sample-lag clean
+.PHONY: console test gates lint sample sample-flink sample-lag clean
 
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
@@ -32,6 +32,10 @@ sample: $(PACKAGE) $(JARS)
 	$(BIN)/python tools/record_sample.py
 	$(BIN)/python tools/record_lag.py
 	$(BIN)/offsetwise lab down
+
+sample-flink: $(PACKAGE) $(JARS) $(FLINK)
+	PYTHONPATH=. $(BIN)/python tools/record_flink_sample.py
+	$(BIN)/offsetwise lab down --dir .lab-flink
 
 sample-lag: $(PACKAGE) $(JARS)
 	$(BIN)/python tools/record_lag.py

@@ -12,7 +12,7 @@ import gzip
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -28,7 +28,7 @@ from offsetwise.model import LagSample
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import subjects_of
 
-RECORDED = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample" / "lag.jsonl.gz"
+RECORDED = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample"
 EVERY_S: Final = 4.0
 RECORDS_PER_S: Final = 5
 """To each of the partitions of `orders`."""
@@ -43,11 +43,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", type=Path, default=Path(".lab"), help="the lab's folder")
     lab = Lab.up(parser.parse_args().dir)
-    migration = load_migration(make_sample(lab, said=_say))
+    record_lag(lab, make_sample(lab, said=say), RECORDED, group=GROUP, positions=GROUP_POSITIONS)
+
+
+def record_lag(lab: Lab, path: Path, to: Path, *, group: str, positions: Sequence[int]) -> None:
+    """Record the lag of a migration of a lab.
+
+    Args:
+        lab: The lab, whose mirrors run.
+        path: The migration file.
+        to: The folder that gets the recording.
+        group: Which group reads `orders` meanwhile.
+        positions: Where it begins, by partition.
+    """
+    migration = load_migration(path)
     subjects = subjects_of(migration, [each.name for each in migration.checkpoints])
     taken: list[LagSample] = []
     began = time.monotonic()
-    with _written(lab), _mirror_stopped_twice(lab):
+    with _written(lab, group, positions), _mirror_stopped_twice(lab):
         for number in range(int(END_S / EVERY_S)):
             due = number * EVERY_S
             if NOBODY_SAMPLES_S[0] <= due < NOBODY_SAMPLES_S[1]:
@@ -58,17 +71,18 @@ def main() -> None:
                 migration, subjects, sampled_by="the recording", interval_ms=int(EVERY_S * 1000), before=before
             )
             taken.extend(samples)
-            _say(f"{time.monotonic() - began:5.1f} s: sample {number}")
+            say(f"{time.monotonic() - began:5.1f} s: sample {number}")
     text = "".join(files.dump(sample, indent=None) for sample in taken)
-    RECORDED.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    _say(f"{len(taken)} samples, {RECORDED.stat().st_size:,} bytes")
+    recorded = to / "lag.jsonl.gz"
+    recorded.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    say(f"{len(taken)} samples, {recorded.stat().st_size:,} bytes")
 
 
 @contextmanager
-def _written(lab: Lab) -> Iterator[None]:
+def _written(lab: Lab, group: str, positions: Sequence[int]) -> Iterator[None]:
     """Write to `orders` and let the group follow, until the end."""
     stop = threading.Event()
-    thread = threading.Thread(target=_write_and_read, args=(lab, stop))
+    thread = threading.Thread(target=_write_and_read, args=(lab, group, positions, stop))
     thread.start()
     try:
         yield
@@ -77,18 +91,18 @@ def _written(lab: Lab) -> Iterator[None]:
         thread.join()
 
 
-def _write_and_read(lab: Lab, stop: threading.Event) -> None:
+def _write_and_read(lab: Lab, group: str, positions: Sequence[int], stop: threading.Event) -> None:
     producer = Producer({"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2})
-    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": GROUP, "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": group, "enable.auto.commit": False})
     read, written = 0, 0
     while not stop.wait(1.0):
         for _ in range(RECORDS_PER_S):
-            for partition in range(len(GROUP_POSITIONS)):
+            for partition in range(len(positions)):
                 producer.produce("orders", key=f"k{written % 7}", value=f"order {written}", partition=partition)
             written += 1
         producer.flush(30)
         read += RECORDS_PER_S - 1
-        places = [TopicPartition("orders", each, offset + read) for each, offset in enumerate(GROUP_POSITIONS)]
+        places = [TopicPartition("orders", each, offset + read) for each, offset in enumerate(positions)]
         consumer.commit(offsets=places, asynchronous=False)
     consumer.close()
 
@@ -114,7 +128,8 @@ def _mirror_stopped_twice(lab: Lab) -> Iterator[None]:
             timer.join()
 
 
-def _say(step: str) -> None:
+def say(step: str) -> None:
+    """Tell a step on stderr."""
     print(step, file=sys.stderr, flush=True)
 
 

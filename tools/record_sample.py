@@ -37,6 +37,17 @@ def main() -> None:
         )
     lab = Lab.up(directory)
     path = make_sample(lab, said=lambda step: print(step, file=sys.stderr))
+    record(path, lab, SAMPLE)
+
+
+def record(path: Path, lab: Lab, to: Path) -> None:
+    """Record a migration of a lab: its comparisons, counts and snapshots, its checkpoints and its file.
+
+    Args:
+        path: The migration file, beside its folder `checkpoints`.
+        lab: The lab that it names.
+        to: The folder that is written anew.
+    """
     migration = load_migration(path)
     compared = {checkpoint.name: _compared(migration, checkpoint.name) for checkpoint in migration.checkpoints}
     made = {
@@ -50,12 +61,12 @@ def main() -> None:
     for side, names in topics.items():
         taken = workflow.snapshot(migration, side, topics=tuple(sorted(names)))
         made[f"{side}.json"] = files.dump(_without_heartbeats(taken))
-    shutil.rmtree(SAMPLE, ignore_errors=True)
-    SAMPLE.mkdir(parents=True)
-    shutil.copytree(lab.directory / "checkpoints", SAMPLE / "checkpoints")
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    shutil.copytree(path.parent / "checkpoints", to / "checkpoints")
     for name, text in made.items():
-        (SAMPLE / name).write_text(text, encoding="utf-8")
-    (SAMPLE / "migration.yaml").write_text(_without_ports(path), encoding="utf-8")
+        (to / name).write_text(text, encoding="utf-8")
+    (to / "migration.yaml").write_text(_without_ports(path), encoding="utf-8")
 
 
 def _compared(migration: Migration, checkpoint: str) -> Comparison:
@@ -66,8 +77,15 @@ def _relative(comparison: Comparison, directory: Path) -> Comparison:
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return comparison
-    uri = str(Path(checkpoint.uri).relative_to(directory.resolve()))
-    return replace(comparison, checkpoint=replace(checkpoint, uri=uri))
+    retained = () if checkpoint.saved is None else checkpoint.saved.retained
+    saved = checkpoint.saved and replace(
+        checkpoint.saved, retained=tuple(replace(each, uri=_below(each.uri, directory)) for each in retained)
+    )
+    return replace(comparison, checkpoint=replace(checkpoint, uri=_below(checkpoint.uri, directory), saved=saved))
+
+
+def _below(uri: str, directory: Path) -> str:
+    return str(Path(uri).relative_to(directory.resolve()))
 
 
 def _without_heartbeats(taken: Snapshot) -> Snapshot:

@@ -41,6 +41,7 @@ DOCS: Final = {
 """The pages pictured in docs/, each down to this text."""
 SCENARIOS: Final = {
     "sample": "tests.browser.serve",
+    "flink": "tests.browser.serve",
     "two": "tests.browser.serve",
     "topics": "tests.browser.serve",
     "hostile": "tests.browser.serve",
@@ -51,10 +52,12 @@ SCENARIOS: Final = {
     "stalled": "tests.browser.serve",
     "review": "tests.browser.reviews",
 }
-"""What there is to show, by name, and what serves it: the bundled sample; topics of two partitions; 10,000 partitions;
+"""What there is to show, by name, and what serves it: the bundled samples; topics of two partitions; 10,000 partitions;
 names that attack; nothing; a live migration that was not read, whose new cluster is silent, refuses, or takes 20 s; and
 a plan that waits for the reviewer of the demonstration."""
+BUNDLED: Final = ("sample", "flink")
 LINKS: Final = {
+    "flink": "migration=order-counts-to-new%20(sample)&of=checkpoint%20order-counts",
     "unread": "migration=orders-to-new",
     "down": "migration=orders-to-new",
     "denied": "migration=orders-to-new",
@@ -189,7 +192,7 @@ def console(scenario: str = "sample") -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    served = [scenario] if SCENARIOS[scenario] == "tests.browser.serve" and scenario != "sample" else []
+    served = [scenario] if SCENARIOS[scenario] == "tests.browser.serve" and scenario not in BUNDLED else []
     command = [sys.executable, "-m", SCENARIOS[scenario], str(port), *served]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:

@@ -1,0 +1,135 @@
+"""Record the bundled Flink sample anew: `make sample-flink`.
+
+A real Flink SQL job reads the old cluster of a lab of its own, takes checkpoints as the topics grow, and is stopped
+with a savepoint when `orders-0` ends at 1,050. Then the topics grow on, both mirrors copy them, and what the library
+reads is written to lib/offsetwise/sample_flink: the checkpoints as they stood before the stop, the savepoint, snapshots
+of both clusters, the comparisons with their evidence, every topic counted, and the lag of some minutes.
+
+Flink is the newest one that the end-to-end tests run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import yaml
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from flink_job import GROUP, SINK, flink_job
+from record_lag import record_lag, say
+from record_sample import record
+
+from offsetwise.lab import Lab
+from offsetwise.lab.records import SECOND_PARTITION_LESS
+from offsetwise.lab.sample import (
+    LOG_END,
+    MIRRORED,
+    STEPS,
+    create_topics,
+    migration_of,
+    move_log_start,
+    produce,
+    start_mirrors,
+)
+from offsetwise.sources.checkpoint import read_checkpoint
+from tests.integration.flink_distribution import DISTRIBUTIONS
+
+SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_flink"
+READ_S: Final = 5.0
+"""Given to the job before each checkpoint, so that it has read what was produced."""
+JOB: Final = {
+    "stateful": True,
+    "watermark_ms": 10_000,
+    "sink": "kafka",
+    "tolerates_replay": False,
+    "sql": True,
+    "commits_to": GROUP,
+    "transaction_timeout_ms": 600_000,
+}
+
+
+def main() -> None:
+    """Make the migration in a lab and record it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dir", type=Path, default=Path(".lab-flink"), help="the lab's folder, which must be new")
+    options = parser.parse_args()
+    if options.dir.exists():
+        raise SystemExit(f"{options.dir}: expected no lab yet, found a folder. Nothing was recorded.")
+    lab = Lab.up(options.dir)
+    path = _made(lab)
+    record(path, lab, SAMPLE)
+    record_lag(lab, path, SAMPLE, group=GROUP, positions=_committed(lab))
+
+
+def _made(lab: Lab) -> Path:
+    create_topics(lab)
+    admin = AdminClient({"bootstrap.servers": lab.old_bootstrap})
+    admin.create_topics([NewTopic(SINK, 1, 1)])[SINK].result(60)
+    produce(lab, 0, STEPS[0])
+    move_log_start(lab)
+    kept = lab.directory / "checkpoints"
+    kept.mkdir()
+    with flink_job(lab, classpath=DISTRIBUTIONS[-1].classpath()) as job:
+        say(f"Flink runs {job.id}")
+        for before, end in pairwise(STEPS):
+            produce(lab, before, end)
+            while _orders(_newest(job.checkpoints / job.id)) != (end, end - SECOND_PARTITION_LESS):
+                time.sleep(READ_S)
+                job.checkpoint()
+            say(f"a checkpoint at {end}")
+        # A clean stop removes them; these are what a crash right before it would have left.
+        shutil.copytree(job.checkpoints / job.id, kept / job.id)
+        savepoint = job.stop(kept)
+        say(f"stopped with {savepoint.name}")
+    produce(lab, STEPS[-1], LOG_END)
+    start_mirrors(lab)
+    for policy, topics in MIRRORED.items():
+        lab.wait_until_mirrored(topics, mirror=policy)
+    newest = _newest(kept / job.id)
+    body = migration_of(lab) | {
+        "name": "order-counts-to-new",
+        "checkpoints": [
+            {"name": "order-counts", "uri": f"./checkpoints/{savepoint.name}", "job": dict(JOB)},
+            {
+                "name": "order-counts-retained",
+                "uri": f"./checkpoints/{job.id}/{newest.name}",
+                "job": dict(JOB),
+            },
+        ],
+        "groups": [GROUP],
+    }
+    path = lab.directory / "migration.yaml"
+    path.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def _newest(folder: Path) -> Path:
+    return max(folder.glob("chk-*"), key=lambda each: int(each.name.removeprefix("chk-")), default=folder)
+
+
+def _orders(checkpoint: Path) -> tuple[int, ...]:
+    """Give where a checkpoint continues in `orders`; nothing where none stands yet."""
+    if not (checkpoint / "_metadata").is_file():
+        return ()
+    (source,) = read_checkpoint(str(checkpoint)).sources
+    found = sorted((at.partition, at.offset) for at in source.positions if at.topic == "orders")
+    return tuple(offset for _, offset in found)
+
+
+def _committed(lab: Lab) -> tuple[int, ...]:
+    """Give what the job's group has committed of `orders`."""
+    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": GROUP, "enable.auto.commit": False})
+    wanted = [TopicPartition("orders", partition) for partition in range(2)]
+    found = consumer.committed(wanted, timeout=30)
+    consumer.close()
+    return tuple(each.offset for each in found)
+
+
+if __name__ == "__main__":
+    main()
