@@ -145,15 +145,15 @@ def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, se
     page.close()
 
 
-CLICKS = {
-    "checkpoint": ("Previous",),
-    "clusters": ("Topic in the chart",),
-    "compare": ("Evidence of",),
-    "lag": ("Partition over time",),
-    "review?play=reviewer": ("Details of", "Rows"),
-    "fleet": ("Facts of",),
+CLICKS: Mapping[str, Mapping[str, str | None]] = {
+    "checkpoint": {"Previous": None},
+    "clusters": {"Topic in the chart": "topic-001"},
+    "compare": {"Evidence of": "topic-000-3"},
+    "lag": {"Partition over time": "topic-000-1"},
+    "review?play=reviewer": {"Details of": "topic-000-7", "Rows": "251–500"},
+    "fleet": {"Facts of": "team-1/job-001"},
 }
-"""A button or a choice of each page, by page."""
+"""Buttons to press and choices to make, by page."""
 
 
 def test_a_click_on_every_page_of_ten_thousand_partitions_sends_little_and_the_server_stays_small(
@@ -172,20 +172,15 @@ def _click_everywhere(browser: Browser, address: str, figure: Callable[[str], No
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
-    for path, names in CLICKS.items():
+    for path, clicks in CLICKS.items():
         page.goto(f"{address}/{path}")
         settle(page)
-        for name in names:
+        for name, option in clicks.items():
             sent.clear()
-            button = page.get_by_role("button", name=name, exact=True)
-            if button.count():
-                button.click()
+            if option is None:
+                page.get_by_role("button", name=name, exact=True).click()
             else:
-                page.get_by_role("combobox", name=name).focus()
-                page.keyboard.press("ArrowDown")
-                page.get_by_role("option").first.wait_for()
-                page.keyboard.press("ArrowDown")
-                page.keyboard.press("Enter")
+                choose(page, name, option)
             page.wait_for_timeout(1_500)
             settle(page)
             figure(f"a click on {name!r} of {path} sends {sum(sent):,} bytes")
