@@ -219,6 +219,16 @@ def test_the_evidence_shows_the_records_on_both_sides_of_the_cut() -> None:
     ]
 
 
+def test_among_identical_records_the_evidence_shows_the_nearest_that_stand_on_both_logs() -> None:
+    made = cut(12, log("abc==========def", start=4), "abc==========def")
+
+    on_both = [
+        (n.old_offset, n.new_offset, n.side) for n in made.neighbours if None not in (n.old_offset, n.new_offset)
+    ]
+    assert on_both == [(6, 2, Side.READ), (17, 13, Side.UNREAD)]
+    assert len([n for n in made.neighbours if n.identity == "="]) == 12, "as near as before, on each log"
+
+
 class TestAnchors:
     def test_are_unique_on_both_sides(self) -> None:
         assert anchors("a=b=c", "a=bc") == [(0, 0), (2, 2), (4, 3)]

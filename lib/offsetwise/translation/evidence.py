@@ -17,6 +17,8 @@ Pairs = Sequence[tuple[int, int]]
 def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut: int) -> tuple[Neighbour, ...]:
     """Give the records around the cut: the old log's with their copies, then the new log's that pair with none shown.
 
+    Where no record as near as that stands on both logs, the nearest that does comes last: it can be read again.
+
     Args:
         old: Window of the old log; its records before index `split` have been read.
         new: Window of the new log; `cut` is the index of the first record to read.
@@ -24,7 +26,15 @@ def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut:
         split: Index into `old`.
         cut: Index into `new`.
     """
-    return (*_old_rows(old, new, dict(chain), split), *_unpaired(old, new, chain, split, cut))
+    copies = dict(chain)
+    near = range(max(0, split - NEIGHBOURS), min(len(old.offsets), split + NEIGHBOURS))
+    nearest = (*[i for i in copies if i < split][-1:], *[i for i in copies if i >= split][:1])
+    far = [i for i in nearest if i not in near]
+    return (
+        *_old_rows(old, new, copies, near, split),
+        *_unpaired(old, new, chain, split, cut),
+        *_old_rows(old, new, copies, far, split),
+    )
 
 
 def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, index: int) -> tuple[Neighbour, ...]:
@@ -47,8 +57,10 @@ def fingerprint(identity: Hashable) -> str:
     return identity.hex() if isinstance(identity, bytes) else str(identity)
 
 
-def _old_rows(old: LogWindow, new: LogWindow, copies: dict[int, int], split: int) -> Iterator[Neighbour]:
-    for i in range(max(0, split - NEIGHBOURS), min(len(old.offsets), split + NEIGHBOURS)):
+def _old_rows(
+    old: LogWindow, new: LogWindow, copies: dict[int, int], shown: Sequence[int], split: int
+) -> Iterator[Neighbour]:
+    for i in shown:
         j = copies.get(i)
         yield _row(
             old,
