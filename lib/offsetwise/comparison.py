@@ -49,6 +49,11 @@ class Subject:
     rewound_to: int | None = None
     """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that belong to it: itself, or the one that the checkpoint's job commits to."""
+        return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)
+
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Give the old topics it reads; a group's come from what it committed on the old cluster."""
         if self.checkpoint is not None:
@@ -335,6 +340,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         now_ms=_epoch_ms(scene.new.taken_at),
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),
+        committed=_group(scene.old, scene.subject.traits.commits_to),
     )
 
 
@@ -346,6 +352,8 @@ def _job(scene: Scene) -> Job:
         watermark_ms=traits.watermark_ms,
         sink=traits.sink,
         tolerates_replay=traits.tolerates_replay,
+        transaction_timeout_ms=traits.transaction_timeout_ms,
+        sink_servers=traits.sink_servers,
     )
 
 

@@ -27,6 +27,7 @@ from offsetwise.model import (
     Plan,
     RawVerdict,
     Reconciliation,
+    RetainedCheckpoint,
     Severity,
 )
 
@@ -110,11 +111,21 @@ def _taken(read: Checkpoint, now_ms: int) -> str:
     words += [] if saved.aligned else ["unaligned"]
     words += ["compressed"] if saved.compressed else []
     if saved.written_ms is not None:
-        words.append(f"written {utc(saved.written_ms)}, {duration(max(0, now_ms - saved.written_ms))} ago")
+        words.append(f"written {utc(saved.written_ms)}, {_ago(saved.written_ms, now_ms)}")
     told = ", ".join(words)
     if saved.retained:
-        told += "\nalso retained: " + ", ".join(safe(one.uri) for one in saved.retained)
+        told += "\nalso retained, newest first:" + "".join(f"\n  {_retained(one, now_ms)}" for one in saved.retained)
     return told
+
+
+def _retained(one: RetainedCheckpoint, now_ms: int) -> str:
+    """Name another checkpoint of the job, so that an earlier one can be chosen."""
+    age = "" if one.written_ms is None else f", written {utc(one.written_ms)}, {_ago(one.written_ms, now_ms)}"
+    return f"checkpoint {one.id}{age}: {safe(one.uri)}"
+
+
+def _ago(written_ms: int, now_ms: int) -> str:
+    return f"{duration(max(0, now_ms - written_ms))} ago"
 
 
 def _operators(out: Console, read: Checkpoint) -> None:

@@ -9,41 +9,22 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from offsetwise.apply.edit import Move
+from offsetwise.apply.flink_drop import without_sources
 from offsetwise.apply.flink_edit import EditedSavepoint, edit_savepoint
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.model import Checkpoint
 from offsetwise.sources.flink_checkpoint import read_from
 from offsetwise.sources.flink_snappy import STREAM_HEADER, masked_crc32c
+from offsetwise.sources.flink_uid import operator_id
 from offsetwise.sources.held import HeldFolder
-from tests.sources.flink_files import (
-    CHECKPOINT,
-    UID,
-    Op,
-    absolute,
-    blob,
-    coordinator,
-    enumerator_v2,
-    enumerator_v3,
-    inline,
-    integer,
-    kafka_source,
-    kafka_split,
-    metadata,
-    operator_handle,
-    positions,
-    reader_element,
-    relative,
-    segment,
-    state,
-    subtask,
-    utf,
-    versioned,
-)
+from tests.sources import flink_files as flink
+from tests.sources.flink_files import Op, positions
 from tests.sources.folders import FLINK_NAMES, FULL, SAMPLES
 
 READER = "SourceReaderState"
 SEED = 20261121
-DYNAMIC = versioned(utf("cluster") + integer(0) + kafka_split("orders", 0, 1), 1)
+DYNAMIC = flink.versioned(flink.utf("cluster") + flink.integer(0) + flink.kafka_split("orders", 0, 1), 1)
+TWICE = [flink.reader_element("orders", 0, 1)] * 2
 MUTANTS = 60_000 if FULL else 3_000
 SNAPPY_CHUNK = re.compile(rb"(?s)\x01.\0\0(.{4})(?=\0\0\0.\0\0\0\0\0\0\0.\0.[a-z])")
 
@@ -139,22 +120,22 @@ def _stepped(files: Mapping[str, bytes], more: int, *, rename: Mapping[str, str]
 
 
 class TestPlaces:
-    DATA, PLACES = blob(
+    DATA, PLACES = flink.blob(
         {
-            READER: [reader_element("orders", 0, 1050), reader_element("orders", 1, 20)],
+            READER: [flink.reader_element("orders", 0, 1050), flink.reader_element("orders", 1, 20)],
             "another": [b"first", b"second"],
         }
     )
 
     def _file(self, handle: bytes, *, knows: bytes | None = None) -> bytes:
-        found = enumerator_v2([("orders", 0, 0), ("orders", 1, 0)]) if knows is None else knows
-        return metadata(
-            Op(subtasks=[subtask(0, operator_handle(self.PLACES, handle))], coordinator=found),
-            Op(uid="next", subtasks=[subtask(0, state("theirs", [b"kept"]))]),
+        found = flink.enumerator_v2([("orders", 0, 0), ("orders", 1, 0)]) if knows is None else knows
+        return flink.metadata(
+            Op(subtasks=[flink.subtask(0, flink.operator_handle(self.PLACES, handle))], coordinator=found),
+            Op(uid="next", subtasks=[flink.subtask(0, flink.state("theirs", [b"kept"]))]),
         )
 
     def test_state_in_a_file_of_the_folder_is_edited_there(self) -> None:
-        held = {"_metadata": self._file(relative("5e2c", len(self.DATA))), "5e2c": self.DATA}
+        held = {"_metadata": self._file(flink.relative("5e2c", len(self.DATA))), "5e2c": self.DATA}
 
         made = _edit(held, move=lambda offset: offset + 7)
 
@@ -164,33 +145,36 @@ class TestPlaces:
         assert positions(_read(made.files)) == {("orders", 0): 1057, ("orders", 1): 27}
 
     def test_a_longer_name_moves_the_elements_of_other_states_and_the_size_of_the_file(self) -> None:
-        held = {"_metadata": self._file(relative("5e2c", len(self.DATA))), "5e2c": self.DATA}
+        held = {"_metadata": self._file(flink.relative("5e2c", len(self.DATA))), "5e2c": self.DATA}
 
         made = _edit(held, rename=lambda topic: f"new.{topic}")
 
-        data, places = blob(
+        data, places = flink.blob(
             {
-                READER: [reader_element("new.orders", 0, 1050), reader_element("new.orders", 1, 20)],
+                READER: [flink.reader_element("new.orders", 0, 1050), flink.reader_element("new.orders", 1, 20)],
                 "another": [b"first", b"second"],
             }
         )
-        knows = enumerator_v2([("new.orders", 0, 0), ("new.orders", 1, 0)])
+        knows = flink.enumerator_v2([("new.orders", 0, 0), ("new.orders", 1, 0)])
         assert made.files["5e2c"] == data
-        assert made.files["_metadata"] == metadata(
-            Op(subtasks=[subtask(0, operator_handle(places, relative("5e2c", len(data))))], coordinator=knows),
-            Op(uid="next", subtasks=[subtask(0, state("theirs", [b"kept"]))]),
+        assert made.files["_metadata"] == flink.metadata(
+            Op(
+                subtasks=[flink.subtask(0, flink.operator_handle(places, flink.relative("5e2c", len(data))))],
+                coordinator=knows,
+            ),
+            Op(uid="next", subtasks=[flink.subtask(0, flink.state("theirs", [b"kept"]))]),
         )
 
     @pytest.mark.parametrize(
         "keyed",
         [
-            b"\x03" + integer(0) + integer(0) + absolute("file:/job/shared/a", 20),
-            b"\x03" + integer(0) + integer(0) + segment("file:/job/t", 0, 40),
+            b"\x03" + flink.integer(0) + flink.integer(0) + flink.absolute("file:/job/shared/a", 20),
+            b"\x03" + flink.integer(0) + flink.integer(0) + flink.segment("file:/job/t", 0, 40),
         ],
     )
     def test_state_outside_of_the_folder_is_refused(self, keyed: bytes) -> None:
-        source = kafka_source({0: 5})
-        data = metadata(source, Op(uid="next", subtasks=[subtask(0, keyed=keyed)]), tail=CHECKPOINT)
+        source = flink.kafka_source({0: 5})
+        data = flink.metadata(source, Op(uid="next", subtasks=[flink.subtask(0, keyed=keyed)]), tail=flink.CHECKPOINT)
 
         with pytest.raises(ApplyError, match=r"in files elsewhere .*Nothing was written"):
             _edit({"_metadata": data}, move=lambda offset: offset + 1)
@@ -198,20 +182,20 @@ class TestPlaces:
 
 class TestEnumerators:
     def _source(self, knows: bytes) -> bytes:
-        elements = [reader_element("orders", 0, 1050)]
-        return metadata(Op(subtasks=[subtask(0, state(READER, elements))], coordinator=knows))
+        elements = [flink.reader_element("orders", 0, 1050)]
+        return flink.metadata(Op(subtasks=[flink.subtask(0, flink.state(READER, elements))], coordinator=knows))
 
     def test_an_unassigned_split_is_moved_and_a_stale_number_is_replaced(self) -> None:
-        data = self._source(enumerator_v3([("orders", 0, 900, 0), ("orders", 1, 20, 1)]))
+        data = self._source(flink.enumerator_v3([("orders", 0, 900, 0), ("orders", 1, 20, 1)]))
 
         made = _edit({"_metadata": data}, move=lambda offset: offset + 7).files["_metadata"]
 
-        elements = [reader_element("orders", 0, 1057)]
-        knows = enumerator_v3([("orders", 0, 1057, 0), ("orders", 1, 27, 1)])
-        assert made == metadata(Op(subtasks=[subtask(0, state(READER, elements))], coordinator=knows))
+        elements = [flink.reader_element("orders", 0, 1057)]
+        knows = flink.enumerator_v3([("orders", 0, 1057, 0), ("orders", 1, 27, 1)])
+        assert made == flink.metadata(Op(subtasks=[flink.subtask(0, flink.state(READER, elements))], coordinator=knows))
 
     def test_markers_of_assigned_splits_stay(self) -> None:
-        knows = enumerator_v3([("orders", 0, -2, 0)])
+        knows = flink.enumerator_v3([("orders", 0, -2, 0)])
 
         made = _edit({"_metadata": self._source(knows)}, move=lambda offset: offset + 7).files["_metadata"]
 
@@ -219,30 +203,43 @@ class TestEnumerators:
 
     def test_every_version_is_renamed(self) -> None:
         def v0(name: str, offset: int) -> bytes:
-            split = kafka_split(name, 0, offset)
-            return coordinator(integer(1) + integer(0) + integer(0) + integer(1) + integer(len(split)) + split, 0)
+            split = flink.kafka_split(name, 0, offset)
+            return flink.coordinator(
+                flink.integer(1)
+                + flink.integer(0)
+                + flink.integer(0)
+                + flink.integer(1)
+                + flink.integer(len(split))
+                + split,
+                0,
+            )
 
         def v1(name: str, _: int) -> bytes:
-            return coordinator(integer(1) + utf(name) + integer(0), 1)
+            return flink.coordinator(flink.integer(1) + flink.utf(name) + flink.integer(0), 1)
 
         def v2(name: str, _: int) -> bytes:
-            return enumerator_v2([(name, 0, 0)])
+            return flink.enumerator_v2([(name, 0, 0)])
 
         def v3(name: str, offset: int) -> bytes:
-            return enumerator_v3([(name, 0, offset, 0)])
+            return flink.enumerator_v3([(name, 0, offset, 0)])
 
         for version in (v0, v1, v2, v3):
             data = self._source(version("orders", 900))
             made = _edit({"_metadata": data}, rename=lambda _: "o", move=lambda offset: offset - 50).files["_metadata"]
-            assert made == metadata(
-                Op(subtasks=[subtask(0, state(READER, [reader_element("o", 0, 1000)]))], coordinator=version("o", 1000))
+            assert made == flink.metadata(
+                Op(
+                    subtasks=[flink.subtask(0, flink.state(READER, [flink.reader_element("o", 0, 1000)]))],
+                    coordinator=version("o", 1000),
+                )
             )
 
     @pytest.mark.parametrize(("finished", "refused"), [(b"\x01", False), (b"\x00", True)])
     def test_a_new_partition_is_left_to_flink_only_where_it_begins_at_earliest(
         self, finished: bytes, refused: bool
     ) -> None:
-        knows = coordinator(integer(1) + utf("orders") + integer(0) + integer(0) + finished, 2)
+        knows = flink.coordinator(
+            flink.integer(1) + flink.utf("orders") + flink.integer(0) + flink.integer(0) + finished, 2
+        )
         held = {"_metadata": self._source(knows)}
         added = Move(topic="orders", partition=1, old=None, new_topic="orders", new=0, added=True)
         moves = {key: (*found, added) for key, found in _moves(_read(held)).items()}
@@ -263,12 +260,14 @@ class TestSnappy:
         return made
 
     def _source(self, element: bytes) -> bytes:
-        data, places = blob({READER: [element]}, compressed=b"\x01")
-        knows = enumerator_v2([("orders", 0, 0)])
-        return metadata(Op(subtasks=[subtask(0, operator_handle(places, inline(data)))], coordinator=knows))
+        data, places = flink.blob({READER: [element]}, compressed=b"\x01")
+        knows = flink.enumerator_v2([("orders", 0, 0)])
+        return flink.metadata(
+            Op(subtasks=[flink.subtask(0, flink.operator_handle(places, flink.inline(data)))], coordinator=knows)
+        )
 
     def test_an_uncompressed_chunk_gets_its_checksum(self) -> None:
-        before, after = reader_element("orders", 0, 1050), reader_element("new.orders", 0, 950)
+        before, after = flink.reader_element("orders", 0, 1050), flink.reader_element("new.orders", 0, 950)
         data = self._source(self._framed((1, before, before)))
 
         made = _edit({"_metadata": data}, move=lambda offset: offset - 100, rename=lambda topic: f"new.{topic}")
@@ -277,7 +276,7 @@ class TestSnappy:
         assert positions(_read(made.files)) == {("new.orders", 0): 950}
 
     def test_compressed_and_split_chunks_are_refused(self) -> None:
-        plain = reader_element("orders", 0, 1050)
+        plain = flink.reader_element("orders", 0, 1050)
         literal = bytes([len(plain), (len(plain) - 1) << 2]) + plain
         several = self._framed((1, plain[:9], plain[:9]), (1, plain[9:], plain[9:]))
 
@@ -293,25 +292,25 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("data", "told"),
         [
-            (metadata(kafka_source({0: 5, 1: -2})), "has no offset for orders-1"),
+            (flink.metadata(flink.kafka_source({0: 5, 1: -2})), "has no offset for orders-1"),
             (
-                metadata(Op(subtasks=[subtask(0, state(READER, [reader_element("orders", 0, 1)] * 2))])),
+                flink.metadata(Op(subtasks=[flink.subtask(0, flink.state(READER, TWICE))])),
                 "keeps orders-0 twice",
             ),
             (
-                metadata(Op(subtasks=[subtask(0, state(READER, [DYNAMIC]))])),
+                flink.metadata(Op(subtasks=[flink.subtask(0, flink.state(READER, [DYNAMIC]))])),
                 "DynamicKafkaSource",
             ),
-            (metadata(kafka_source({0: 5}), version=3), "version 3"),
-            (metadata(kafka_source({0: 5}), version=7), "version 7"),
+            (flink.metadata(flink.kafka_source({0: 5}), version=3), "version 3"),
+            (flink.metadata(flink.kafka_source({0: 5}), version=7), "version 7"),
             (
-                metadata(
+                flink.metadata(
                     Op(
-                        subtasks=[subtask(0, state(READER, [reader_element("orders", 0, 1)]),
-                                          incoming=[integer(0) * 3 + integer(0) + b"\0" * 8 + b"\0"])],
-                        coordinator=enumerator_v2([("orders", 0, 0)]),
+                        subtasks=[flink.subtask(0, flink.state(READER, [flink.reader_element("orders", 0, 1)]),
+                                          incoming=[flink.integer(0) * 3 + flink.integer(0) + b"\0" * 8 + b"\0"])],
+                        coordinator=flink.enumerator_v2([("orders", 0, 0)]),
                     ),
-                    tail=CHECKPOINT,
+                    tail=flink.CHECKPOINT,
                 ),
                 "unaligned",
             ),
@@ -319,10 +318,10 @@ class TestRefusals:
     )  # fmt: skip
     def test_what_cannot_be_edited_is_said(self, data: bytes, told: str) -> None:
         with pytest.raises(OffsetwiseError, match=told):
-            edit_savepoint({"_metadata": data}, {UID: ()}, uri="savepoint-1")
+            edit_savepoint({"_metadata": data}, {flink.UID: ()}, uri="savepoint-1")
 
     def test_the_plan_and_the_savepoint_must_have_the_same_partitions(self) -> None:
-        held = {"_metadata": metadata(kafka_source({0: 5, 1: 6}))}
+        held = {"_metadata": flink.metadata(flink.kafka_source({0: 5, 1: 6}))}
         ((source, (first, second)),) = _moves(_read(held)).items()
         other = Move(topic="orders", partition=1, old=7, new_topic="orders", new=8)
         third = Move(topic="orders", partition=2, old=7, new_topic="orders", new=8)
@@ -340,6 +339,44 @@ class TestRefusals:
     def test_the_legacy_consumers_topics_keep_their_names(self) -> None:
         with pytest.raises(ApplyError, match="Kryo"):
             _edit({"_metadata": _sample("flink-1.20-legacy-consumer")}, rename=lambda _: "other")
+
+
+class TestDropped:
+    """The state of the sources is left out; `test_flink_savepoint` does it to every recorded savepoint."""
+
+    OTHERS = (
+        Op(uid="window", subtasks=[flink.subtask(0, flink.state("theirs", [b"kept"]))]),
+        Op(uid="other source", subtasks=[flink.subtask(0, flink.state(READER, [flink.versioned(b"pulsar://a/b")]))]),
+    )
+
+    @pytest.mark.parametrize("version", [4, 5, 6])
+    def test_exactly_the_operators_of_kafka_sources_are_gone(self, version: int) -> None:
+        sources = [flink.kafka_source({0: 5}, uid=uid) for uid in ("one", "two")]
+        held = {"_metadata": flink.metadata(sources[0], *self.OTHERS, sources[1], version=version)}
+
+        made = without_sources(held, ["one", "two"], uri="savepoint-1")
+
+        assert made == flink.metadata(*self.OTHERS, version=version)
+
+    def test_more_than_a_source_is_not_dropped(self) -> None:
+        keyed = b"\x07" + flink.integer(0) + flink.integer(1) + flink.long(1) + flink.relative("f", 40)
+        chained = Op(subtasks=[flink.subtask(0, flink.state(READER, TWICE[:1]), keyed=keyed)])
+        legacy = {"_metadata": _sample("flink-1.20-legacy-consumer")}
+        uid = _read(legacy).sources[0].id
+
+        for held, named, told in (
+            ({"_metadata": flink.metadata(chained)}, flink.UID, "keyed state"),
+            (legacy, uid, "topic-partition-offset-states"),
+        ):
+            with pytest.raises(ApplyError, match=f"{told} in operator .* more than a KafkaSource keeps.*Nothing"):
+                without_sources(held, [named], uri="savepoint-1")
+
+    def test_the_plan_must_name_all_sources_and_no_other(self) -> None:
+        held = {"_metadata": flink.metadata(flink.kafka_source({0: 5}, uid="one"), flink.kafka_source({0: 5}))}
+
+        for named, told in ((["one"], operator_id(flink.UID)), (["one", flink.UID, "three"], "three")):
+            with pytest.raises(ApplyError, match=f"the Kafka sources of the plan, found {told}"):
+                without_sources(held, named, uri="savepoint-1")
 
 
 def test_no_mutant_is_edited_to_anything_but_the_planned_positions(figure: Callable[[str], None]) -> None:

@@ -13,12 +13,14 @@ from offsetwise.apply.writing import Standing
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, StalePlanError
 from offsetwise.model import Start, Target, TargetKind, Turnout
 from offsetwise.sources.flink_checkpoint import read_checkpoint
+from offsetwise.sources.flink_snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.sources.storage import MAX_FILE_BYTES
 from offsetwise.verify import LiveEyes, exit_code_of, verify
 from tests.apply.plans import SAVEPOINT, SHIFT, STARTING, aged, context, drafted, files_of, journal, tree_hash
 from tests.apply.worlds import stage
 from tests.sources.flink_files import (
     Op,
+    absolute,
     blob,
     enumerator_v2,
     inline,
@@ -30,6 +32,7 @@ from tests.sources.flink_files import (
     positions,
     reader_element,
     relative,
+    state,
     subtask,
 )
 from tests.sources.folders import FLINK_NAMES, write
@@ -127,6 +130,48 @@ def test_a_metadata_larger_than_other_files_may_be_is_read_again_and_verified(tm
 
     verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
+
+
+PLAIN = reader_element("orders", 0, 1050)
+CHUNK = bytes([len(PLAIN), (len(PLAIN) - 1) << 2]) + PLAIN
+SNAPPY = STREAM_HEADER + b"\0" + (len(CHUNK) + 4).to_bytes(3, "little") + masked_crc32c(PLAIN).to_bytes(4, "little")
+COMPRESSED, COMPRESSED_PLACES = blob({"SourceReaderState": [SNAPPY + CHUNK]}, compressed=b"\x01")
+UNALIGNED = Op(uid="map", subtasks=[subtask(0, incoming=[integer(0) * 3 + integer(0) + bytes(8) + b"\0"])])
+SHARED = Op(uid="window", subtasks=[subtask(0, keyed=b"\x07" + integer(0) + integer(0) + absolute("file:/job/a", 20))])
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (metadata(kafka_source({0: 1050, 1: -2})), "has no offset for orders-1"),
+        (
+            metadata(Op(subtasks=[subtask(0, state("SourceReaderState", [PLAIN, PLAIN]))])),
+            "keeps orders-0 twice, at byte",
+        ),
+        (metadata(kafka_source({0: 1050}), UNALIGNED), "unaligned"),
+        (metadata(kafka_source({0: 1050}), SHARED), r"in files elsewhere \(absolute\)"),
+        (
+            metadata(Op(subtasks=[subtask(0, operator_handle(COMPRESSED_PLACES, inline(COMPRESSED)))])),
+            "that Snappy has compressed",
+        ),
+        (
+            metadata(Op(subtasks=[subtask(0, operator_handle(PLACES, relative("gone", len(BLOB))))])),
+            "cannot be read",
+        ),
+    ],
+    ids=["marker", "duplicate", "unaligned", "absolute", "compressed", "missing file"],
+)
+def test_a_savepoint_that_may_not_be_edited_is_said_and_leaves_nothing_behind(
+    tmp_path: Path, data: bytes, told: str
+) -> None:
+    source = aged(write({"_metadata": data}, tmp_path / "savepoint"))
+    plan = drafted(str(source))
+
+    for call in (flink_savepoint.prepare, flink_savepoint.write):
+        with journal(tmp_path) as one, pytest.raises(OffsetwiseError, match=told):
+            call(plan, SAVEPOINT, context(tmp_path, journal=one))
+    assert not (tmp_path / "out").exists()
+    assert files_of(source) == {"_metadata": data}
 
 
 def test_state_files_are_linked_and_only_the_edited_one_is_new(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(s3: Any,
     s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
     assert object_store.look(step, _context()).standing is Standing.ABSENT
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.UNKNOWN}
-    with journal(tmp_path) as one:
+    with journal(tmp_path, name="journal") as one:
         assert flink_savepoint.undo(step, _context(one)).state is StepState.UNDONE
     assert _objects(s3, "out/copy") == {}
 

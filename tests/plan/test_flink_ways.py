@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,22 +12,40 @@ import pytest
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.model import (
+    Cluster,
     Comparison,
     LogRange,
     Operator,
     OperatorState,
+    Outcome,
     RawReuse,
     RawVerdict,
     RestartPoint,
     Saved,
     Target,
     TargetKind,
+    Transaction,
 )
+from offsetwise.plan.gate import PENDING, start_gate
 from offsetwise.plan.strategies import Strategy, judge_strategies
-from tests.plan.scene import COPY, ETL, IN_PLACE, SEEDED, STARTING, checkpoint, comparison, drafted, migration, rows
+from tests.plan.scene import (
+    AT,
+    COPY,
+    ETL,
+    IN_PLACE,
+    SEEDED,
+    STARTING,
+    checkpoint,
+    comparison,
+    drafted,
+    migration,
+    rows,
+    snapshot,
+)
 
 SAVEPOINT = Target(kind=TargetKind.FLINK_SAVEPOINT)
 UID = "kafka-src"
+AT_MS = int(datetime.fromisoformat(AT).timestamp() * 1000)
 
 
 def savepoint(
@@ -158,7 +177,13 @@ def test_the_commands_stop_the_job_and_start_it_from_what_was_written() -> None:
     assert "--target flink-savepoint" in made["savepoint-edit"].commands[1]
     assert "--target consumer-group:GROUP" in made["new-operator-uid"].commands[1]
     assert "--allowNonRestoredState" in made["new-operator-uid"].commands[-1]
-    assert "auto.offset.reset=none" in " ".join(made["savepoint-edit"].kind.needs)
+    assert "committedOffsets(NONE)" in " ".join(made["savepoint-edit"].kind.needs)
+
+
+def test_a_sql_job_is_started_by_a_statement() -> None:
+    edited = judged(savepoint(), sql=True)["savepoint-edit"].commands
+
+    assert edited[-1].startswith("SET 'execution.state-recovery.path' = 'DIR';")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +197,47 @@ def test_a_new_uid_needs_operators_that_are_known_by_their_own(version: int, tol
 
 def test_a_renamed_topic_makes_that_way_apply() -> None:
     assert judged(savepoint({"new_topic": "new.orders"}))["topic-rename"].applies
+
+
+@pytest.mark.parametrize(
+    ("schema", "cutover_ms", "outcome", "told"),
+    [
+        ("v1", None, Outcome.UNKNOWN, "run out by 2026-11-21T10:30:00Z, 30 min after the start"),
+        ("v1", AT_MS + 45 * 60_000, Outcome.FAILED, "run out by 2026-11-21T10:30:00Z, 15 min before the start"),
+        ("FLIP-319", AT_MS + 45 * 60_000, Outcome.UNKNOWN, "do not run out"),
+        (None, None, None, ""),
+    ],
+)
+def test_the_start_gate_holds_the_sinks_transactions_against_the_cutover(
+    schema: str | None, cutover_ms: int | None, outcome: Outcome | None, told: str
+) -> None:
+    made = savepoint()
+    assert made.checkpoint is not None
+    assert made.checkpoint.saved is not None
+    held = Transaction(
+        operator="sink",
+        transactional_id="tx-1",
+        producer_id=7,
+        epoch=1,
+        checkpoint_id=4,
+        state="received",
+        schema=schema,
+    )
+    read = replace(
+        made.checkpoint,
+        saved=replace(made.checkpoint.saved, written_ms=AT_MS - 30 * 60_000),
+        transactions=() if schema is None else (held,),
+    )
+    job = JobTraits(sink_servers="sink:9092")
+
+    old, new = (snapshot(side, made.partitions) for side in Cluster)
+    gate = start_gate(replace(made, checkpoint=read), old, new, migration(job), AT_MS, job=job, cutover_ms=cutover_ms)
+
+    checks = [each for each in gate if each.name == PENDING]
+    assert [each.outcome for each in checks] == ([] if outcome is None else [outcome])
+    for each in checks:
+        assert told in each.told
+        assert each.told.endswith("--bootstrap-server sink:9092 describe --transactional-id tx-1")
 
 
 def test_no_word_of_spark_is_said_of_a_flink_job() -> None:

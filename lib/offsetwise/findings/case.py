@@ -29,6 +29,8 @@ class Job:
     watermark_ms: int | None = None
     sink: str | None = None
     tolerates_replay: bool | None = None
+    transaction_timeout_ms: int | None = None
+    sink_servers: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,8 @@ class MigrationCase:
     """The compared group on the old cluster; None for a checkpoint."""
     new_group: GroupState | None = None
     """The same group on the new cluster."""
+    committed: GroupState | None = None
+    """The group that the checkpoint's job commits to, on the old cluster; None where none is stated or was read."""
 
 
 def _partition(topic: TopicState | None, number: int) -> PartitionState | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from offsetwise.findings import logs, migration, place, unedited
+from offsetwise.findings import committed, logs, migration, place, unedited
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.codes import Code
 from offsetwise.model import Finding, Severity
@@ -59,6 +59,8 @@ MIGRATION_CHECKS: Final[tuple[MigrationCheck, ...]] = (
     migration.timestamps_unusable,
     migration.compacted,
     migration.checkpoint_old,
+    committed.transaction_expired,
+    committed.group_apart,
 )
 """What is looked at once per migration."""
 

@@ -61,12 +61,17 @@ class Code(StrEnum):
     MIRROR_UNREADABLE = "MIRROR_UNREADABLE"
     CHECKPOINT_UNALIGNED = "CHECKPOINT_UNALIGNED"
     TRANSACTION_PENDING = "TRANSACTION_PENDING"
+    TRANSACTION_EXPIRED = "TRANSACTION_EXPIRED"
+    GROUP_AHEAD = "GROUP_AHEAD"
+    CHECKPOINT_NOT_RETAINED = "CHECKPOINT_NOT_RETAINED"
     TIMESTAMPS_UNUSABLE = "TIMESTAMPS_UNUSABLE"
     COMPACTED = "COMPACTED"
     GAP = "GAP"
     RECORDS_FILTERED = "RECORDS_FILTERED"
     PARTITIONS_MORE = "PARTITIONS_MORE"
     CHECKPOINT_OLD = "CHECKPOINT_OLD"
+    GROUP_BEHIND = "GROUP_BEHIND"
+    CHECKPOINT_INTERVAL = "CHECKPOINT_INTERVAL"
 
 
 class Stage(StrEnum):
@@ -408,6 +413,25 @@ _ALL: Final = (
         stage=Stage.READER,
     ),
     _kind(
+        Code.TRANSACTION_EXPIRED,
+        _WARNS,
+        "Transactions of the sink may have run out",
+        "Count the sink's records of the last interval; if some are missing, start from an earlier checkpoint. Ask:",
+    ),
+    _kind(
+        Code.GROUP_AHEAD,
+        _WARNS,
+        "The job's group is ahead of the checkpoint",
+        "Take a new savepoint as you stop the job, and compare again.",
+    ),
+    _kind(
+        Code.CHECKPOINT_NOT_RETAINED,
+        _WARNS,
+        "The checkpoint goes when its job is cancelled",
+        "Stop the job with a savepoint.",
+        stage=Stage.READER,
+    ),
+    _kind(
         Code.TIMESTAMPS_UNUSABLE,
         _INFORMS,
         "Timestamps are set when records are appended",
@@ -443,6 +467,19 @@ _ALL: Final = (
         _INFORMS,
         "The checkpoint is old",
         "Check that this is the checkpoint the job really uses.",
+    ),
+    _kind(
+        Code.GROUP_BEHIND,
+        _INFORMS,
+        "The job's group is behind the checkpoint",
+        "Take positions from the checkpoint; before a start from the group's offsets, write the translated ones to it.",
+    ),
+    _kind(
+        Code.CHECKPOINT_INTERVAL,
+        _INFORMS,
+        "How far apart checkpoints are bounds what is read again",
+        "Keep `execution.checkpointing.interval` at 10 s or more, and set `execution.checkpointing.min-pause`.",
+        stage=Stage.READER,
     ),
 )
 

@@ -51,9 +51,8 @@ def sample_of(
         checkpoint: The checkpoint's name in the migration file; None for a group.
     """
     missing = {each.part for each in head.missing}
-    groups = scene.migration.groups
-    if scene.subject.group is not None and scene.subject.group not in groups:
-        groups = (*groups, scene.subject.group)
+    own = scene.subject.groups
+    groups = (*scene.migration.groups, *(name for name in own if name not in scene.migration.groups))
     commits = {
         side: [_commits(snapshot.groups, name) for name in groups]
         for side, snapshot in ((Cluster.OLD, scene.old), (Cluster.NEW, scene.new))

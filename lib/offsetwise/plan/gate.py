@@ -5,11 +5,12 @@ A plan may be drafted while a check fails, because a mirror goes on; the job may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings.codes import Code
+from offsetwise.findings.committed import ask_about, deadline_of, open_transactions, timeout_told
 from offsetwise.findings.sentence import duration, overall, records, utc
 from offsetwise.model import (
     Comparison,
@@ -27,6 +28,7 @@ from offsetwise.plan.request import partitions_of
 MIRRORED: Final = "everything mirrored"
 TRANSACTIONS: Final = "no open transaction"
 SKEW: Final = "skew within the watermark"
+PENDING: Final = "transactions of the sink"
 RETENTION: Final = "retention after the cutover"
 HORIZON_MS: Final = 24 * 3_600_000
 """How far ahead retention is looked at where no cutover was named."""
@@ -43,7 +45,7 @@ def start_gate(
     newest: Iterable[tuple[TopicPartition, int | None]] = (),
     cutover_ms: int | None = None,
 ) -> tuple[GateCheck, ...]:
-    """Judge the four conditions of the start.
+    """Judge the four conditions of the start, and a fifth where a Flink job's sink holds transactions open.
 
     Args:
         comparison: The comparison.
@@ -60,6 +62,28 @@ def start_gate(
         _transactions(comparison, old, new),
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
         _retention(comparison, new, now_ms, cutover_ms),
+        *_pending(comparison, job or JobTraits(), now_ms if cutover_ms is None else cutover_ms),
+    )
+
+
+def _pending(comparison: Comparison, job: JobTraits, until: int) -> Iterator[GateCheck]:
+    """Hold what the sink's transactions have left against the start. Only their cluster knows whether they are done."""
+    checkpoint = comparison.checkpoint
+    if checkpoint is None or not open_transactions(checkpoint):
+        return
+    told, command = ask_about(checkpoint, job.sink_servers)
+    deadline = deadline_of(checkpoint, job.transaction_timeout_ms)
+    outcome = Outcome.UNKNOWN
+    if deadline is None:
+        left = "do not run out, or when they do is not known"
+    elif deadline <= until:
+        outcome = Outcome.FAILED
+        left = f"run out by {utc(deadline)}, {duration(until - deadline)} before the start"
+    else:
+        left = f"run out by {utc(deadline)}, {duration(deadline - until)} after the start"
+    because = "" if deadline is None else f" ({timeout_told(job.transaction_timeout_ms)})"
+    yield GateCheck(
+        name=PENDING, outcome=outcome, told=f"{told}: if not committed yet, they {left}{because}. {command}"
     )
 
 

@@ -55,6 +55,20 @@ def read_checkpoint(
     return read_spark(folder, batches=batches, entries=entries)
 
 
+def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
+    """Give the newest whole checkpoint where a path is the folder of a Flink job; else the path itself.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The folder cannot be listed.
+    """
+    folder = open_tree(uri, roots=roots)
+    entries = _entries(folder) or ()
+    retained = () if is_flink(entries) or is_checkpoint(entries) else retained_in(folder, entries)
+    return retained[0].uri if retained else uri
+
+
 def _entries(folder: FolderReader) -> tuple[Entry, ...] | None:
     """List a folder; None where nothing or a file stands there, which the reader then says."""
     try:

@@ -12,6 +12,7 @@ from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
 from offsetwise.model import Checkpoint, CheckpointSource, Operator, Problem, RetainedCheckpoint, Saved
 from offsetwise.sources.flink_bytes import DamagedError
 from offsetwise.sources.flink_folder import METADATA, job_of, retained_beside
+from offsetwise.sources.flink_hygiene import hygiene
 from offsetwise.sources.flink_metadata import (
     Metadata,
     OperatorEntry,
@@ -121,6 +122,7 @@ def read_from(
         compressed=opened.compressed,
         retained=_retained(around, name),
     )
+    problems += hygiene(saved, kept_when_cancelled=metadata.kept_when_cancelled)
     return Checkpoint(
         uri=folder.uri,
         engine="flink",

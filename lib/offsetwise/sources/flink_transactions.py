@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Final
 
 from offsetwise.model import Problem, Transaction
 from offsetwise.sources.flink_bytes import Cursor, DamagedError
-from offsetwise.sources.flink_sink import Committable, WriterState, read_committer, read_writer
+from offsetwise.sources.flink_sink import PREPARED, RESUMED, Committable, WriterState, read_committer, read_writer
 from offsetwise.sources.flink_source import damaged
 
 WRITER_STATE: Final = "writer_raw_states"
@@ -133,7 +134,29 @@ def _pending(open_: Sequence[Transaction]) -> Problem:
         code=PENDING,
         message=f"Transactions of the sink were prepared and not yet committed when this was taken: {names}{more}. "
         "After a clean stop they are committed by now. If they are not, only the cluster the sink wrote to can commit "
-        "them, and after transaction.timeout.ms it aborts them: their records are lost.",
+        f"them. {_meaning(open_)}",
         fix="Ask that cluster: kafka-transactions.sh --bootstrap-server HOST:PORT describe --transactional-id "
-        f"{open_[0].transactional_id}",
+        f"{quote(open_[0].transactional_id)}",
     )
+
+
+def _meaning(open_: Sequence[Transaction]) -> str:
+    """Say what a restore does with them, by the schemas that they are kept in."""
+    schemas = {one.schema for one in open_}
+    told = []
+    if RESUMED in schemas:
+        told.append(
+            f"Schema {RESUMED}: a restore resumes their producers by id and epoch and commits; the broker aborts them "
+            "after transaction.timeout.ms, and their records are lost."
+        )
+    if PREPARED in schemas:
+        told.append(
+            f"Schema {PREPARED}: the broker keeps them prepared without a time-out (KIP-939), and a restore asks it to "
+            "complete those of the checkpoint and to abort later ones."
+        )
+    if None in schemas:
+        told.append(
+            "Of some only the writer's state tells: a restore aborts those that no committer lists, and the broker "
+            "after transaction.timeout.ms."
+        )
+    return " ".join(told)

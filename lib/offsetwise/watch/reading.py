@@ -19,7 +19,7 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.sources import kafka
-from offsetwise.sources.checkpoint import read_checkpoint
+from offsetwise.sources.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import resolve
 
@@ -48,7 +48,7 @@ def take_samples(
     head = SampleHead(taken_at_ms=time.time_ns() // 1_000_000, sampled_by=sampled_by, interval_ms=interval_ms)
     known = before or {}
     found = {subject: _subject(migration, subject) for subject in subjects}
-    groups = tuple(sorted({*migration.groups, *(each.group for each in subjects if each.group is not None)}))
+    groups = tuple(sorted({*migration.groups, *(name for each, _ in found.values() for name in each.groups)}))
     old, no_old, topics = _old(migration, found, groups, known)
     new, no_new = _new(migration, topics, groups)
     if old.cluster_id is not None and old.cluster_id == new.cluster_id:
@@ -72,7 +72,9 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[Subject, Missin
         return Subject(group=subject.group), None
     config = migration.checkpoint(subject.checkpoint)
     try:
-        read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+        # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
+        newest = newest_checkpoint(config.uri, roots=migration.checkpoint_roots)
+        read = read_checkpoint(newest, roots=migration.checkpoint_roots)
     except OffsetwiseError as error:
         return Subject(traits=config.job), _missing(LagPart.POSITIONS, error)
     if any(source.positions for source in read.sources):

@@ -1,0 +1,106 @@
+"""What a job leaves beside its state: the offsets it commits, and its sink's transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from offsetwise.findings import Code, Job, judge_migration
+from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Saved, Transaction
+from tests.findings.cases import HOUR_MS, NOW_MS, checkpoint, migration, row
+
+WRITTEN_MS = NOW_MS - HOUR_MS // 2
+
+
+def savepoint(*schemas: str | None, state: str = "received", written_ms: int | None = WRITTEN_MS) -> Checkpoint:
+    """Make a savepoint whose sink holds a transaction of each schema open."""
+    saved = Saved(
+        kind="savepoint",
+        id=4,
+        format_version=6,
+        format="canonical",
+        written_ms=written_ms,
+        aligned=True,
+        compressed=False,
+    )
+    held = tuple(
+        Transaction(
+            operator="sink",
+            transactional_id=f"tx {number}",
+            producer_id=7,
+            epoch=1,
+            checkpoint_id=4,
+            state=state,
+            schema=schema,
+        )
+        for number, schema in enumerate(schemas)
+    )
+    return checkpoint(engine="flink", saved=saved, transactions=held)
+
+
+def found(code: Code, read: Checkpoint, *, job: Job | None = None, group: GroupState | None = None) -> list[Finding]:
+    rows = (row(), row(partition=1))
+    made = judge_migration(migration(checkpoint=read, rows=rows, job=job or Job(), committed=group))
+    return [each for each in made if each.code == code]
+
+
+def committed(*offsets: int) -> GroupState:
+    return GroupState(
+        name="etl",
+        state="Empty",
+        offsets=tuple(
+            GroupOffset(topic="orders", partition=number, offset=offset) for number, offset in enumerate(offsets)
+        ),
+    )
+
+
+def test_a_group_past_the_savepoint_is_a_warning_with_the_furthest_partition() -> None:
+    (finding,) = found(Code.GROUP_AHEAD, savepoint(), group=committed(1051, 1090))
+
+    assert "Group etl has committed past the savepoint in 2 partitions, furthest orders-1: 1,090" in finding.message
+    assert "40 offsets apart" in finding.message
+    assert found(Code.GROUP_BEHIND, savepoint(), group=committed(1051, 1090)) == []
+
+
+def test_a_group_behind_the_savepoint_is_told_of_its_own() -> None:
+    (finding,) = found(Code.GROUP_BEHIND, savepoint(), group=committed(1010, 1050))
+
+    assert "less than the savepoint holds in 1 partition, furthest orders-0: 1,010 committed, 40" in finding.message
+    assert found(Code.GROUP_AHEAD, savepoint(), group=committed(1010, 1050)) == []
+
+
+@pytest.mark.parametrize("group", [None, committed(), committed(1050, 1050)])
+def test_a_group_that_is_unknown_or_stands_where_the_state_does_is_no_finding(group: GroupState | None) -> None:
+    for code in (Code.GROUP_AHEAD, Code.GROUP_BEHIND):
+        assert found(code, savepoint(), group=group) == []
+
+
+def test_transactions_older_than_their_time_out_are_named_with_the_command_that_asks() -> None:
+    job = Job(transaction_timeout_ms=600_000, sink_servers="sink:9092")
+
+    (finding,) = found(Code.TRANSACTION_EXPIRED, savepoint("v1", "v1"), job=job)
+
+    assert "tx 0 and 1 more transactions of the sink on sink:9092 ran out by" in finding.message
+    assert "20 min before the clusters were read (transaction.timeout.ms is stated as 10 min)" in finding.message
+    assert finding.remedy.endswith(
+        "kafka-transactions.sh --bootstrap-server sink:9092 describe --transactional-id 'tx 0'"
+    )
+
+
+def test_without_a_stated_time_out_the_sinks_default_counts() -> None:
+    assert found(Code.TRANSACTION_EXPIRED, savepoint("v1")) == []
+    (finding,) = found(Code.TRANSACTION_EXPIRED, savepoint("v1", written_ms=NOW_MS - HOUR_MS))
+    assert "KafkaSink's default is 1 h" in finding.message
+    assert "HOST:PORT" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        savepoint("FLIP-319", written_ms=0),
+        savepoint("v1", state="committed", written_ms=0),
+        savepoint("v1", written_ms=None),
+        savepoint(written_ms=0),
+    ],
+)
+def test_prepared_settled_and_undated_transactions_are_not_said_to_have_run_out(read: Checkpoint) -> None:
+    assert found(Code.TRANSACTION_EXPIRED, read) == []
