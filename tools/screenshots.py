@@ -156,7 +156,7 @@ def take(browser: Browser, url: str, scenario: str, shots: Shots) -> None:
             whole(page)
             name = re.sub(r"[^a-zA-Z0-9]+", "-", address).strip("-") or "overview"
             file = shots.out / f"{scenario}-{name}-{theme}-{width}.png"
-            page.screenshot(path=file)
+            page.screenshot(path=file, timeout=SETTLE_MS)
             sys.stdout.write(f"{file}\n")
     for page in windows.values():
         page.close()
@@ -178,7 +178,7 @@ def take_for_docs(browser: Browser, url: str, out: Path) -> None:
         whole(page)
         end = page.get_by_text(below).first.bounding_box()
         assert end is not None  # noqa: S101 - it is on the page
-        picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
+        picture = Image.open(BytesIO(page.screenshot(timeout=SETTLE_MS))).convert("RGB")
         upper = picture.crop((0, 0, picture.width, int(end["y"]) - GAP_PX))
         file = out / f"{name}.png"
         upper.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
