@@ -283,6 +283,21 @@ class TestDownloads:
         lines = exports.csv(here.scene.board, VERA, AuditFilter(action="comment")).decode().splitlines()
         assert [int(line.split(",")[0]) for line in lines[1:]] == list(range(32, 2, -1))
 
+    def test_one_that_cannot_be_made_is_told_in_words_and_can_be_asked_for_again(
+        self, here: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        filled(here)
+        page = here.open(PAGE, VERA)
+        with monkeypatch.context() as down:
+            down.setattr(exports, "rows", lambda *_: _down())
+            page.button(key="make-CSV").click().run()
+        assert not page.exception
+        assert "the database did not answer" in said(page)
+        assert not page.download_button
+        page.button(key="make-CSV").click().run()
+        assert [each.key for each in page.download_button] == ["download-CSV"]
+        assert "the database did not answer" not in said(page)
+
     def test_no_cell_of_the_csv_runs_and_none_is_more_than_a_cell(self, here: Stage) -> None:
         hostile = Person(issuer=HOSTILE, subject=HOSTILE, name=HOSTILE)
         here.scene.board.submit(hostile, 1, "=1+1")

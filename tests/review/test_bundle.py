@@ -20,6 +20,7 @@ from offsetwise.config import TrustedKey
 from offsetwise.errors import FileError, OffsetwiseError, PlanError, VersionError
 from offsetwise.model import Target, TargetKind
 from offsetwise.plan.request import DraftRequest
+from offsetwise.review.access import Grant
 from offsetwise.review.answers import AlreadyDecided, Approved, NotAllowed, Rejected, Saved, Unchanged
 from offsetwise.review.board import Board
 from offsetwise.review.bundle import Bundle, open_bundle
@@ -174,7 +175,11 @@ def test_a_reviewers_own_key_signs_what_a_console_takes_in(scene: Scene, tmp_pat
     scene.deciding(trusted_keys=(TrustedKey(file=str(path), issuer=ISSUER, subject="rose"),))
     content = scene.board.content(ADA, saved.plan, 1)
     said = sign(content, rose, subject="rose", issuer=ISSUER, now=NOW)
-    assert isinstance(scene.board.import_envelope(RALPH, saved.plan, ApprovalFile(name="a", content=said)), Approved)
+    file = ApprovalFile(name="a", content=said)
+    scene.rules(service_accounts=(Grant(issuer=ISSUER, subject="rose"),))
+    refused(scene, scene.board.import_envelope(RALPH, saved.plan, file), "service account")
+    scene.rules(service_accounts=())
+    assert isinstance(scene.board.import_envelope(RALPH, saved.plan, file), Approved)
 
 
 def test_an_envelope_that_expired_is_refused(scene: Scene, away: Scene) -> None:

@@ -112,12 +112,17 @@ def why_not_own(
     return None
 
 
+def no_person(issuer: str, subject: str) -> NotAllowed:
+    """Refuse a decision of a service account."""
+    return NotAllowed(
+        why=f"{subject!a} of {issuer!a} is a service account, and plans are decided by people.",
+        fix="Let a person decide who is signed in as themselves.",
+    )
+
+
 def _why_not_decide(person: Person, rules: Access, now: datetime) -> NotAllowed | None:
     if person.service_account or rules.is_service(person):
-        return NotAllowed(
-            why=f"{person.subject!a} of {person.issuer!a} is a service account, and plans are decided by people.",
-            fix="Let a person decide who is signed in as themselves.",
-        )
+        return no_person(person.issuer, person.subject)
     limit = timedelta(minutes=rules.decisions.recent_sign_in_minutes)
     at = person.signed_in_at
     again = "Sign out, sign in again, and open the plan once more."

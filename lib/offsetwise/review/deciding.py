@@ -10,10 +10,10 @@ from offsetwise.approval import ApprovalFile, Policy, Statement, Verdict, believ
 from offsetwise.approval.key_files import listed_key
 from offsetwise.errors import FileError, OffsetwiseError, PlanError
 from offsetwise.plan.drift import Drift
-from offsetwise.review.allowing import why_not_own
+from offsetwise.review.allowing import no_person, why_not_own
 from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, NotAllowed, Rejected, Stale
 from offsetwise.review.attempt import Attempt, content_of, decided
-from offsetwise.review.people import may_be_one, who, why_barred
+from offsetwise.review.people import Person, may_be_one, who, why_barred
 from offsetwise.review.risk import Facts
 from offsetwise.review.sheet import Standing
 from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
@@ -93,6 +93,8 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
         key, said = believed(content_of(change, newest), attempt.plans.get(change, newest), file, policy, attempt.now)
     except OffsetwiseError as error:
         return NotAllowed(why=error.problem, fix=error.fix)
+    if attempt.rules.is_service(Person(issuer=said.issuer, subject=said.subject, name=said.subject)):
+        return no_person(said.issuer, said.subject)
     signer = Who(issuer=said.issuer, subject=said.subject, name=said.subject)
     names = Facts.load(newest.facts).names
     barred = why_barred(signer, change.editors(row.id), names) if attempt.rules.separation_of_duties else None
