@@ -16,8 +16,9 @@ from streamlit.proto.ArrowData_pb2 import ArrowData
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
-from offsetwise.console import exports, frames, table
+from offsetwise.console import exports, frames, table, verdicts
 from offsetwise.console.choosing import WORST_FIRST, Filters
+from offsetwise.console.partitions import _WIDTHS
 from offsetwise.model import Comparison, Severity
 from tests.console import builders
 
@@ -94,6 +95,17 @@ def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.M
 def test_1050_and_950_stand_on_one_row_with_their_cost() -> None:
     row = frames.partition_table(builders.reference_rows()).iloc[0]
     assert (row["old offset"], row["new offset"], row["shift"], row["if unedited"]) == (1050, 950, -100, "! skips 100")
+
+
+def test_every_column_of_compare_stands_inside_a_window_of_1400_pixels() -> None:
+    sidebar, padding, boxes = 250, 2 * 80, 33
+    assert sum(_WIDTHS.values()) <= 1400 - sidebar - padding - boxes
+
+
+def test_findings_are_counted_on_screen_and_named_in_downloads() -> None:
+    row = builders.partition(findings=("FOREIGN_AHEAD", "LOSS_INSIDE_LOG", "GAP"))
+    assert verdicts.findings(row.findings) == "! 1  ▲ 1  i 1"
+    assert "FOREIGN_AHEAD, LOSS_INSIDE_LOG, GAP" in exports.csv([row]).decode()
 
 
 def test_an_unknown_place_has_no_number_anywhere() -> None:
