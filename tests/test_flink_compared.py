@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,17 +17,19 @@ from offsetwise.fleet import assemble
 from offsetwise.model import Checkpoint, Comparison
 from offsetwise.sources.checkpoint import read_checkpoint
 from tests.commands import call
-from tests.sources.flink_files import kafka_source, metadata
+from tests.sources.flink_files import CHECKPOINT, kafka_source, metadata
 from tests.sources.folders import FLINK_NAMES, SAMPLES, write
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 PENDING = SAMPLES / "flink-2.3-pending-transaction"
 
 
-def _compared(folder: Path, offsets: dict[int, int]) -> Comparison:
-    """Compare a savepoint with the bundled sample's clusters."""
+def _compared(folder: Path, offsets: dict[int, int], stated: Mapping[str, str] | None = None) -> Comparison:
+    """Compare a savepoint with the bundled sample's clusters, with other lines in its migration file."""
     write({"savepoints/savepoint-1/_metadata": metadata(kafka_source(offsets), version=6)}, folder)
     text = (SAMPLE / "migration.yaml").read_text().replace("./checkpoints/orders", "./savepoints/savepoint-1")
+    for line, instead in (stated or {}).items():
+        text = text.replace(line, instead)
     (folder / "migration.yaml").write_text(text.replace("- ./checkpoints\n", "- ./savepoints\n- ./checkpoints\n"))
     return workflow.compare(
         load_migration(folder / "migration.yaml"),
@@ -84,6 +88,30 @@ def test_inspect_gives_the_contract_of_every_engine_and_the_parts_of_flink() -> 
     (one,) = body["transactions"]
     assert (one["transactional_id"], one["producer_id"], one["epoch"], one["schema"]) == ("flinktx-0-2", "4", 4, "v1")
     assert [len(each["id"]) for each in body["operators"]] == [32] * 4
+
+
+def test_inspect_lists_the_retained_checkpoints_so_that_an_earlier_one_can_be_chosen(tmp_path: Path) -> None:
+    data = metadata(kafka_source({0: 5}), tail=CHECKPOINT)
+    job = write({f"{n}/_metadata": data for n in ("chk-8", "chk-9", "chk-10")} | {"shared/x": b""}, tmp_path)
+
+    shown, printed = call("inspect", job / "chk-9"), call("inspect", job / "chk-9", "--json")
+
+    lines = [line.split(", written ")[0].strip() for line in shown.out.splitlines() if "checkpoint " in line]
+    assert [line for line in lines if re.fullmatch(r"checkpoint \d+", line)] == ["checkpoint 10", "checkpoint 8"]
+    retained = json.loads(printed.out)["saved"]["retained"]
+    assert [(one["id"], one["uri"]) for one in retained] == [(n, str(job / f"chk-{n}")) for n in (10, 8)]
+    chosen = call("inspect", retained[1]["uri"], "--json")
+    assert json.loads(chosen.out)["sources"][0]["positions"][0]["offset"] == "5"
+
+
+def test_the_group_that_the_job_commits_to_is_held_against_its_state(tmp_path: Path) -> None:
+    stated = {"tolerates_replay: false": "tolerates_replay: false\n    commits_to: orders-etl"}
+    (finding,) = [each for each in _compared(tmp_path, {0: 1050, 1: 975}, stated).findings if "GROUP" in each.code]
+
+    assert finding.code == "GROUP_BEHIND"
+    assert "Group orders-etl has committed less than the savepoint holds in 1 partition, furthest orders-0: 1,000" in (
+        finding.message
+    )
 
 
 def test_a_typed_uid_is_matched_by_its_hash() -> None:

@@ -19,17 +19,31 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from offsetwise.config import load_migration
+from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.errors import ConfigError, StoreLockedError, StoreUnreachableError
 from offsetwise.lag.alerts import alerts
+from offsetwise.lag.amounts import drift
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import LagPart, LagSample
+from offsetwise.model import (
+    Cluster,
+    GroupOffset,
+    GroupState,
+    LagPart,
+    LagSample,
+    PartitionState,
+    Snapshot,
+    TopicState,
+)
+from offsetwise.sources import kafka
 from offsetwise.store.store import open_store
 from offsetwise.watch.background import BackgroundSamplers
 from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, served
+from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
 from tests.commands import COMMAND, call
 from tests.lag_samples import row, sample
+from tests.sources.flink_files import kafka_source, metadata
+from tests.sources.folders import write
 from tests.store.test_store import ORDERS
 
 
@@ -199,6 +213,41 @@ class TestHardTimes:
         assert all(each.position is None for each in second.partitions)
         assert second.lacks(LagPart.POSITIONS)
         assert not first.lacks(LagPart.POSITIONS)
+
+
+def test_the_newest_checkpoint_of_a_flink_job_is_watched_beside_the_group_it_commits_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = "0123456789abcdef0123456789abcdef"
+    write({f"{job}/chk-{n}/_metadata": metadata(kafka_source({0: at})) for n, at in ((9, 5), (10, 8))}, tmp_path)
+    (tmp_path / "migration.yaml").write_text(
+        "name: flink\n"
+        "source: {properties: {bootstrap.servers: 'old.invalid:1'}}\n"
+        "target: {properties: {bootstrap.servers: 'new.invalid:1'}}\n"
+        f"checkpoints: [{{name: orders, uri: ./{job}, job: {{commits_to: etl}}}}]\n"
+    )
+
+    def read(side: Cluster, config: ClusterConfig, *, groups: tuple[str, ...], **_: object) -> Snapshot:
+        log = PartitionState(partition=0, leader=1, leader_epoch=0, log_start=0, lso=20, hw=20)
+        commits = (GroupOffset(topic="orders", partition=0, offset=6),)
+        return Snapshot(
+            cluster=side,
+            name=config.name,
+            alias=config.alias,
+            cluster_id=str(side),
+            taken_at="2026-11-21T10:00:00+00:00",
+            topics=(TopicState(name="orders", partitions=(log,)),),
+            groups=tuple(GroupState(name=name, state="Stable", offsets=commits) for name in groups),
+        )
+
+    monkeypatch.setattr(kafka, "read_cluster", read)
+    migration = load_migration(tmp_path / "migration.yaml")
+    (taken_now,) = take_samples(migration, subjects_of(migration), sampled_by="a test")
+
+    (partition,) = taken_now.partitions
+    assert partition.position == 8
+    assert taken_now.groups == ("etl",)
+    assert drift(partition, 0) == -2
 
 
 class TestCommand:

@@ -28,6 +28,34 @@ def test_starting_offsets_refuses_several_sources_and_missing_partitions() -> No
         starting_offsets(replace(made, positions=made.positions[:1]))
 
 
+def test_a_flink_job_is_told_where_to_begin_in_the_words_of_sql_java_and_python() -> None:
+    made = drafted(comparison(*rows({"source": "src\nDROP TABLE x"}, {"source": "src\nDROP TABLE x"})))
+    required = made.requirements.checkpoint
+    assert required is not None
+    made = replace(made, requirements=replace(made.requirements, checkpoint=replace(required, engine="flink")))
+
+    assert (
+        starting_offsets(made)
+        == """\
+-- SQL: options of the table that reads orders (source srcDROP TABLE x), the only topic it reads
+'scan.startup.mode' = 'specific-offsets',
+'scan.startup.specific-offsets' = 'partition:0,offset:950;partition:1,offset:950'
+
+// Java: setStartingOffsets of the KafkaSource srcDROP TABLE x
+OffsetsInitializer.offsets(Map.ofEntries(
+    Map.entry(new TopicPartition("orders", 0), 950L),
+    Map.entry(new TopicPartition("orders", 1), 950L)), OffsetResetStrategy.NONE)
+
+# Python: set_starting_offsets of the KafkaSource srcDROP TABLE x
+KafkaOffsetsInitializer.offsets({
+    KafkaTopicPartition("orders", 0): 950,
+    KafkaTopicPartition("orders", 1): 950}, KafkaOffsetResetStrategy.NONE)
+"""
+    )
+    with pytest.raises(PlanError, match="Flink reads the others from their start"):
+        starting_offsets(replace(made, positions=made.positions[:1]))
+
+
 def test_the_csv_has_no_header_and_names_the_group_only_where_there_are_several() -> None:
     made = drafted(comparison(*rows({}, {})), ETL)
     other = Target(kind=TargetKind.CONSUMER_GROUP, group="b")
