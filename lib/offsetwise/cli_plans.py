@@ -166,7 +166,7 @@ def verify(
     *,
     migration: MigrationFile,
     checkpoint: Annotated[
-        str | None, typer.Option(help="The checkpoint that the new job made, for a startingOffsets file.")
+        str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
     every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
@@ -205,8 +205,8 @@ def draft(
     target: Annotated[
         list[str],
         typer.Option(
-            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint or "
-            "consumer-group:NAME; may be repeated."
+            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint, "
+            "flink-savepoint-without-sources or consumer-group:NAME; may be repeated."
         ),
     ],
     author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
