@@ -78,7 +78,7 @@ def main() -> None:
             speed, gigabytes = _hash_gb_s(), slow.read_again_bytes / 1e9
             reached = slow.read_again_s * speed / gigabytes * 10
             print(
-                f"B7 of it {gigabytes:.1f} GB read again and hashed: {slow.read_again_s:.1f} s, {slow.processor_s:.1f} s "
+                f"B7 of it {gigabytes:.1f} GB read again: {slow.read_again_s:.1f} s, {slow.processor_s:.1f} s "
                 f"of the processor; one thread hashes {speed:.2f} GB/s: {reached:.1f} s per GB/s for 10 GB "
                 f"(target {TARGET_S_PER_GB_S})"
             )
