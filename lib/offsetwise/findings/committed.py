@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from shlex import quote
 
 from offsetwise.findings.case import MigrationCase
-from offsetwise.findings.codes import KINDS, Code
+from offsetwise.findings.codes import Code
 from offsetwise.findings.sentence import duration, offsets, overall, utc
-from offsetwise.model import Checkpoint, Finding, PartitionComparison, Transaction
+from offsetwise.model import Checkpoint, Finding, GroupOffset, Transaction
 
 DEFAULT_TIMEOUT_MS = 3_600_000
 """What KafkaSink gives its producer as `transaction.timeout.ms` where the job sets none."""
@@ -23,28 +24,22 @@ def group_apart(case: MigrationCase) -> Iterator[Finding]:
     group = case.committed
     if group is None or case.checkpoint is None:
         return
-    commits = {(each.topic, each.partition): each.offset for each in group.offsets}
-    apart = [
-        (commits[row.topic, row.partition] - row.old_offset, row)
-        for row in case.rows
-        if row.old_offset is not None and (row.topic, row.partition) in commits
-    ]
+    positions = {(row.topic, row.partition): row.old_offset for row in case.rows if row.old_offset is not None}
+    both = [(each, positions[key]) for each in group.offsets if (key := (each.topic, each.partition)) in positions]
     what = _called(case.checkpoint)
-    ahead = [each for each in apart if each[0] > 0]
+    ahead = [(each.offset - position, each) for each, position in both if each.offset > position]
     if ahead:
-        most = max(ahead, key=lambda each: each[0])
         yield overall(
             Code.GROUP_AHEAD,
-            f"Group {group.name} has committed past the {what} {_where(ahead, most)}: the job went on after the {what} "
-            "was taken, and would read that again from it.",
+            f"Group {group.name} has committed past the {what} {_where(ahead)}: the job went on after the {what} was "
+            "taken, and would read that again from it.",
         )
-    behind = [each for each in apart if each[0] < 0]
+    behind = [(position - each.offset, each) for each, position in both if each.offset < position]
     if behind:
-        most = min(behind, key=lambda each: each[0])
         yield overall(
             Code.GROUP_BEHIND,
-            f"Group {group.name} has committed less than the {what} holds {_where(behind, most)}: a start from the "
-            "group's offsets would read again what the state has counted.",
+            f"Group {group.name} has committed less than the {what} holds {_where(behind)}: a start from the group's "
+            "offsets would read again what the state has counted.",
         )
 
 
@@ -54,19 +49,12 @@ def transaction_expired(case: MigrationCase) -> Iterator[Finding]:
     if case.checkpoint is None or deadline is None or deadline > case.now_ms:
         return
     told, fix = ask_about(case.checkpoint, case.job.sink_servers)
-    finding = overall(
+    made = overall(
         Code.TRANSACTION_EXPIRED,
         f"{told} ran out by {utc(deadline)}, {duration(case.now_ms - deadline)} before the clusters were read "
         f"({timeout_told(case.job.transaction_timeout_ms)}): what was not committed until then is lost.",
     )
-    yield Finding(
-        code=finding.code,
-        severity=finding.severity,
-        topic=None,
-        partition=None,
-        message=finding.message,
-        remedy=f"{KINDS[Code.TRANSACTION_EXPIRED].remedy} {fix}",
-    )
+    yield replace(made, remedy=f"{made.remedy} {fix}")
 
 
 def open_transactions(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
@@ -109,8 +97,9 @@ def _called(checkpoint: Checkpoint) -> str:
     return "checkpoint" if checkpoint.saved is None else checkpoint.saved.kind or "checkpoint"
 
 
-def _where(found: list[tuple[int, PartitionComparison]], most: tuple[int, PartitionComparison]) -> str:
-    apart, row = most
-    count = "1 partition" if len(found) == 1 else f"{len(found):,} partitions"
-    at = (row.old_offset or 0) + apart
-    return f"in {count}, furthest {row.topic}-{row.partition}: {at:,} committed, {offsets(abs(apart))} apart"
+def _where(apart: list[tuple[int, GroupOffset]]) -> str:
+    """Say in how many partitions, and where it is furthest."""
+    distance, commit = max(apart, key=lambda each: each[0])
+    count = "1 partition" if len(apart) == 1 else f"{len(apart):,} partitions"
+    furthest = f"{commit.topic}-{commit.partition}: {commit.offset:,} committed, {offsets(distance)} apart"
+    return f"in {count}, furthest {furthest}"
