@@ -16,6 +16,8 @@ _START: Final = {
     "fresh-starting-offsets": "flink run JOB",
 }
 """How the job starts on the new cluster, by way; from the copy where nothing else is named."""
+_FROM_COPY: Final = "flink run -s DIR JOB"
+_FROM_COPY_IN_SQL: Final = "SET 'execution.state-recovery.path' = 'DIR';  -- then the job's INSERT, in the same session"
 _DROP: Final = "Edit the savepoint, or drop the source's state: --target flink-savepoint-without-sources."
 _NAMES_SINCE: Final = 5
 """From this version of `_metadata` on it holds the uids themselves."""
@@ -96,7 +98,6 @@ def questions(way: str, comparison: Comparison, job: JobTraits) -> Iterator[str]
         yield "Do records that lie on the old cluster only still matter? (`needs_retained_data`)"
 
 
-def around(commands: tuple[str, ...], way: str) -> tuple[str, ...]:
+def around(commands: tuple[str, ...], way: str, *, sql: bool) -> tuple[str, ...]:
     """Give our commands between those that stop the job and start it on the new cluster."""
-    *first, verify = commands
-    return (_STOP, *first, verify, _START.get(way, "flink run -s DIR JOB"))
+    return (_STOP, *commands, _START.get(way, _FROM_COPY_IN_SQL if sql else _FROM_COPY))

@@ -143,7 +143,8 @@ SAVEPOINT: Final = Kind(
     needs=(
         "the job is stopped with a savepoint in the canonical format",
         "an empty folder under a write root",
-        "`auto.offset.reset=none` for the first start, so that a place that retention took stops the job",
+        "for the first start the initializer `committedOffsets(NONE)`, in SQL the mode `group-offsets` with "
+        "`auto.offset.reset` none, so that a place that retention took stops the job: other initializers reset it",
     ),
 )
 NEW_UID: Final = Kind(
@@ -408,7 +409,7 @@ def _commands(kind: Kind, comparison: Comparison, subject: str, path: str, job: 
         "--receipt receipt.json --execute",
         f"offsetwise verify receipt.json --migration {file}",
     )
-    return around(made, kind.name) if is_flink(comparison) else made
+    return around(made, kind.name, sql=job.sql is True) if is_flink(comparison) else made
 
 
 def _count(rows: list[PartitionComparison]) -> str:
