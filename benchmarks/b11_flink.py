@@ -3,6 +3,9 @@
 Targets: at most 200 ms; at most 3 s and three times the file in memory. The large file is read once with its keyed
 state inline (one handle per subtask) and once as a RocksDB job's: a million handles of files.
 
+Peer: Flink's State Processor API (`StateProcessor.java`) reads the positions of the first file in a process of its own,
+the first time, and again in the same, warm Java. It runs in the Flink that the tests use (`make test` fetches it).
+
     python -m benchmarks.b11_flink
 """
 
@@ -16,13 +19,23 @@ import tempfile
 import time
 from pathlib import Path
 
+from offsetwise.lab.brokers import LOG_CONFIGURATION
+from offsetwise.lab.jars import resolved_jars
 from offsetwise.sources.checkpoint import read_checkpoint
+from offsetwise.sources.flink_metadata import parse_metadata
+from offsetwise.sources.flink_uid import operator_id
+from tests.integration.flink_cluster import jvm
+from tests.integration.flink_distribution import DISTRIBUTIONS
 
 PARTITIONS, ROUNDS = 10_000, 9
 LARGE_BYTES = 100 * 1024 * 1024
 SUBTASKS = 128
 NO_STOP = -(2**63)
-PROPERTIES = b"\xac\xed\x00\x05sr\x00\x31org.apache.flink.runtime.checkpoint.SavepointType\xa0\x87t\x00\x09CANONICAL"
+SOURCE = "source"
+FLINK = DISTRIBUTIONS[-1]
+RECORDED = Path("tests/data/checkpoints/flink-2.2-enumerator-v3/_metadata").read_bytes()
+"""Of a real job: Flink itself reads only what has its serializers, which stand before the elements, and properties."""
+PROPERTIES = RECORDED[RECORDED.rindex(b"\xac\xed\x00\x05") :]
 
 
 def main() -> None:
@@ -40,6 +53,38 @@ def main() -> None:
             folder.mkdir()
             (folder / "_metadata").write_bytes(data)
             _told(name, folder, len(data))
+            if folder.name.endswith("partitions"):
+                _peer(name, folder)
+
+
+def _peer(name: str, folder: Path) -> None:
+    """Let Flink read the same positions, and hold them against ours."""
+    jars = resolved_jars(
+        "flink-state-processor",
+        (("org.apache.flink", "flink-state-processor-api", FLINK.version),),
+        transitive=False,
+    )
+    settings = folder.with_name("settings")
+    settings.mkdir()
+    (settings / "config.yaml").touch()
+    (settings / "log4j2.properties").write_text(LOG_CONFIGURATION, encoding="utf-8")
+    *command, classpath, main, path, uid, rounds = jvm(
+        FLINK, settings, str(Path(__file__).with_name("StateProcessor.java")), str(folder), SOURCE, "5"
+    )
+    begun = time.perf_counter()
+    ran = subprocess.run(
+        [*command, f"{classpath}:{jars / '*'}", main, path, uid, rounds], check=True, capture_output=True, text=True
+    )
+    whole = time.perf_counter() - begun
+    found = [tuple(map(int, line.split())) for line in ran.stdout.splitlines() if line[:1].isdigit()]
+    offsets = [at.offset for source in read_checkpoint(str(folder)).sources for at in source.positions]
+    if {each[:2] for each in found} != {(len(offsets), sum(offsets))}:
+        raise SystemExit(f"{name}: the peer found other positions: {found}")
+    first, *warm = (took for _, _, took in found)
+    print(
+        f"B11 {name}, State Processor API of Flink {FLINK.version}: {first} ms the first time, "
+        f"{statistics.median(warm):.0f} ms again; with the start of Java and five readings {whole:.1f} s"
+    )
 
 
 def _told(name: str, folder: Path, size: int) -> None:
@@ -84,15 +129,15 @@ def metadata(*operators: bytes) -> bytes:
 def kafka_source(partitions: int, *, enumerator: int) -> bytes:
     """Give a KafkaSource of `SUBTASKS` subtasks whose coordinator knows the same partitions."""
     splits = [split(partition) for partition in range(partitions)]
+    header = serializers()
     subtasks = []
     for index in range(SUBTASKS):
         own = [struct.pack(">iii", len(one) + 8, 0, len(one)) + one for one in splits[index::SUBTASKS]]
-        header = struct.pack(">ibh", 6, 0, 1) + utf("SourceReaderState") + bytes(200)
         places = [len(header) + sum(map(len, own[:at])) for at in range(len(own))]
         blob = header + b"".join(own)
         managed = b"\x04" + struct.pack(">i", 1) + utf("SourceReaderState") + b"\0"
         managed += struct.pack(f">i{len(places)}q", len(places), *places)
-        managed += b"\x01" + utf("file:/label") + struct.pack(">i", len(blob)) + blob
+        managed += b"\x01" + utf(f"file:/label-{index}") + struct.pack(">i", len(blob)) + blob
         subtasks.append(struct.pack(">ii", index, 1) + managed + struct.pack(">ibbii", 0, 0, 0, 0, 0))
     if enumerator == 3:
         listed = struct.pack(">ii", partitions, 0)
@@ -102,7 +147,18 @@ def kafka_source(partitions: int, *, enumerator: int) -> bytes:
         listed = struct.pack(">i", partitions) + b"".join(known)
     payload = struct.pack(">iii", 1, enumerator, len(listed) + 1) + listed + b"\x01"
     coordinator = b"\x01" + utf("label") + struct.pack(">i", len(payload)) + payload
-    return operator("source", coordinator, subtasks)
+    return operator(SOURCE, coordinator, subtasks)
+
+
+def serializers() -> bytes:
+    """Give what stands before the elements of a real source's state."""
+    for entry in parse_metadata(RECORDED).operators:
+        for each in entry.subtasks:
+            for state in () if each.managed is None else each.managed.states:
+                if state.name == "SourceReaderState" and each.managed and each.managed.handle:
+                    at = each.managed.handle.at
+                    return RECORDED[at : at + state.offsets[0]]
+    raise SystemExit("The recorded savepoint has no KafkaSource.")
 
 
 def split(partition: int) -> bytes:
@@ -128,7 +184,7 @@ def files_of_state(size: int) -> bytes:
 
 def operator(name: str, coordinator: bytes, subtasks: list[bytes]) -> bytes:
     """Give one operator."""
-    head = utf(name) + utf(name) + name.encode().ljust(16, b"-") + struct.pack(">ii", SUBTASKS, SUBTASKS)
+    head = utf(name) + utf(name) + bytes.fromhex(operator_id(name)) + struct.pack(">ii", SUBTASKS, SUBTASKS)
     return head + coordinator + struct.pack(">i", len(subtasks)) + b"".join(subtasks)
 
 

@@ -19,7 +19,7 @@ from offsetwise.lab.java import find_java
 from offsetwise.lab.processes import Process, is_alive, start, stop
 from tests.integration.flink_distribution import Distribution
 
-LIMIT_S: Final = 240
+LIMIT_S: Final = 600
 """For anything that is waited for: a busy machine takes its time, and a quiet one never comes near it."""
 PARALLELISM: Final = 2
 SLOTS: Final = 2 * PARALLELISM
@@ -50,9 +50,7 @@ class Flink:
             # What went wrong is told with the result.
             rows = _ask(f"{operation}/result/0")["results"]["data"]
             row = rows[0]["fields"] if rows else []
-        job = str(row[0])
-        wait_until(lambda: self.state(job) == "RUNNING", f"job {job} runs", refuse=lambda: self._failure(job))
-        return job
+        return str(row[0])
 
     def state(self, job: str) -> str:
         """Give the state of a job, as Flink calls it."""
@@ -64,19 +62,14 @@ class Flink:
         command = jvm(self.distribution, self.folder, "org.apache.flink.client.cli.CliFrontend", *arguments)
         ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         _, found, path = ran.stdout.partition("Savepoint completed. Path: file:")
-        assert found, ran.stdout + ran.stderr + self._failure(job)
+        assert found, ran.stdout + ran.stderr + self.failure(job)
         return Path(path.split()[0])
 
-    def cancel(self, job: str) -> None:
-        """End a job without a savepoint, and wait until its slots are free."""
-        urlopen(Request(f"{self.rest}/jobs/{job}?mode=cancel", method="PATCH"), timeout=30).close()
-        wait_until(lambda: self.state(job) == "CANCELED", f"job {job} is cancelled")
-
-    def _failure(self, job: str) -> str:
+    def failure(self, job: str) -> str:
         """Say why a job fails; empty if it does not."""
         told = _ask(f"{self.rest}/jobs/{job}/exceptions")
         history = told.get("exceptionHistory", {}).get("entries", [])
-        return str(history[0]["stacktrace"])[:2000] if history else ""
+        return str(history[0]["stacktrace"]) if history else ""
 
 
 @contextmanager

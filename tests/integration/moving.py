@@ -194,9 +194,9 @@ class Move:
         ran = call("apply", self.plan, "-m", self.migration, *given, *flags, "--json")
         return ran.answered() if "--execute" in flags else self._document(ran.code, ran.out, ran.err)
 
-    def verify(self) -> tuple[int, set[str], bool]:
+    def verify(self, *flags: str) -> tuple[int, set[str], bool]:
         """Give the exit code, what is said of the positions, and whether the job was seen to go on."""
-        ran = call("verify", self.receipt, "-m", self.migration, "--json")
+        ran = call("verify", self.receipt, "-m", self.migration, *flags, "--json")
         body = self._document(0, ran.out, ran.err)
         return ran.code, {each["turnout"] for each in body["positions"]}, body["started"]
 

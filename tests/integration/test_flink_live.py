@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from offsetwise.lab import Lab, Policy
+from tests.commands import call
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
-from tests.integration.moving import GONE, Moving, Orders, create, key_of, tree
+from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, tree
 from tests.lab.reading import read_log
 
+pytestmark = pytest.mark.timeout(1800)  # a whole job with its Flink, on a machine that may be busy
 TOPIC: Final = "flink-orders"
 COUNT: Final = """
 INSERT INTO counted
@@ -24,6 +26,7 @@ SELECT serial, COUNT(*) OVER (PARTITION BY k ORDER BY arrived ROWS BETWEEN UNBOU
 FROM orders
 """
 """Keeps a count for every key: it goes on only with its state."""
+Drafted = tuple[Move, dict[int, dict[str, Any]], dict[str, Any]]
 EARLIEST: Final = {"scan.startup.mode": "earliest-offset"}
 OR_STOP: Final = {"scan.startup.mode": "group-offsets", "properties.auto.offset.reset": "none"}
 """What stops a restored job whose position is not in the log: the mode `earliest-offset` would reset it silently."""
@@ -31,20 +34,16 @@ OR_STOP: Final = {"scan.startup.mode": "group-offsets", "properties.auto.offset.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """A topic that jobs write to, and what is committed there."""
+    """A topic that jobs write to."""
 
     bootstrap: str
     topic: str
 
-    def committed(self) -> list[tuple[int, int]]:
-        """Give serial and count of every record, as somebody reads them who waits for transactions."""
-        logs = [read_log(self.bootstrap, self.topic, at, isolation="read_committed") for at in GONE]
+    def rows(self, *, isolation: str = "read_committed") -> list[tuple[int, int]]:
+        """Give serial and count of every record; by default as somebody reads them who waits for transactions."""
+        logs = [read_log(self.bootstrap, self.topic, at, isolation=isolation) for at in GONE]
         rows = [json.loads(record.value) for log in logs for record in log.records]
         return [(int(row["serial"]), row["nth"]) for row in rows]
-
-    def holds(self, count: int) -> None:
-        """Wait until as many records are there."""
-        wait_until(lambda: len(self.committed()) >= count, f"{count} records in {self.topic}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +52,29 @@ class Stopped:
 
     flink: Flink
     orders: Orders
-    savepoint: Path
     sink: Sink
     """On the old cluster, where it stays."""
-    read: frozenset[int]
-    """The serials that it had read."""
+    folder: Path
+
+    @property
+    def savepoint(self) -> Path:
+        return next((self.folder / "savepoints").iterdir())
 
     def start(self, bootstrap: str, sink: Sink, *, state: Path | None = None, begin: Mapping[str, str]) -> str:
-        """Start the job, from state if there is some; give its id."""
-        settings = {"execution.checkpointing.interval": "1 s"}
+        """Start the job, from state if there is some; give its id. It commits nothing before its savepoint."""
+        settings = {"execution.checkpointing.interval": "1 h"}
         if state is not None:
             settings["execution.state-recovery.path"] = str(state)
         return self.flink.submit(settings, orders_table(bootstrap, begin), sink_table(sink), COUNT)
+
+    def stop(self, job: str, sink: Sink, count: int, savepoints: Path) -> Path:
+        """Wait until a job has written as many records, then stop it with a savepoint, which commits them."""
+
+        def written() -> bool:
+            return len(sink.rows(isolation="read_uncommitted")) >= count
+
+        wait_until(written, f"{count} records in {sink.topic}", refuse=lambda: self.flink.failure(job))
+        return self.flink.stop(job, savepoints)
 
 
 def orders_table(bootstrap: str, begin: Mapping[str, str]) -> str:
@@ -81,7 +91,7 @@ def sink_table(sink: Sink) -> str:
         "format": "json",
         "sink.delivery-guarantee": "exactly-once",
         "sink.transactional-id-prefix": sink.topic,
-        "properties.transaction.timeout.ms": "600000",
+        "properties.transaction.timeout.ms": "900000",
     }
     return f"CREATE TABLE counted (serial STRING, nth BIGINT) WITH ({_listed(options)})"
 
@@ -106,14 +116,20 @@ def stopped(
     distribution: Distribution = request.param
     folder = tmp_path_factory.mktemp("flink")
     sink = _sink(orders.lab, f"counted-{distribution.version}")
-    read = frozenset(serials(orders))
     with running(distribution, folder / "cluster") as flink:
-        job = Stopped(flink=flink, orders=orders, savepoint=folder, sink=sink, read=read)
+        job = Stopped(flink=flink, orders=orders, sink=sink, folder=folder)
         begun = job.start(orders.lab.old_bootstrap, sink, begin=EARLIEST)
-        sink.holds(len(read))
-        savepoint = flink.stop(begun, folder / "savepoints")
+        job.stop(begun, sink, len(serials(orders)), folder / "savepoints")
         arrive(orders, 50)
-        yield Stopped(flink=flink, orders=orders, savepoint=savepoint, sink=sink, read=read)
+        yield job
+
+
+@pytest.fixture(scope="module")
+def drafted(stopped: Stopped) -> Drafted:
+    """Its migration, with the comparison by partition and the plan; nobody writes to it but who applies the plan."""
+    move = moved(stopped.orders.lab, stopped.savepoint, stopped.folder / "move", job={"sink": "kafka"})
+    compared = {row["partition"]: row for row in move.compare()["partitions"]}
+    return move, compared, move.draft("flink-savepoint")
 
 
 def _sink(lab: Lab, topic: str) -> Sink:
@@ -138,16 +154,15 @@ def once(wanted: list[int]) -> Counter[tuple[str, int]]:
 
 
 def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_exactly_once(
-    stopped: Stopped, moving: Moving
+    stopped: Stopped, drafted: Drafted
 ) -> None:
-    orders = stopped.orders
-    move = moving(stopped.savepoint, job={"sink": "kafka"})
+    orders, (move, compared, _) = stopped.orders, drafted
     old = tree(move.checkpoint)
-    compared = move.compare()
-    assert {row["exactness"] for row in compared["partitions"]} == {"EXACT"}
-    for row in compared["partitions"]:
-        assert int(row["old_offset"]) - int(row["new_offset"]) == GONE[row["partition"]]
-    move.draft("flink-savepoint")
+    inspected = call("inspect", move.checkpoint, "--json").answered()
+    assert stopped.sink.topic in {each["transactional_id_prefix"] for each in inspected["operators"]}
+    assert {each["schema"] for each in inspected["transactions"]} >= {"v1"}, "prepared before the savepoint"
+    assert {row["exactness"] for row in compared.values()} == {"EXACT"}
+    assert {at: int(row["old_offset"]) - int(row["new_offset"]) for at, row in compared.items()} == GONE
     move.sign()
     output = ("--output", str(move.copy))
     assert move.apply(*output)["changes"]
@@ -157,10 +172,42 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
 
     job = stopped.start(orders.lab.new_bootstrap, stopped.sink, state=move.copy, begin=OR_STOP)
     arrive(orders, 20)
-    stopped.sink.holds(len(serials(orders)))
-    stopped.flink.stop(job, move.folder / "checkpoints")
+    own = stopped.stop(job, stopped.sink, len(serials(orders)), move.folder / "checkpoints")
 
-    rows = stopped.sink.committed()
+    rows = stopped.sink.rows()
     assert Counter(serial for serial, _ in rows) == Counter(serials(orders)), "every record once"
     assert Counter((key_of(serial), nth) for serial, nth in rows) == once(serials(orders)), "with the state it had"
     assert tree(move.checkpoint) == old, "the old savepoint is as it was"
+    assert move.verify("--checkpoint", str(own)) == (0, {"MOVED_ON"}, True)
+    assert move.verify("--checkpoint", str(move.checkpoint))[::2] == (1, False), "the old one tells nothing of the job"
+
+
+def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicted(
+    stopped: Stopped, drafted: Drafted
+) -> None:
+    orders, lab = stopped.orders, stopped.orders.lab
+    move, compared, plan = drafted
+    assert {at: row["raw"]["verdict"] for at, row in compared.items()} == {0: "OUT_OF_RANGE", 1: "LOSS"}
+    prediction = plan["prediction"]
+    assert prediction["effect"] == "silent skip"
+    assert f"never reads {GONE[1]} records" in prediction["told"]
+    assert "reads the whole log again" in prediction["told"]
+    begins = {0: GONE[0], 1: int(compared[1]["old_offset"]) + int(compared[1]["raw"]["skip"])}
+    predicted = [serial for (partition, offset), serial in orders.by_offset.items() if offset >= begins[partition]]
+
+    sink = _sink(lab, f"{stopped.sink.topic}-unedited")
+    job = stopped.start(lab.new_bootstrap, sink, state=move.checkpoint, begin=EARLIEST)
+    stopped.stop(job, sink, len(predicted), move.folder / "unedited")
+
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(predicted)
+
+
+def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(stopped: Stopped) -> None:
+    lab = stopped.orders.lab
+    sink = _sink(lab, f"{stopped.sink.topic}-stops")
+
+    job = stopped.start(lab.new_bootstrap, sink, state=stopped.savepoint, begin=OR_STOP)
+    wait_until(lambda: stopped.flink.state(job) == "FAILED", f"job {job} stops")
+
+    assert "out of range" in stopped.flink.failure(job)
+    assert sink.rows() == []
