@@ -64,7 +64,7 @@ def typed_key(plan: int) -> str:
 
 
 def unsent(plan: int) -> str:
-    """Give a remark that was written and could not be kept: Streamlit forgets a field that could not be drawn."""
+    """Give a remark that the store did not take: Streamlit forgets a field that could not be drawn."""
     return str(st.session_state.get(_unsent_key(plan), ""))
 
 
@@ -118,7 +118,7 @@ def _remarked(plan: int, text: str) -> bool:
     _tell(plan, lambda asked, person: asked.comment(person, plan, text))
     found = told(plan)
     kept = found is not None and isinstance(found.answer, Done)
-    st.session_state[_unsent_key(plan)] = "" if kept else text
+    st.session_state[_unsent_key(plan)] = text if found is not None and isinstance(found.answer, Exception) else ""
     if kept:
         st.session_state[remark_key(plan)] = ""
     return kept
