@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply import in_place, spark_checkpoint
+from offsetwise.apply import in_place, rewrite, spark_checkpoint
 from offsetwise.apply.disk import Disk
+from offsetwise.apply.edit import Edited
 from offsetwise.apply.writing import Context, Preview, Standing
 from offsetwise.errors import (
     ApplyError,
@@ -149,6 +150,17 @@ def test_a_copy_that_holds_other_bytes_than_were_read_does_not_appear(tmp_path: 
         _copied(drafted(str(source)), tmp_path, disk=Flipping())
 
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_edit_that_no_restart_would_read_as_planned_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "edit_offsets", lambda data, *_, **__: Edited(data=data, changes=()))
+    source = recorded(STATE, tmp_path)
+
+    with pytest.raises(ApplyError, match="a restart at the planned positions, found another one at"):
+        _copied(drafted(str(source)), tmp_path)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_batch_before_a_committed_one_gets_the_same_positions(tmp_path: Path) -> None:
