@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.config import SparkSettings
 from offsetwise.errors import StoppedError
@@ -11,6 +16,7 @@ from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.session import open_session
 
 LONGER_THAN_ANYBODY_WAITS = 10**15
+LONG_S = 900
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +49,60 @@ def test_whoever_watches_can_stop_several_jobs_in_a_row_and_the_session_stays_us
         interruptible(spark, jobs, stop)
     assert ["SPARK_JOB_CANCELLED" in each for each in ends] == [True] * 3
     assert spark.range(5).count() == 5
+
+
+def test_a_job_is_stopped_by_whichever_way_it_was_started_and_none_is_left(
+    spark: SparkSession, way: Callable[[SparkSession], object]
+) -> None:
+    seen = False
+
+    def stop_what_runs() -> None:
+        nonlocal seen
+        seen = seen or bool(running(spark))
+        if seen:
+            raise StoppedError("stopped", fix="again")
+
+    with pytest.raises(StoppedError):
+        interruptible(spark, lambda: way(spark), stop_what_runs)
+    assert running(spark) == []
+
+
+def running(spark: SparkSession) -> list[int]:
+    return list(spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def endless(spark: SparkSession) -> DataFrame:
+    return spark.range(LONGER_THAN_ANYBODY_WAITS).groupBy((F.col("id") % 7).alias("id")).count()
+
+
+def asleep(spark: SparkSession) -> DataFrame:
+    def sleep(rows: Iterable[Any]) -> Iterable[Any]:
+        time.sleep(LONG_S)
+        yield from rows
+
+    return spark.range(4).mapInArrow(sleep, "id long")
+
+
+def grouped_asleep(spark: SparkSession) -> DataFrame:
+    def sleep(table: Any) -> Any:
+        time.sleep(LONG_S)
+        return table
+
+    return spark.range(4).groupBy("id").applyInArrow(sleep, "id long")
+
+
+def broadcast(spark: SparkSession) -> DataFrame:
+    return spark.range(9).join(F.broadcast(endless(spark)), on="id", how="inner")
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(lambda spark: endless(spark).toArrow(), id="toArrow"),
+        pytest.param(lambda spark: asleep(spark).toArrow(), id="mapInArrow"),
+        pytest.param(lambda spark: grouped_asleep(spark).toArrow(), id="applyInArrow"),
+        pytest.param(lambda spark: broadcast(spark).toArrow(), id="what is broadcast first"),
+    ]
+)
+def way(request: pytest.FixtureRequest) -> Callable[[SparkSession], object]:
+    made: Callable[[SparkSession], object] = request.param
+    return made

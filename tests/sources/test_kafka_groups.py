@@ -12,7 +12,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from offsetwise.model import GroupOffset
 from offsetwise.sources.kafka_client import Client, Deadline
-from offsetwise.sources.kafka_groups import read_groups
+from offsetwise.sources.kafka_groups import place_of, read_groups
 
 
 def answered(value: Any) -> Future[Any]:
@@ -31,11 +31,13 @@ class Fresh:
     code: int
     refusals: int
     asked: list[str] = field(default_factory=list)
+    described: list[list[str]] = field(default_factory=list)
 
     def list_consumer_groups(self, **_: Any) -> Future[Any]:
         return answered(SimpleNamespace(valid=[], errors=[]))
 
     def describe_consumer_groups(self, names: list[str], **_: Any) -> dict[str, Future[Any]]:
+        self.described.append(names)
         self.refusals -= 1
         error = KafkaException(KafkaError(self.code))
         return {name: answered(error if self.refusals >= 0 else object()) for name in names}
@@ -50,8 +52,9 @@ class Fresh:
         return {name: answered(SimpleNamespace(topic_partitions=[found]))}
 
 
-def client(fresh: Fresh, timeout_s: float) -> Client:
-    made = SimpleNamespace(admin=fresh, deadline=Deadline(timeout_s), config=SimpleNamespace(name="new"))
+def client(fresh: Fresh, timeout_s: float, coordinators: int = 0) -> Client:
+    config = SimpleNamespace(name="new")
+    made = SimpleNamespace(admin=fresh, deadline=Deadline(timeout_s), config=config, coordinators=coordinators)
     return cast("Client", made)
 
 
@@ -82,3 +85,38 @@ def test_a_coordinator_that_does_not_come_is_told_in_words_and_not_asked(code: i
 
     assert (etl.error, etl.state, fresh.asked) == (words, None, [])
     assert [each.code for each in problems] == ["GROUP_UNREADABLE"]
+
+
+def test_one_group_of_a_coordinator_is_described_for_all() -> None:
+    fresh = Fresh(KafkaError.NOT_COORDINATOR, refusals=0)
+    read_groups(client(fresh, timeout_s=60, coordinators=1), ("b", "c", "a"))
+    assert (fresh.described, fresh.asked) == ([["c"]], ["a", "b", "c"])
+
+
+def test_a_group_that_may_not_be_described_speaks_for_no_other() -> None:
+    fresh = Fresh(KafkaError.GROUP_AUTHORIZATION_FAILED, refusals=1)
+    read_groups(client(fresh, timeout_s=60, coordinators=1), ("a", "b", "c"))
+    assert (fresh.described, fresh.asked) == ([["c"], ["a"], ["b"]], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("group", "code"),
+    [
+        ("hello", 99162322),
+        ("Hello World", -862545276),
+        ("Aa", 2112),
+        ("BB", 2112),
+        ("\N{GRINNING FACE}", 31 * 0xD83D + 0xDE00),
+        ("", 0),
+    ],
+)
+def test_a_group_is_kept_where_javas_hash_of_its_name_says(group: str, code: int) -> None:
+    assert place_of(group, 50) == abs(code) % 50
+
+
+def test_the_hash_that_has_no_positive_counterpart_is_taken_as_none() -> None:
+    assert place_of("polygenelubricants", 50) == 0
+
+
+def test_groups_stand_alone_where_nobody_knows_how_they_are_placed() -> None:
+    assert place_of("hello", 0) == "hello"

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 WAVE: Final = 1_000
 """How many checkpoints one job reads: what the driver holds at a time is bounded by it."""
-LOCAL_ROWS_PER_TASK: Final = 125
-"""A task costs its worker a tenth of a second whatever it does, a checkpoint on a disk a few milliseconds."""
+LOCAL_ROWS_PER_TASK: Final = 250
+"""A task costs its worker a tenth of a second whatever it does (half of it to collect garbage), a checkpoint on a disk
+a few milliseconds."""
 REMOTE_ROWS_PER_TASK: Final = 16
 """An object store answers after tens of milliseconds, many times per checkpoint."""
+LEAST_TASKS: Final = 8
+"""So that a small fleet is spread too; fewer where the session has fewer cores."""
 COLUMNS: Final = "id long, row string"
 
 _MAGIC: Final = re.compile(r"[*?\[]")
@@ -89,10 +92,11 @@ def inspect_many(
         ship(spark, uris=uris)
     local = all((split_protocol(uri)[0] or "file") == "file" for uri in uris)
     rows_per_task = LOCAL_ROWS_PER_TASK if local else REMOTE_ROWS_PER_TASK
+    least = min(LEAST_TASKS, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
     size = wave_size or WAVE
     for first in range(0, len(uris), size):
         wave = tuple(uris[first : first + size])
-        tasks = min(len(wave), max(8, ceil(len(wave) / rows_per_task)))
+        tasks = min(len(wave), max(least, ceil(len(wave) / rows_per_task)))
         read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
         with spark_errors():
             table = spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow()

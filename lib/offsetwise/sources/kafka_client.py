@@ -148,6 +148,8 @@ class Client:
         self.properties = client_properties(config)
         self.deadline = Deadline(timeout_s)
         self.errors: list[KafkaError] = []
+        self.coordinators = 0
+        """Partitions of `__consumer_offsets` at the first contact; 0 where unknown, or groups are placed otherwise."""
         self._counter = counter
         self._statistics = 0
         self.log = _Log()
@@ -173,9 +175,12 @@ class Client:
         while not self.deadline.passed:
             try:
                 # All topics at once: a question for one by name could create it, where brokers create topics.
-                return self.admin.list_topics(timeout=min(wait_s, self.deadline.left_s()))
+                contacted = self.admin.list_topics(timeout=min(wait_s, self.deadline.left_s()))
             except KafkaException as error:
                 failed = error.args[0]
+            else:
+                self.coordinators = _coordinators(contacted)
+                return contacted
             self.admin.poll(_POLL_S)
             if is_authorisation(failed):
                 self.errors.append(failed)
@@ -218,6 +223,12 @@ class Client:
         assert self._counter is not None  # noqa: S101 - set together with the callback
         self._statistics += 1
         self._counter.take(statistics)
+
+
+def _coordinators(contacted: Any) -> int:
+    offsets = contacted.topics.get("__consumer_offsets")
+    # Redpanda has the topic too, and another hash.
+    return 0 if offsets is None or str(contacted.cluster_id).startswith("redpanda") else len(offsets.partitions)
 
 
 def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Consumer groups: their states and committed offsets.
 
 One request lists the states of all groups per broker; offsets need a request per group, of which a bounded number is
-under way at a time.
+under way at a time, and one more per coordinator (see `_coordinated`).
 """
 
 from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from operator import itemgetter
 from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
@@ -16,7 +17,7 @@ from offsetwise.model import GroupOffset, GroupState, Problem
 from offsetwise.sources.kafka_client import Client, reason
 
 _ASKED_AT_ONCE: Final = 64
-"""Groups whose offsets are asked for together; as many more are described meanwhile."""
+"""Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""
 _PAUSE_S: Final = 0.1
 _NO_COORDINATOR: Final = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -46,7 +47,7 @@ def read_groups(client: Client, names: tuple[str, ...]) -> tuple[tuple[GroupStat
     asked = _offsets(client, sorted(set(names)))
     states, problems = _states(client, listed)
     groups = []
-    for name, future in asked:
+    for name, future in sorted(asked, key=itemgetter(0)):
         offsets, error = _committed(client, future)
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
         state, kind = states.get(name, (None if problems or error else "Dead", None))
@@ -87,16 +88,35 @@ def _unlisted(client: Client, why: str) -> Problem:
 
 
 def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
+    places = {name: place_of(name, client.coordinators) for name in names}
+    names = sorted(names, key=lambda name: str(places[name]))
     made: list[tuple[str, Future[Any]]] = []
     for first in range(0, len(names), _ASKED_AT_ONCE):
         share = names[first : first + _ASKED_AT_ONCE]
-        ready = dict.fromkeys(share, _late()) if client.deadline.passed else _coordinated(client, share)
+        speakers = {places[name]: name for name in share}
+        ready = {} if client.deadline.passed else _coordinated(client, list(speakers.values()))
         # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
         # which takes long on a busy machine.
         for _, future in reversed(made[max(0, first - _ASKED_AT_ONCE) : first]):
             _failure(client, future)
-        made += [(name, _ask(client, name, ready[name])) for name in share]
+        for name in share:
+            speaker = speakers[places[name]]
+            made.append((name, _ask(client, name, ready.get(speaker, _late()), own=speaker == name)))
     return made
+
+
+def place_of(group: str, coordinators: int) -> int | str:
+    """Give what groups of one coordinator have in common: the partition of `__consumer_offsets` they are kept in.
+
+    As Kafka computes it: `Utils.abs(groupId.hashCode) % partitions` (`GroupCoordinatorService.partitionFor`). Where the
+    number of partitions is not known, each group stands alone.
+    """
+    if not coordinators:
+        return group
+    code = 0
+    for unit in memoryview(group.encode("utf-16", "surrogatepass")[2:]).cast("H"):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return min(code, 2**32 - code) % 2**31 % coordinators
 
 
 def _coordinated(client: Client, names: list[str]) -> dict[str, Future[Any]]:
@@ -104,18 +124,29 @@ def _coordinated(client: Client, names: list[str]) -> dict[str, Future[Any]]:
 
     librdkafka 2.16.0 crashes the process where a coordinator answers a question for offsets with "not me" (its handler
     asks the consumer group of the handle, and an admin client has none), as it does while a broker starts or a leader
-    moves. The same answer to this question is an error like any other.
+    moves. The same answer to this question is an error like any other. It holds for all groups of the same partition
+    of `__consumer_offsets`, so one of them is described for all of a share.
     """
     return dict(client.admin.describe_consumer_groups(names, request_timeout=client.deadline.beyond_s()))
 
 
-def _ask(client: Client, name: str, ready: Future[Any]) -> Future[Any]:
-    """Ask for a group's offsets as soon as it has a coordinator: the first group of a new cluster makes it first."""
-    while (error := _failure(client, ready)) is not None and _code(error) in _NO_COORDINATOR:
-        time.sleep(_PAUSE_S)
+def _ask(client: Client, name: str, ready: Future[Any], *, own: bool) -> Future[Any]:
+    """Ask for a group's offsets as soon as it has a coordinator: the first group of a new cluster makes it first.
+
+    Args:
+        client: The client.
+        name: The group.
+        ready: Its description, or that of another group of its coordinator.
+        own: Whether it is its own. What else went wrong with another one, such as a missing permission, says nothing.
+    """
+    while (error := _failure(client, ready)) is not None and not isinstance(error, TimeoutError):
+        if _code(error) in _NO_COORDINATOR:
+            time.sleep(_PAUSE_S)
+        elif own:
+            break
         if client.deadline.passed:
             return ready
-        ready = _coordinated(client, [name])[name]
+        ready, own = _coordinated(client, [name])[name], True
     if isinstance(error, TimeoutError) or client.deadline.passed:
         return _late()
     request = [ConsumerGroupTopicPartitions(name)]
