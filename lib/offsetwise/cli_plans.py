@@ -313,7 +313,7 @@ def export(
     form: Annotated[str, typer.Option("--as", help="starting-offsets or consumer-groups-csv.")],
     as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are told
 ) -> None:
-    """Print a plan's positions as where a new job starts (Spark's startingOffsets, Flink's words) or for Kafka's tool."""
+    """Print positions as where a new job starts (Spark's startingOffsets, Flink's words) or for Kafka's tool."""
     from offsetwise.plan import exports  # noqa: PLC0415 - as above
     from offsetwise.plan.reading import plan_bytes, read_plan  # noqa: PLC0415 - as above
 
