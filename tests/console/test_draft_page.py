@@ -182,7 +182,7 @@ def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) ->
     assert isinstance(answer, Approved)
 
     page.run()
-    assert metrics(page)["Skipped"] == "≤ 0"
+    assert metrics(page)["Skipped"] == "0"
     decide(page, "953", "Three test records that nobody needs.", row="orders-0")
     assert metrics(page)["Skipped"] == "≤ 3"
     assert metrics(page)["Decided by people"] == "1"
@@ -205,7 +205,7 @@ def test_who_opens_an_open_plan_goes_on_with_what_was_decided_in_it(kept: Store)
     assert disabled(again)["save"], "nothing is changed"
     again.selectbox(key="take-back").select("payments-0").run()
     press(again, "take-back-now")
-    assert metrics(again)["Replayed"] == "≤ 0"
+    assert metrics(again)["Replayed"] == "0"
     press(again, "save")
     assert sheet_of(kept).plan.totals.overridden == 0
 

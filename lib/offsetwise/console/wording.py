@@ -44,6 +44,15 @@ def many(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def at_most(count: int) -> str:
+    """Print a bound; nothing is below none.
+
+    >>> at_most(0), at_most(1_200)
+    ('0', '≤ 1,200')
+    """
+    return number(count) if count == 0 else f"≤ {number(count)}"
+
+
 def lag(value: int | None) -> str:
     """Print a signed lag: how many records are left, or how far past the end the position lies.
 

@@ -288,7 +288,7 @@ def _given_up(positions: Sequence[PlannedPosition], dropped: int | None, *, edit
         yield f"batch {dropped}, which carries the other cluster's numbers: it is left out"
     chosen = sum(position.override is not None for position in positions)
     if chosen:
-        yield f"the proof of {chosen:,} positions that people decided"
+        yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
 
 
 def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request: DraftRequest) -> Requirements:

@@ -14,7 +14,7 @@ from offsetwise.console.drafting import decisions, keeping, ways
 from offsetwise.console.drafting.checklist import checklist
 from offsetwise.console.drafting.drafted import Drafted, Frozen, drafted
 from offsetwise.console.drafting.work import Work, begun_with
-from offsetwise.console.wording import many, markdown, number, read_at
+from offsetwise.console.wording import at_most, many, markdown, number, read_at
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import GateCheck, Outcome, Plan, Target
 from offsetwise.plan import asked
@@ -214,8 +214,8 @@ def _totals(plan: Plan | None) -> None:
     totals = None if plan is None else plan.totals
     cards = (
         ("Partitions", None if totals is None else number(totals.partitions), None),
-        ("Replayed", None if totals is None else f"≤ {number(totals.replay)}", "Records read twice, at most."),
-        ("Skipped", None if totals is None else f"≤ {number(totals.skip)}", "Records never read, at most."),
+        ("Replayed", None if totals is None else at_most(totals.replay), "Records read twice, at most."),
+        ("Skipped", None if totals is None else at_most(totals.skip), "Records never read, at most."),
         (
             "Not counted",
             None if totals is None else number(totals.uncounted),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from offsetwise.console import verdicts
+from offsetwise.console import verdicts, wording
 from offsetwise.console.palette import Tone
 from offsetwise.console.verdicts import Verdict
 from offsetwise.console.wording import many, markdown, number
@@ -108,7 +108,7 @@ def at_most(one: PlannedPosition, count: int | None) -> str:
     """
     if count is None:
         return "?"
-    return number(count) if count == 0 or (one.counted and one.exactness.proven) else f"≤ {number(count)}"
+    return number(count) if one.counted and one.exactness.proven else wording.at_most(count)
 
 
 def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
@@ -123,7 +123,7 @@ def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
         missing = counts.count(None)
         unknown = max(unknown, missing)
         total = sum(count for count in counts if count is not None)
-        made.append("?" if missing else number(total) if total == 0 else f"≤ {number(total)}")
+        made.append("?" if missing else wording.at_most(total))
     told = "" if not unknown else f"of {many(unknown, 'partition')} it is not known"
     return made[0], made[1], told
 
