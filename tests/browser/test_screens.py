@@ -40,8 +40,11 @@ def accessible(page: Page) -> None:
 
 
 def fits(page: Page) -> None:
-    """Nothing leaves the window to the right."""
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    """Nothing leaves the window to the right, once charts have taken the width there is now."""
+    page.wait_for_function(
+        "(main => main.scrollWidth <= main.clientWidth)(document.querySelector('[data-testid=stMain]'))",
+        timeout=20_000,
+    )
 
 
 LOOKED_AT = [*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"]
