@@ -25,11 +25,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.config import SparkSettings
-from offsetwise.errors import ClusterError, ConnectorError, SparkError, StoppedError, WorkerError
+from offsetwise.errors import ClusterError, ConnectorError, SparkError, WorkerError
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
-from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import CONNECTOR, open_session
 from offsetwise.pipeline.shipping import ship
@@ -182,17 +181,6 @@ def count_without_kafka(address: str) -> int:
     return open_session(SparkSettings(remote=address), kafka=False).range(7).count()
 
 
-def stop_a_long_job(address: str) -> int:
-    spark = open_session(SparkSettings(remote=address), kafka=False)
-
-    def stop() -> None:
-        raise StoppedError("stopped", fix="again")
-
-    with pytest.raises(StoppedError):
-        interruptible(spark, spark.range(10**15).selectExpr("sum(id % 7)").collect, stop)
-    return spark.range(7).count()
-
-
 def test_records_are_read_through_a_connect_server(client: Executor, server: str, bootstrap: str) -> None:
     rows = client.submit(read, server, bootstrap).result()
 
@@ -202,10 +190,6 @@ def test_records_are_read_through_a_connect_server(client: Executor, server: str
 
     assert [(row["partition"], row["offset"]) for row in rows] == [(p, o) for p in (0, 1) for o in range(5, 20)]
     assert [row["content"] for row in rows] == [content_hash(SALT, *sent(row)) for row in rows]
-
-
-def test_whoever_watches_can_stop_a_job_on_the_server(client: Executor, server: str) -> None:
-    assert client.submit(stop_a_long_job, server).result() == 7
 
 
 def test_workers_without_offsetwise_run_the_code_that_was_shipped(client: Executor, server: str) -> None:
