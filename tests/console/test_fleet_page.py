@@ -289,6 +289,8 @@ def test_real_folders_of_many_kinds_are_rows_through_spark(many_kinds: WorkflowR
     assert not page.exception
     table = rows_of(page)
     verdicts = {Path(name).name: verdict for name, verdict in zip(table["checkpoint"], table["verdict"], strict=True)}
+    flink = {each.name for each in SAMPLES.glob("flink-*")}
+    assert {verdicts.pop(name) for name in flink} == {"✓ restartable"}
     assert verdicts == {
         "spark-3.5.1-planned": "◇ pending batch",
         "spark-4.0.0-agg-rocksdb": "✓ restartable",
