@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import streamlit as st
 from streamlit.testing.v1.element_tree import Element
 
-from offsetwise.console import access
-from offsetwise.console.access import Access
 from offsetwise.console.desk import Progress, Subject
 from offsetwise.errors import ClusterUnreachableError, FileError, StoreError
 from offsetwise.model import Comparison
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
-from offsetwise.store.store import open_store
 from tests.console import builders
-from tests.console.boards import ADA, RITA, VERA, Stage, stage
+from tests.console.boards import ADA, RITA, VERA, Stage, here
 from tests.console.conftest import OpenPage, words
 from tests.console.readers import ValueReader
+
+__all__ = ["here"]
 
 
 def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: OpenPage) -> None:
@@ -78,15 +73,6 @@ def test_a_failed_live_reading_is_visible_from_the_overview(open_page: OpenPage)
 
 
 OVERVIEW = "pages/explore/overview.py"
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Stage]:
-    st.cache_resource.clear()
-    with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        yield stage(store.reviews, tmp_path)
-    access.use(Access())
-    st.cache_resource.clear()
 
 
 @pytest.mark.parametrize(
