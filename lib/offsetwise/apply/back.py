@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from offsetwise.apply.confined import require_confined
+from offsetwise.apply.digests import sha256_of_file
 from offsetwise.apply.journal import KIND, Journal, StepRecord, read_journal
 from offsetwise.apply.run import Tools, context_of, read_receipt
 from offsetwise.apply.writers import Writers
@@ -118,8 +118,9 @@ def _rolled_back(
 def _check_back(step: ReceiptStep, undone: ReceiptStep, writers: Writers, context: Context) -> None:
     """Look again, rather than believe."""
     if step.target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE:
-        wrong = next((f for f in step.files if _digest(os.path.join(step.place, f.path)) != f.before_sha256), None)
-        problem = None if wrong is None else f"{step.place}/{wrong.path} is not as it was before."
+        paths = {os.path.join(step.place, one.path): one.before_sha256 for one in step.files}
+        wrong = next((path for path, before in paths.items() if sha256_of_file(path) != before), None)
+        problem = None if wrong is None else f"{wrong} is not as it was before."
     else:
         seen = writers[step.target.kind].look(undone, context)
         wanted = Standing.AS_WRITTEN if step.target.kind is TargetKind.CONSUMER_GROUP else Standing.ABSENT
@@ -131,14 +132,6 @@ def _check_back(step: ReceiptStep, undone: ReceiptStep, writers: Writers, contex
             f"It was taken back, and looked at again it is not as before: {problem}",
             fix="Find out who else writes there, then give the same command again.",
         )
-
-
-def _digest(path: str) -> str | None:
-    try:
-        with open(path, "rb") as stream:
-            return hashlib.sha256(stream.read()).hexdigest()
-    except FileNotFoundError:
-        return None
 
 
 def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, ...]:

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
+from offsetwise.apply.digests import sha256_of_file
 from offsetwise.errors import OutputError
 
 _T = TypeVar("_T")
@@ -160,7 +161,7 @@ class Disk:
             OSError: A copy holds something else.
         """
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for path, found in zip(copied, pool.map(_digest, copied), strict=True):
+            for path, found in zip(copied, pool.map(sha256_of_file, copied), strict=True):
                 if found != copied[path]:
                     raise OSError(errno.EIO, "the copy holds other bytes than were read", path)
 
@@ -223,11 +224,6 @@ class Disk:
             self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from offsetwise.apply.digests import sha256
 from offsetwise.apply.writing import Context, FileChange, NumberChange
-from offsetwise.apply.written import sha256
 from offsetwise.model import Plan, WrittenFile
 
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
+from offsetwise.apply.digests import sha256
 from offsetwise.apply.overlay import read_file
-from offsetwise.apply.written import sha256
 from offsetwise.errors import ApplyError, RunningQueryError, StalePlanError, StorageError
 from offsetwise.findings.codes import Code
 from offsetwise.model import Checkpoint, CheckpointRequirement, Plan

@@ -12,16 +12,18 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from offsetwise.apply.digests import bytes_of, sha256_of_file
 from offsetwise.apply.disk import told
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped
 from offsetwise.apply.rewrite import Rewrite, rewrite
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
-from offsetwise.apply.written import guard_path, later_batch, sha256
+from offsetwise.apply.written import guard_path, later_batch
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.sources.storage import open_tree
@@ -118,7 +120,7 @@ def look(step: ReceiptStep, context: Context) -> Seen:
     if changed is not None:
         return Seen(standing=Standing.CHANGED, told=f"{place}: a query has run on it since: {changed} is there.")
     for one in step.files:
-        if _digest(os.path.join(place, one.path)) != one.sha256:
+        if sha256_of_file(os.path.join(place, one.path)) != one.sha256:
             return Seen(standing=Standing.CHANGED, told=f"{place}: {one.path} is not as it was written.")
     return Seen(standing=Standing.AS_WRITTEN, told=f"{place} stands as it was written.")
 
@@ -185,7 +187,7 @@ def _swap(place: str, step: ReceiptStep, context: Context) -> None:
         fresh = "swapping" not in notes
         _put_guard(place, guard, keep, context)
         for one in step.files:
-            found = _digest(os.path.join(place, one.path))
+            found = sha256_of_file(os.path.join(place, one.path))
             if found != one.before_sha256 and (fresh or found != one.sha256):
                 raise StalePlanError(
                     f"{place}: expected {one.path} as reviewed, found that somebody else has changed it. "
@@ -208,14 +210,14 @@ def _swap(place: str, step: ReceiptStep, context: Context) -> None:
 
 def _put_guard(place: str, guard: str, keep: str, context: Context) -> None:
     text = f"{_GUARD}{keep}\n".encode()
-    if _read(guard) == text:
+    if bytes_of(guard) == text:
         return
     # Written elsewhere and linked, it appears whole and only where nothing stands.
     held = os.path.join(place, keep, _HELD)
     try:
         if not os.path.lexists(held):
             context.disk.write_new(held, text)
-        elif _read(held) != text:
+        elif bytes_of(held) != text:
             context.disk.remove(held)
             context.disk.write_new(held, text)
         if not context.disk.link(held, guard):
@@ -230,7 +232,7 @@ def _put_guard(place: str, guard: str, keep: str, context: Context) -> None:
 
 
 def _remove_guard(guard: str, keep: str, context: Context) -> None:
-    if _read(guard) == f"{_GUARD}{keep}\n".encode():
+    if bytes_of(guard) == f"{_GUARD}{keep}\n".encode():
         context.disk.remove(guard)
         context.disk.sync_folder(os.path.dirname(guard))
 
@@ -249,7 +251,7 @@ def _refuse_foreign(place: str, step: ReceiptStep, keep: str) -> None:
             folder = os.path.dirname(os.path.join(place, path))
             if reason is None and os.path.realpath(folder) != folder:
                 reason = f"{os.path.dirname(path)} has become a link, which leads elsewhere."
-        if reason is None and _digest(os.path.join(place, one.path)) not in (one.sha256, one.before_sha256):
+        if reason is None and sha256_of_file(os.path.join(place, one.path)) not in (one.sha256, one.before_sha256):
             reason = f"{one.path} is neither as it was written nor as it was before."
     if reason is not None:
         raise ApplyError(
@@ -274,7 +276,7 @@ def _later(place: str, step: ReceiptStep, *, beside: str | None = None) -> str |
 
 
 def _is_guard(path: str) -> bool:
-    data = _read(path)
+    data = bytes_of(path)
     return data is not None and (_GUARD.encode().startswith(data) or data.startswith(_GUARD.encode()))
 
 
@@ -285,22 +287,9 @@ def _keep_of(step: ReceiptStep) -> str | None:
 def _with_digests(place: str, files: tuple[WrittenFile, ...]) -> tuple[WrittenFile, ...]:
     """Add the digests of what is dropped, so that undoing can tell it from what somebody else made."""
     return tuple(
-        replace(one, before_sha256=_digest(os.path.join(place, one.path))) if one.sha256 is None else one
+        replace(one, before_sha256=sha256_of_file(os.path.join(place, one.path))) if one.sha256 is None else one
         for one in files
     )
-
-
-def _digest(path: str) -> str | None:
-    data = _read(path)
-    return None if data is None else sha256(data)
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        return None
 
 
 def _above(path: str) -> list[str]:
@@ -328,7 +317,5 @@ def _withdraw(place: str, context: Context) -> None:
 
 def _try_to_withdraw(place: str, context: Context) -> None:
     """Do so as far as the disk lets; a later run does the rest."""
-    try:
+    with suppress(OSError, ApplyError):
         _withdraw(place, context)
-    except (OSError, ApplyError):
-        return

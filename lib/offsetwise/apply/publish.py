@@ -12,6 +12,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from offsetwise.apply.disk import told
@@ -126,7 +127,9 @@ def publish(place: str, intended: ReceiptStep, context: Context, build: Callable
             try:
                 _build(tmp, place, context, build)
             except BaseException:
-                _sweep(tmp, context)
+                # As far as the disk lets; a later run removes the rest.
+                with suppress(OSError, ApplyError):
+                    _remove_left(tmp, context)
                 raise
         journal.done(context.step, intended)
     return intended
@@ -153,14 +156,6 @@ def _build(tmp: str, place: str, context: Context, build: Callable[[str], None])
             raise taken(place) from error
         raise
     disk.sync_folder(os.path.dirname(place))
-
-
-def _sweep(tmp: str, context: Context) -> None:
-    """Remove what a failed attempt left, as far as the disk lets; a later run removes the rest."""
-    try:
-        _remove_left(tmp, context)
-    except (OSError, ApplyError):
-        return
 
 
 def _remove_left(tmp: str, context: Context) -> None:

@@ -10,11 +10,12 @@ import json
 import os
 import uuid
 
+from offsetwise.apply.digests import sha256
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.starting_offsets import starting_positions
 from offsetwise.apply.writing import Context, FileChange, Preview, Seen
-from offsetwise.apply.written import folder_changed, look_at_folder, sha256
+from offsetwise.apply.written import folder_changed, look_at_folder
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.sources.spark_checkpoint import read_checkpoint

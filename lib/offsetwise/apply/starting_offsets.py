@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 
+from offsetwise.apply.digests import sha256, sha256_of_file
 from offsetwise.apply.disk import told
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing
-from offsetwise.apply.written import sha256
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.plan.exports import for_flink, starting_offsets
@@ -62,7 +63,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
     with told(f"{place} is as it was, or holds the whole file."):
         tmp = record.notes.get("tmp") if record.undone is None else None
         # The file was linked from the temporary one, so while both stand there they tell whose it is.
-        if tmp is None or not (os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)):
+        if tmp is None or not _same_file(tmp, place):
             disk.remove(tmp or f"{place}.tmp")
             _require_absent(place)
             disk.make_parents(os.path.dirname(place))
@@ -72,7 +73,9 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
                 disk.write_new(tmp, data)
                 _publish(tmp, place, context)
             except BaseException:
-                _sweep(tmp, place, context)
+                with suppress(OSError):
+                    if not _same_file(tmp, place):
+                        disk.remove(tmp)
                 raise
         disk.sync_folder(os.path.dirname(place))
         journal.done(context.step, intended)
@@ -93,7 +96,7 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
         return record.undone
     tmp = record.notes.get("tmp")
     with told(f"{place} is not removed yet."):
-        linked = tmp is not None and os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)
+        linked = tmp is not None and _same_file(tmp, place)
         if record.done is not None or record.intended is None or linked or record.undoing:
             if look(step, context).standing is Standing.CHANGED:
                 raise ApplyError(
@@ -114,10 +117,8 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
 def look(step: ReceiptStep, context: Context) -> Seen:
     """Say whether the file stands there as it was written."""
     place = _place(step.place, context)
-    try:
-        with open(place, "rb") as stream:
-            found = sha256(stream.read())
-    except FileNotFoundError:
+    found = sha256_of_file(place)
+    if found is None:
         return absent(step)
     if found != step.files[0].sha256:
         return Seen(standing=Standing.CHANGED, told=f"{place} is not as it was written.")
@@ -178,12 +179,8 @@ def _publish(tmp: str, place: str, context: Context) -> None:
         context.disk.rename(tmp, place)
 
 
-def _sweep(tmp: str, place: str, context: Context) -> None:
-    try:
-        if not (os.path.lexists(place) and os.path.lexists(tmp) and os.path.samefile(tmp, place)):
-            context.disk.remove(tmp)
-    except OSError:
-        return
+def _same_file(tmp: str, place: str) -> bool:
+    return os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)
 
 
 def _unfit(expected: str) -> ApplyError:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.config import Migration, java_properties
 from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Snapshot
 from offsetwise.sources import kafka
 from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.storage import open_tree
 from offsetwise.translation.identify import Records
+from offsetwise.workflow.comparing import digests
 
 Progress = Callable[[str, int, int], None]
 
@@ -37,8 +36,7 @@ class LiveWorld:
 
     def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
         """Give the SHA-256 of files of a checkpoint; see `World`."""
-        read = open_tree(uri, roots=self.migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
-        return {path: sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
+        return digests(self.migration, uri, paths)
 
     def records(
         self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes

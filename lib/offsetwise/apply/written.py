@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.publish import absent
 from offsetwise.apply.writing import Seen, Standing
 from offsetwise.model import SAVEPOINT_KINDS, ReceiptStep
@@ -18,11 +18,6 @@ _PLAN: Final = re.compile(rf"offsets/(?:{BATCH.pattern})")
 _LOGS: Final = ("offsets", "commits")
 SAVEPOINT_GUARD: Final = ".offsetwise-guard"
 """Stands in a copy of a savepoint while it is made or undone."""
-
-
-def sha256(data: bytes) -> str:
-    """Give the digest of bytes, hex."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def later_batch(names: Mapping[str, Iterable[str]], step: ReceiptStep) -> str | None:
@@ -84,16 +79,9 @@ def folder_changed(step: ReceiptStep) -> str | None:
     def at(path: str) -> str:
         return os.path.join(step.place, path)
 
-    def read(path: str) -> bytes | None:
-        try:
-            with open(at(path), "rb") as stream:
-                return stream.read()
-        except FileNotFoundError:
-            return None
-
     logged = [f"{log}/{name}" for log in _LOGS if os.path.isdir(at(log)) for name in os.listdir(at(log))]
     dropped = [one.path for one in step.files if one.sha256 is None and os.path.lexists(at(one.path))]
-    return changed(step, (*sorted(logged), *dropped), read)
+    return changed(step, (*sorted(logged), *dropped), lambda path: bytes_of(at(path)))
 
 
 def look_at_folder(step: ReceiptStep) -> Seen:
