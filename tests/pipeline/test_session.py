@@ -39,6 +39,28 @@ except OffsetwiseError as error:
     print(type(error).__name__, error)
 """
 
+KILL_JAVA = """
+from threading import Timer
+from pyspark import SparkContext
+from offsetwise.config import SparkSettings
+from offsetwise.errors import SparkError
+from offsetwise.pipeline.session import close_session, open_session
+from offsetwise.pipeline.spark_errors import spark_errors
+
+def total(rows, meanwhile=lambda: None):
+    spark = open_session(SparkSettings(master="local[1]"), kafka=False)
+    Timer(1, meanwhile).start()
+    with spark_errors():
+        return spark.range(rows).selectExpr("sum(id % 7)").collect()[0][0]
+
+try:
+    total(10**15, meanwhile=lambda: SparkContext._gateway.proc.kill())
+except SparkError as error:
+    print(error)
+print(total(7))
+close_session()
+"""
+
 
 def opened(settings: str, *, kafka: bool, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -63,6 +85,15 @@ def test_many_threads_share_one_session() -> None:
         sessions = list(threads.map(lambda _: open_session(SparkSettings(), kafka=False), range(16)))
 
     assert len({id(session) for session in sessions}) == 1
+
+
+def test_a_java_process_that_dies_is_said_in_words_and_the_next_work_gets_a_new_one() -> None:
+    child = subprocess.run([sys.executable, "-c", KILL_JAVA], capture_output=True, text=True, timeout=300, check=True)
+
+    said, total = child.stdout.splitlines()
+    assert said.startswith("Spark: expected an answer from its Java process, which has ended. No result was used.")
+    assert total == "21"
+    assert child.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,17 @@ def close_session() -> None:
         if running.settings.remote:
             _disconnect(running.session, answers=_alive(running))
         else:
-            running.session.stop()
+            _stop(running.session)
             _end_jvm()
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop a session; where its JVM is gone, PySpark fails half-way and would hold on to it for good."""
+    try:
+        session.stop()
+    except (Py4JError, OSError):
+        session.sparkContext.stop()
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSession:

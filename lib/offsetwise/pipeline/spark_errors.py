@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from offsetwise.errors import (
@@ -77,6 +77,9 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...
     ),
 )
 
+_NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
+"""All that py4j says when Java ends inside a call; an error of Java's own has a second line."""
+
 
 def translate_spark_error(error: BaseException) -> OffsetwiseError:
     """Name what went wrong in a Spark action, from whatever PySpark raised.
@@ -86,6 +89,12 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
     if isinstance(error, OffsetwiseError):
         return error
     text = str(error)
+    if isinstance(error, (ConnectionError, Py4JNetworkError)) or _NO_ANSWER.fullmatch(text):
+        return SparkError(
+            "Spark: expected an answer from its Java process, which has ended. No result was used.",
+            fix="Run it again: a new one is started. If it ends again, look for what ended it, often the system for "
+            "want of memory (spark.driver.memory).",
+        )
     for pattern, kind, problem, fix in _KNOWN:
         if found := pattern.search(text):
             return kind(f"{problem}: {_line_of(text, found.start())}. No result was used.", fix=fix)
@@ -103,7 +112,7 @@ def spark_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise translate_spark_error(error) from error
 
 
