@@ -57,10 +57,11 @@ def test_an_interval_below_the_fields_ten_seconds_is_said_to_be_short() -> None:
         saved((10, 40 * SECOND)),
         saved((11, None)),
         saved((11, 100 * SECOND)),
+        saved((11, 100 * SECOND - 3), (10, 40 * SECOND)),
         saved((11, 40 * SECOND), written_ms=None),
         saved((11, 40 * SECOND), kind="savepoint"),
     ],
-    ids=["alone", "one between them is gone", "no time", "same time", "no time of its own", "savepoint"],
+    ids=["alone", "one between them is gone", "no time", "same time", "copied", "no time of its own", "savepoint"],
 )
 def test_what_the_files_do_not_tell_is_not_said(made: Saved) -> None:
     assert [*hygiene(made, kept_when_cancelled=True)] == []

@@ -12,6 +12,8 @@ NOT_RETAINED: Final = "CHECKPOINT_NOT_RETAINED"
 INTERVAL: Final = "CHECKPOINT_INTERVAL"
 LEAST_INTERVAL_MS: Final = 10_000
 """Below it, the field says, a job is busy with its checkpoints, and the sink with its transactions."""
+COPIED_MS: Final = 1_000
+"""Files written closer together than this bear the times of a copy, or as good as: they tell no interval."""
 
 
 def hygiene(saved: Saved, *, kept_when_cancelled: bool | None) -> Iterator[Problem]:
@@ -38,8 +40,7 @@ def _interval(saved: Saved) -> Iterator[Problem]:
     times = {saved.id: saved.written_ms, **{each.id: each.written_ms for each in saved.retained}}
     known = sorted((number, written) for number, written in times.items() if written is not None)
     apart = [later - written for (before, written), (number, later) in pairwise(known) if number == before + 1]
-    apart = [each for each in apart if each > 0]
-    if not apart:
+    if not apart or min(apart) < COPIED_MS:
         return
     least, most = min(apart), max(apart)
     span = _seconds(most) if least == most else f"{_seconds(least)} to {_seconds(most)}"
