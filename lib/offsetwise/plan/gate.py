@@ -67,7 +67,10 @@ def start_gate(
 
 
 def _pending(comparison: Comparison, job: JobTraits, until: int) -> Iterator[GateCheck]:
-    """Hold what the sink's transactions have left against the start. Only their cluster knows whether they are done."""
+    """Hold what the sink's transactions have left against the start.
+
+    Only their cluster knows whether they are done, and no client library that runs here can ask it: a person does.
+    """
     checkpoint = comparison.checkpoint
     if checkpoint is None or not open_transactions(checkpoint):
         return
@@ -83,7 +86,9 @@ def _pending(comparison: Comparison, job: JobTraits, until: int) -> Iterator[Gat
         left = f"run out by {utc(deadline)}, {duration(deadline - until)} after the start"
     because = "" if deadline is None else f" ({timeout_told(job.transaction_timeout_ms)})"
     yield GateCheck(
-        name=PENDING, outcome=outcome, told=f"{told}: if not committed yet, they {left}{because}. {command}"
+        name=PENDING,
+        outcome=outcome,
+        told=f"{told}: if not committed yet, they {left}{because}. Each must be CompleteCommit: {command}",
     )
 
 
