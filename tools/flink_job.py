@@ -22,7 +22,11 @@ from offsetwise.lab.java import find_java
 TOPICS: Final = ("orders", "payments", "clicks")
 GROUP: Final = "order-counts"
 SINK: Final = "order-counts"
+JOB_ID: Final = "0ff5e70f11e00000000000000000beef"
+"""The same in every recording, so that its folder is."""
 PARALLELISM: Final = 2
+TRANSACTION_TIMEOUT_MS: Final = 900_000
+"""The longest that brokers allow unless told otherwise."""
 REST_PORT: Final = 28081
 TIMEOUT_S: Final = 600
 """A busy machine takes minutes to start the job."""
@@ -41,7 +45,7 @@ CREATE TABLE events (
 CREATE TABLE counts (topic STRING, until_time TIMESTAMP(3), records BIGINT) WITH (
   'connector' = 'kafka', 'topic' = '{sink}', 'properties.bootstrap.servers' = '{old}', 'format' = 'json',
   'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{sink}',
-  'properties.transaction.timeout.ms' = '600000'
+  'properties.transaction.timeout.ms' = '{timeout}'
 );
 INSERT INTO counts SELECT topic, window_end, COUNT(*)
 FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(written), INTERVAL '5' MINUTES)) GROUP BY topic, window_start, window_end;
@@ -88,6 +92,7 @@ def flink_job(lab: Lab, *, classpath: str) -> Iterator[FlinkJob]:
         "rest.bind-address": "127.0.0.1",
         "parallelism.default": PARALLELISM,
         "pipeline.name": SINK,
+        "$internal.pipeline.job-id": JOB_ID,
         "execution.checkpointing.interval": "1 h",
         "execution.checkpointing.dir": checkpoints.as_uri(),
         "execution.checkpointing.num-retained": 3,
@@ -96,7 +101,10 @@ def flink_job(lab: Lab, *, classpath: str) -> Iterator[FlinkJob]:
     }
     (folder / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
     (folder / "job.sql").write_text(
-        _SQL.format(topics=";".join(TOPICS), old=lab.old_bootstrap, group=GROUP, sink=SINK), encoding="utf-8"
+        _SQL.format(
+            topics=";".join(TOPICS), old=lab.old_bootstrap, group=GROUP, sink=SINK, timeout=TRANSACTION_TIMEOUT_MS
+        ),
+        encoding="utf-8",
     )
     command = [find_java(), "-Xmx1g", *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENED)]
     command += ["-cp", classpath, str(Path(__file__).with_name("FlinkJob.java")), str(folder)]

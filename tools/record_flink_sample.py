@@ -11,7 +11,10 @@ Flink is the newest one that the end-to-end tests run.
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import shutil
+import struct
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +24,9 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from flink_job import GROUP, SINK, flink_job
+from flink_job import GROUP, SINK, TRANSACTION_TIMEOUT_MS, flink_job
 from record_lag import record_lag, say
-from record_sample import record
+from record_sample import ADDRESSES, record
 
 from offsetwise.lab import Lab
 from offsetwise.lab.records import SECOND_PARTITION_LESS
@@ -43,6 +46,7 @@ from tests.integration.flink_distribution import DISTRIBUTIONS
 SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_flink"
 READ_S: Final = 5.0
 """Given to the job before each checkpoint, so that it has read what was produced."""
+LABEL: Final = b"file:/lab"
 JOB: Final = {
     "stateful": True,
     "watermark_ms": 10_000,
@@ -50,7 +54,8 @@ JOB: Final = {
     "tolerates_replay": False,
     "sql": True,
     "commits_to": GROUP,
-    "transaction_timeout_ms": 600_000,
+    "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+    "sink_servers": ADDRESSES["source"],
 }
 
 
@@ -87,6 +92,8 @@ def _made(lab: Lab) -> Path:
         shutil.copytree(job.checkpoints / job.id, kept / job.id)
         savepoint = job.stop(kept)
         say(f"stopped with {savepoint.name}")
+    for metadata in kept.rglob("_metadata"):
+        _shorten_names(metadata, lab.directory.resolve())
     produce(lab, STEPS[-1], LOG_END)
     start_mirrors(lab)
     for policy, topics in MIRRORED.items():
@@ -107,6 +114,20 @@ def _made(lab: Lab) -> Path:
     path = lab.directory / "migration.yaml"
     path.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
     return path
+
+
+def _shorten_names(metadata: Path, directory: Path) -> None:
+    """Take the lab's folder out of the names of state that stands in the file itself: labels, which nobody opens."""
+    written = metadata.stat()
+    prefix = f"file:{directory}".encode()
+    name = re.compile(b"(..)" + re.escape(prefix), re.DOTALL)
+
+    def shorter(found: re.Match[bytes]) -> bytes:
+        (length,) = struct.unpack(">H", found[1])
+        return struct.pack(">H", length - len(prefix) + len(LABEL)) + LABEL
+
+    metadata.write_bytes(name.sub(shorter, metadata.read_bytes()))
+    os.utime(metadata, ns=(written.st_atime_ns, written.st_mtime_ns))
 
 
 def _newest(folder: Path) -> Path:
