@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from offsetwise import approval, operate
+from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import Tools
 from tests.apply.plans import files_of, tree_hash
 from tests.apply.test_recheck import DRIFT, UNREADABLE
@@ -24,8 +26,10 @@ from tests.test_verify import Eyes
 class Desk:
     """A plan, keys and a migration file in a folder, and the commands on them."""
 
-    def __init__(self, folder: Path, patched: pytest.MonkeyPatch) -> None:
-        self.staged: Stage = stage(folder)
+    def __init__(self, folder: Path, patched: pytest.MonkeyPatch, *, absent: Collection[int] = ()) -> None:
+        self.staged: Stage = stage(folder, absent=absent)
+        self.disk: Disk | None = None
+        self.ahead = timedelta()
         self.folder = folder / "desk"
         self.folder.mkdir()
         self.migration = self.folder / "m.yaml"
@@ -43,7 +47,7 @@ class Desk:
         self.sign("rea")
 
         def tools_for(*_: object) -> Tools:
-            return replace(self.staged.tools(), now=lambda: datetime.now(UTC))
+            return replace(self.staged.tools(self.disk), now=lambda: datetime.now(UTC) + self.ahead)
 
         patched.setattr(operate, "tools_for", tools_for)
         patched.setattr(operate, "LiveEyes", lambda migration: Eyes(self.staged))  # noqa: ARG005 - its own name
