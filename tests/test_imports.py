@@ -31,7 +31,7 @@ STAGES = (
     {"proof"},
     {"workflow", "clusters", "lab"},
     {"review"},
-    {"apply", "verify", "verify_flink"},
+    {"apply", "verify"},
     {"watch", "operate"},
     {"console", "show", "show_apply", "printed"},
     {"cli_plans"},

@@ -1,0 +1,149 @@
+"""Where a Spark query began: the file of the batch that was written, and the first batches after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.model import Batch, BatchSource, Plan, PlannedPosition, ReceiptStep, TargetKind, Turnout
+from offsetwise.sources.spark_reading import CheckpointReading
+from offsetwise.sources.spark_restart import DAMAGED
+from offsetwise.verify.eyes import Eyes, changed_file, unfinished
+from offsetwise.verify.seen import Places, Seen, for_all, number
+
+_INITIAL: Final = -1
+"""Stands where a batch would, for a job that begins at its initial offsets."""
+
+
+def checkpoint(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str) -> list[Seen]:
+    """Hold a checkpoint of the new job against the plan.
+
+    Args:
+        plan: What was approved.
+        step: What was written.
+        eyes: Reads the checkpoint anew.
+        uri: The checkpoint: what was written itself, or one that the job made from it.
+    """
+    absent = unfinished(uri, eyes) if step.target.kind is TargetKind.SPARK_CHECKPOINT else None
+    if absent is not None:
+        return for_all(plan, Turnout.UNKNOWN, absent)
+    reading = eyes.checkpoint(uri)
+    fresh = step.target.kind in (TargetKind.SEEDED_CHECKPOINT, TargetKind.STARTING_OFFSETS)
+    required = plan.requirements.checkpoint
+    if not fresh and required is not None and reading.checkpoint.job_id != required.job_id:
+        told = f"{uri} is of the query {reading.checkpoint.job_id}, expected {required.job_id}."
+        return for_all(plan, Turnout.DIFFERENT, told)
+    batches = {batch.id: batch for batch in reading.checkpoint.batches}
+    begins = _INITIAL if fresh else _begins(plan)
+    later = [batch for batch in batches if batch > begins]
+    changed = None if step.place != uri else changed_file(step, eyes, gone_is_fine=bool(later))
+    if changed is not None:
+        return for_all(plan, Turnout.DIFFERENT, changed)
+    if begins == _INITIAL and not reading.initial:
+        return for_all(plan, Turnout.UNKNOWN, f"{uri} has no initial offsets, so the job has not begun there yet.")
+    history = _History(
+        begins=begins,
+        start=_start(reading, batches.get(begins)) if begins in batches or begins == _INITIAL else None,
+        batches=tuple((batches[batch], _at(batches[batch].sources)) for batch in sorted(later)),
+        uri=uri,
+        problems=tuple(each.message for each in reading.checkpoint.problems if each.code == DAMAGED),
+    )
+    return [_position(position, history) for position in plan.positions]
+
+
+def _start(reading: CheckpointReading, batch: Batch | None) -> dict[str, Places]:
+    return _at(reading.initial if batch is None else batch.sources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    """What a checkpoint retains from where the job was to begin."""
+
+    begins: int
+    start: Mapping[str, Places] | None
+    """By source id; None where the file is not retained any more."""
+    batches: tuple[tuple[Batch, Mapping[str, Places]], ...]
+    """Those after it, ascending, each with its ends by source id."""
+    uri: str
+    problems: tuple[str, ...]
+
+    @property
+    def where(self) -> str:
+        """Name the file that the job begins from."""
+        return "the initial offsets" if self.begins == _INITIAL else f"offsets/{self.begins}"
+
+
+def _begins(plan: Plan) -> int:
+    """Give the batch whose end is where the job goes on."""
+    batches = {position.restart[0].batch for position in plan.positions if position.restart}
+    known = {batch for batch in batches if batch is not None}
+    return max(known, default=_INITIAL)
+
+
+def _position(position: PlannedPosition, history: _History) -> Seen:
+    key = (position.new_topic, position.partition)
+    name = f"{position.new_topic}-{position.partition}"
+    if history.start is None:
+        if not history.batches:
+            told = f"{name}: {history.where} of {history.uri} is not there, so nothing tells where the job would begin."
+            return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+        told = f"{name}: {history.where} is not retained any more, so where the job began cannot be seen."
+        last = _of(history.batches[-1][1], position.source, key)
+        return Seen(found=last, turnout=Turnout.UNKNOWN, told=told)
+    start = _of(history.start, position.source, key)
+    if start != position.new_offset:
+        if start is None and history.problems:
+            return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {history.problems[0]}")
+        told = f"{name}: expected {position.new_offset} in {history.where}, found {number(start)}."
+        return Seen(found=start, turnout=Turnout.DIFFERENT, told=told)
+    return _gone_on(position, key, history)
+
+
+def _gone_on(position: PlannedPosition, key: tuple[str, int], history: _History) -> Seen:
+    """Follow the job from the planned position; its first batch must begin there, so no batch may end before it."""
+    name = f"{position.new_topic}-{position.partition}"
+    pending = {point.batch: point.new for point in position.restart[1:]}
+    at = position.new_offset
+    committed: int | None = None
+    for batch, ends in history.batches:
+        end = _of(ends, position.source, key)
+        planned = pending.get(batch.id)
+        if end is None and not ends:
+            told = f"{name}: offsets/{batch.id} cannot be read, so what the job did cannot be seen."
+            return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+        if end is None:
+            told = f"{name}: offsets/{batch.id} leaves this partition out, so the job does not read it from there."
+            return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+        if end < at or (planned is not None and end != planned):
+            wanted = f"at or after {at}" if planned is None else f"at {planned}"
+            told = f"{name}: expected offsets/{batch.id} to end {wanted}, found {end}."
+            return Seen(found=end, turnout=Turnout.DIFFERENT, told=told)
+        if batch.committed:
+            at, committed = end, batch.id
+    if committed is None:
+        told = f"{name}: {position.new_offset} stands there as planned; the job has not committed a batch since."
+        return Seen(found=at, turnout=Turnout.CONFIRMED, told=told)
+    if at == position.new_offset:
+        told = f"{name}: the job began at {at} as planned and had nothing to read up to batch {committed}."
+        return Seen(found=at, turnout=Turnout.CONFIRMED, told=told, started=True)
+    told = f"{name}: the job began at exactly {position.new_offset} and has read up to {at} in batch {committed}."
+    return Seen(found=at, turnout=Turnout.MOVED_ON, told=told, started=True)
+
+
+def _at(sources: tuple[BatchSource, ...]) -> dict[str, Places]:
+    return {
+        source.id: {
+            (topic.topic, partition): offset
+            for topic in source.offsets
+            for partition, offset in zip(topic.partitions, topic.offsets, strict=True)
+        }
+        for source in sources
+    }
+
+
+def _of(sources: Mapping[str, Places], source: str, key: tuple[str, int]) -> int | None:
+    """Give the offset of a partition in its source; a plan from a group names none, then any source that has it."""
+    if source in sources:
+        return sources[source].get(key)
+    return next((places[key] for places in sources.values() if key in places), None) if not source else None
