@@ -248,11 +248,12 @@ class TestAGroup:
         [
             (lambda offset: offset, CONFIRMED),
             (lambda offset: offset + 5, MOVED_ON),
+            (lambda _: 100_000, MOVED_ON),
+            (lambda _: 100_001, DIFFERENT),
             (lambda offset: offset - 1, DIFFERENT),
             (lambda _: None, DIFFERENT),
-            (lambda _: 10**9, DIFFERENT),
         ],
-        ids=["as committed", "gone on", "gone back", "expired", "past the end"],
+        ids=["as committed", "gone on", "at the end", "past the end", "gone back", "expired"],
     )
     def test_stands_where_it_stands(
         self, group: Applied, change: Callable[[int], int | None], turnout: Turnout

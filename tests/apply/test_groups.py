@@ -91,6 +91,18 @@ class TestWriting:
             run.write()
         assert run.staged.groups.commits == []
 
+    def test_refuses_a_group_that_cannot_be_read(self, run: Run) -> None:
+        run.staged.groups.error = "the user is not authorised"
+
+        with pytest.raises(ApplyError, match=r"the user is not authorised\. Nothing was written"):
+            run.write()
+        assert run.staged.groups.commits == []
+
+    def test_takes_a_group_that_the_cluster_does_not_know_yet(self, run: Run) -> None:
+        run.staged.groups.state = "Dead"
+
+        assert run.write().state is StepState.DONE
+
     @pytest.mark.parametrize("kind", ["Share", "Streams"])
     def test_refuses_other_kinds_of_group(self, run: Run, kind: str) -> None:
         run.staged.groups.type = kind
@@ -164,8 +176,9 @@ class TestAnErrorOfOnePartition:
         run.staged.groups.on_commit = joins
         run.staged.groups.refuse = dict.fromkeys(keys(run), "unknown member")
 
-        with pytest.raises(GroupActiveError):
+        with pytest.raises(GroupActiveError) as caught:
             run.write()
+        assert "put back" not in caught.value.problem, "nothing of it was committed"
 
     def test_is_not_hidden_by_a_reply_without_errors(self, run: Run) -> None:
         """Somebody else's commit lands between ours and the read back."""
@@ -181,6 +194,53 @@ class TestAnErrorOfOnePartition:
 
         with pytest.raises(ApplyError, match="another offset was read back"):
             run.write()
+
+    def test_of_somebody_else_is_not_put_back(self, run: Run) -> None:
+        """What they committed between our commit and the read back is theirs, and stays."""
+        original = run.staged.groups.one
+        key = keys(run)[0]
+        theirs = GroupOffset(topic=key.topic, partition=key.partition, offset=1, metadata="theirs")
+        landed: list[GroupOffset] = []
+
+        def read(group: str) -> object:
+            if run.staged.groups.commits and not landed:
+                landed.append(theirs)
+                run.staged.groups.offsets[GROUP][key] = theirs
+            return original(group)
+
+        run.staged.groups.one = read  # type: ignore[method-assign,assignment]
+
+        with pytest.raises(ApplyError, match="another offset was read back"):
+            run.write()
+        assert run.staged.groups.offsets[GROUP][key] == theirs
+        assert {at for other, at in run.staged.groups.at().items() if other != key} == {(BEFORE, "mine")}
+
+    def test_while_the_others_are_put_back_is_told_as_it_stands(self, run: Run) -> None:
+        first, second, *_ = keys(run)
+        reasons = iter([{first: "its leader is changing"}, {second: "the disk is full"}])
+
+        def refuses(groups: Groups) -> None:
+            groups.refuse = next(reasons)
+
+        run.staged.groups.on_commit = refuses
+
+        with pytest.raises(ApplyError, match=f"{second} at {run.planned[second][0]} \\(the disk is full\\)") as caught:
+            run.write()
+        assert "were put back" not in caught.value.problem
+
+    def test_that_cannot_be_read_after_the_commit_is_neither_success_nor_failure(self, run: Run) -> None:
+        def hides(groups: Groups) -> None:
+            groups.error = "its coordinator is loading"
+
+        run.staged.groups.on_commit = hides
+
+        with pytest.raises(
+            LostReplyError, match=r"its coordinator is loading.*Whether they are committed is not known"
+        ):
+            run.write()
+        run.staged.groups.error = None
+        assert run.write().state is StepState.DONE
+        assert len(run.staged.groups.commits) == 1, "it was read first"
 
 
 class TestALostReply:
@@ -224,6 +284,16 @@ class TestALostReply:
             run.write()
         assert len(run.staged.groups.commits) == 1
 
+    def test_is_not_gone_on_from_while_the_group_has_members(self, run: Run) -> None:
+        run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), 0
+        with pytest.raises(LostReplyError):
+            run.write()
+        run.staged.groups.state = "Stable"
+
+        with pytest.raises(GroupActiveError):
+            run.write()
+        assert len(run.staged.groups.commits) == 1
+
     def test_while_taking_back_is_told_and_gone_on_from(self, run: Run) -> None:
         before = run.staged.groups.at()
         step = run.write()
@@ -245,6 +315,20 @@ class TestTakingBack:
         assert run.staged.groups.offsets[GROUP] == before
         assert run.undo(step) == undone
         assert run.look(undone) is Standing.AS_WRITTEN
+
+    def test_restores_the_metadata_of_an_offset_that_the_plan_does_not_change(self, run: Run) -> None:
+        offsets = run.staged.groups.offsets[GROUP]
+        offsets |= {key: replace(offsets[key], offset=planned) for key, (planned, _) in run.planned.items()}
+        needs = run.staged.plan.requirements
+        reviewed = tuple((key.topic, key.partition, offset) for key, (offset, _) in run.planned.items())
+        needs = replace(needs, groups=(replace(needs.groups[0], offsets=reviewed),))
+        run.staged.plan = replace(run.staged.plan, requirements=needs)
+        before = dict(offsets)
+
+        step = run.write()
+        assert run.staged.groups.at() == run.planned, "without metadata"
+        run.undo(step)
+        assert run.staged.groups.offsets[GROUP] == before
 
     def test_of_a_partition_without_commit_before_is_told_with_the_command(self, tmp_path: Path) -> None:
         run = Run(stage(tmp_path, TO_GROUP, absent=(0,)))
@@ -303,6 +387,15 @@ class TestTakingBack:
         with pytest.raises(ApplyError, match=r"somebody has committed since.*Nothing was changed"):
             run.undo(step)
         assert run.look(step) is Standing.CHANGED
+
+    def test_refuses_when_a_commit_is_gone(self, run: Run) -> None:
+        step = run.write()
+        key = keys(run)[0]
+        del run.staged.groups.offsets[GROUP][key]
+
+        with pytest.raises(ApplyError, match=f"{key}: no commit, neither {run.planned[key][0]} nor {BEFORE}"):
+            run.undo(step)
+        assert len(run.staged.groups.commits) == 1
 
     def test_refuses_an_active_group(self, run: Run) -> None:
         step = run.write()
