@@ -25,10 +25,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.config import SparkSettings
-from offsetwise.errors import ClusterError, ConnectorError, SparkError, WorkerError
+from offsetwise.errors import ClusterError, ConnectorError, SparkError, StoppedError, WorkerError
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
+from offsetwise.pipeline.interrupting import STOP_LIMIT_S, interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import CONNECTOR, open_session
 from offsetwise.pipeline.shipping import ship
@@ -181,6 +182,23 @@ def count_without_kafka(address: str) -> int:
     return open_session(SparkSettings(remote=address), kafka=False).range(7).count()
 
 
+def stop_at_once(address: str, ended: Path) -> int:
+    """Stop a job before it began; it would write a file at its end, long after who waits for the stop gave up."""
+    spark = open_session(SparkSettings(remote=address), kafka=False)
+
+    def sleep(rows: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        time.sleep(2 * STOP_LIMIT_S)
+        ended.touch()
+        yield from rows
+
+    def stop() -> None:
+        raise StoppedError("stopped", fix="again")
+
+    with pytest.raises(StoppedError):
+        interruptible(spark, spark.range(1).mapInArrow(sleep, "id long").toArrow, stop)
+    return spark.range(7).count()
+
+
 def test_records_are_read_through_a_connect_server(client: Executor, server: str, bootstrap: str) -> None:
     rows = client.submit(read, server, bootstrap).result()
 
@@ -190,6 +208,13 @@ def test_records_are_read_through_a_connect_server(client: Executor, server: str
 
     assert [(row["partition"], row["offset"]) for row in rows] == [(p, o) for p in (0, 1) for o in range(5, 20)]
     assert [row["content"] for row in rows] == [content_hash(SALT, *sent(row)) for row in rows]
+
+
+def test_a_job_on_the_server_is_stopped_by_a_stop_that_comes_before_it_began(
+    client: Executor, server: str, tmp_path: Path
+) -> None:
+    assert client.submit(stop_at_once, server, tmp_path / "ended").result() == 7
+    assert not (tmp_path / "ended").exists()
 
 
 def test_workers_without_offsetwise_run_the_code_that_was_shipped(client: Executor, server: str) -> None:

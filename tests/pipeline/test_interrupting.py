@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.config import SparkSettings
-from offsetwise.errors import StoppedError
+from offsetwise.errors import SparkError, StoppedError
+from offsetwise.pipeline import interrupting
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.session import open_session
 
@@ -65,6 +67,21 @@ def test_a_job_is_stopped_by_whichever_way_it_was_started_and_none_is_left(
     with pytest.raises(StoppedError):
         interruptible(spark, lambda: way(spark), stop_what_runs)
     assert running(spark) == []
+
+
+def test_who_stops_in_vain_is_told_that_the_work_may_run_on_and_where(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupting, "STOP_LIMIT_S", 0.5)
+    let_go = Event()
+
+    def stop() -> None:
+        raise StoppedError("stopped", fix="again")
+
+    with pytest.raises(SparkError, match=r"Spark on local.*may run on") as caught:
+        interruptible(spark, let_go.wait, stop)
+    let_go.set()
+    assert isinstance(caught.value.__cause__, StoppedError)
 
 
 def running(spark: SparkSession) -> list[int]:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Final, TypeVar
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
+from threading import Event, Thread, get_ident
+from typing import Final, Protocol, TypeVar
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
+from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
+
+from offsetwise.errors import SparkError
 
 POLL_S: Final = 0.2
+UNHEARD_S: Final = 30.0
+"""How long a stop waits for a Connect server to say that the job runs; most say so every 2 s."""
+STOP_LIMIT_S: Final = 60.0
+"""How long somebody who stopped the jobs waits for their end."""
 
 _T = TypeVar("_T")
 
@@ -23,9 +31,12 @@ def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable
         spark: A session, classic or Connect.
         action: What runs the jobs.
         watch: Called several times a second; whatever it raises ends the jobs and is raised here.
+
+    Raises:
+        SparkError: The jobs were stopped, and did not end in time: they may run on.
     """
     tag = f"offsetwise-{uuid4().hex}"
-    jobs = _jobs_of(spark)
+    jobs: _Jobs = _ConnectJobs(spark) if isinstance(spark, ConnectSession) else _ClassicJobs(spark)
 
     def run() -> _T:
         jobs.begin(tag)
@@ -34,32 +45,108 @@ def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable
         finally:
             jobs.end(tag)
 
-    with ThreadPoolExecutor(1, thread_name_prefix="offsetwise-spark") as pool:
-        running = pool.submit(run)
+    running = _in_background(run)
+    try:
+        while not wait((running,), timeout=POLL_S).done:
+            watch()
+    except BaseException as stop:
+        _in_background(lambda: _stop(jobs, tag, running))
+        if not wait((running,), timeout=STOP_LIMIT_S).done:
+            raise SparkError(
+                f"Spark on {jobs.where}: expected the job to end when it was stopped, found it without an end after "
+                f"{STOP_LIMIT_S:.0f} s. It may run on there; its result will not be used.",
+                fix="Wait for its end before you start it again, or end it where Spark runs.",
+            ) from stop
+        raise
+    return running.result()
+
+
+def _in_background(work: Callable[[], _T]) -> Future[_T]:
+    """Do something in a thread that nobody has to wait for, not even the end of the process."""
+    outcome: Future[_T] = Future()
+
+    def run() -> None:
         try:
-            while not wait((running,), timeout=POLL_S).done:
-                watch()
-        except BaseException:
-            # Again and again: between two jobs there is none to interrupt.
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - carried to whoever asks for the result
+            outcome.set_exception(error)
+
+    Thread(target=run, name="offsetwise-spark", daemon=True).start()
+    return outcome
+
+
+def _stop(jobs: _Jobs, tag: str, running: Future[_T]) -> None:
+    heard_until = time.monotonic() + UNHEARD_S
+    # Again and again: between two jobs there is none to stop.
+    while not wait((running,), timeout=POLL_S).done:
+        if jobs.known_to_run or time.monotonic() > heard_until:
             jobs.stop(tag)
-            while not wait((running,), timeout=POLL_S).done:
-                jobs.stop(tag)
-            raise
-        return running.result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Jobs:
+class _Jobs(Protocol):
     """How a session lets a thread mark its jobs, and any thread stop what is so marked."""
 
-    begin: Callable[[str], object]
-    end: Callable[[str], object]
-    stop: Callable[[str], object]
+    @property
+    def where(self) -> str:
+        """The master or server."""
+
+    @property
+    def known_to_run(self) -> bool:
+        """Whether a stop surely finds what it stops."""
+
+    def begin(self, tag: str) -> None:
+        """Mark what this thread starts from now on."""
+
+    def end(self, tag: str) -> None:
+        """Mark no more."""
+
+    def stop(self, tag: str) -> None:
+        """Stop what is so marked."""
 
 
-def _jobs_of(spark: SparkSession) -> _Jobs:
-    if isinstance(spark, ConnectSession):
-        return _Jobs(spark.addTag, spark.removeTag, spark.interruptTag)
-    # A classic session looks up its tags per thread: its interruptTag, asked by another thread, stops nothing.
-    context = spark.sparkContext
-    return _Jobs(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+class _ClassicJobs:
+    """A classic session looks up its tags per thread: its `interruptTag`, asked by another one, stops nothing."""
+
+    known_to_run = True
+
+    def __init__(self, spark: SparkSession) -> None:
+        context = spark.sparkContext
+        self.where = str(context.master)
+        self.begin, self.end, self.stop = context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
+
+
+class _ConnectJobs(ProgressHandler):
+    """A Connect server obeys one stop of an operation, and forgets it where it comes too early.
+
+    It interrupts the operation's thread once and does nothing at later stops (`ExecuteThreadRunner.interrupt`, Spark
+    4.0.0). A thread that waits for its job then cancels the job. While the plan is still prepared, the interrupt may be
+    swallowed, and the job runs to its end. So no stop is sent before the server reports tasks of the job at work.
+    """
+
+    def __init__(self, spark: ConnectSession) -> None:
+        self.where = spark.client.host
+        self.stop = spark.interruptTag
+        self._spark = spark
+        self._thread: int | None = None
+        self._at_work = Event()
+
+    @property
+    def known_to_run(self) -> bool:
+        return self._at_work.is_set()
+
+    def begin(self, tag: str) -> None:
+        self._thread = get_ident()
+        self._spark.addTag(tag)
+        self._spark.registerProgressHandler(self)
+
+    def end(self, tag: str) -> None:
+        self._spark.removeProgressHandler(self)
+        self._spark.removeTag(tag)
+
+    def __call__(
+        self, stages: Iterable[StageInfo] | None, inflight_tasks: int, operation_id: str | None, done: bool
+    ) -> None:
+        """Take what the server says; a session tells every handler of all operations, each in its own thread."""
+        del stages, operation_id
+        if get_ident() == self._thread:
+            (self._at_work.set if inflight_tasks and not done else self._at_work.clear)()
