@@ -218,6 +218,7 @@ class TestVerify:
         desk.staged.groups.offsets["etl"].clear()
 
         assert desk.on_receipt("verify").code == 5
+        assert desk.on_receipt("verify", "--detailed-exitcode").code == 5
         assert desk.on_receipt("verify", "--watch").code == 5, "a watch ends there"
 
     def test_unknown_is_one(self, desk: Desk) -> None:

@@ -268,6 +268,13 @@ class TestAGroup:
         group.staged.groups.silent = True
         assert group.turnouts() == {UNKNOWN}
 
+    def test_of_another_cluster_tells_nothing(self, group: Applied) -> None:
+        group.staged.world.change(Cluster.NEW, cluster_id="other")
+
+        (told,) = {each.told for each in group.look().positions}
+        assert told == "Group 'etl' was written on the cluster id-of-new, and this is other."
+        assert group.turnouts() == {UNKNOWN}
+
     def test_past_an_end_that_cannot_be_read_is_unknown(self, group: Applied) -> None:
         self.commit(group, lambda offset: offset + 5)
         group.staged.world.change_logs(Cluster.NEW, hw=None)

@@ -133,6 +133,13 @@ class TestWriting:
         with pytest.raises(StalePlanError, match=f"{key}: 0 in the place of no commit"):
             run.write()
 
+    def test_refuses_a_group_that_the_plan_was_not_reviewed_for(self, run: Run) -> None:
+        run.staged.plan = replace(run.staged.plan, requirements=replace(run.staged.plan.requirements, groups=()))
+
+        with pytest.raises(ApplyError, match="found nothing about it in the plan"):
+            run.write()
+        assert run.staged.groups.commits == []
+
     def test_refuses_two_offsets_of_one_partition(self, run: Run) -> None:
         first = run.staged.plan.positions[0]
         again = replace(first, source="1", new_offset=first.new_offset + 1)
@@ -315,6 +322,14 @@ class TestTakingBack:
         assert run.staged.groups.offsets[GROUP] == before
         assert run.undo(step) == undone
         assert run.look(undone) is Standing.AS_WRITTEN
+
+    def test_once_done_is_done_whoever_commits_afterwards(self, run: Run) -> None:
+        undone = run.undo(run.write())
+        key = keys(run)[0]
+        run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=99)
+
+        assert run.undo(undone) == undone
+        assert run.staged.groups.offsets[GROUP][key].offset == 99
 
     def test_restores_the_metadata_of_an_offset_that_the_plan_does_not_change(self, run: Run) -> None:
         offsets = run.staged.groups.offsets[GROUP]

@@ -18,7 +18,15 @@ from offsetwise.apply import back
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import Applied, apply, dry_run, read_receipt, require_held
 from offsetwise.config import Migration
-from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError, PlanError, StalePlanError
+from offsetwise.errors import (
+    ApplyError,
+    FileError,
+    LostReplyError,
+    NotApprovedError,
+    OffsetwiseError,
+    PlanError,
+    StalePlanError,
+)
 from offsetwise.model import Cluster, Outcome, ReceiptStep, StepState
 from tests.apply.faults import FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, STARTING, files_of, tree_hash
@@ -393,6 +401,19 @@ class TestTheSameCallAgain:
             run(staged)
         assert world(staged) == before
 
+    def test_after_a_rollback_that_did_not_end_is_refused(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path, TO_GROUP)
+        run(staged)
+        staged.groups.lose, staged.groups.arrives = (lambda: None), 1
+        with pytest.raises(LostReplyError):
+            rollback(staged)
+        before = world(staged)
+
+        with pytest.raises(ApplyError, match="rolled back in part"):
+            run(staged)
+        assert world(staged) == before
+        assert {step.state for step in rollback(staged)} == {StepState.UNDONE}
+
     def test_with_another_receipt_is_stale_because_the_group_is_written(self, tmp_path: Path) -> None:
         staged = stage(tmp_path, TO_GROUP)
         run(staged)
@@ -460,11 +481,12 @@ class TestARollback:
         before = world(staged)
         staged.world.change(Cluster.NEW, cluster_id="other")
 
-        with pytest.raises(ApplyError, match="id other"):
-            rollback(staged)
         other = staged.migration.model_copy(update={"name": "other"})
-        with pytest.raises(ApplyError, match="migration 'other'"):
-            back.rollback(staged.receipt, other, staged.tools())
+        for journal in (False, True):
+            with pytest.raises(ApplyError, match="id other"):
+                rollback(staged, journal=journal)
+            with pytest.raises(ApplyError, match="migration 'other'"):
+                back.rollback(staged.receipt + ".journal" * journal, other, staged.tools())
         assert world(staged) == before
 
     def test_of_something_else_is_refused(self, tmp_path: Path) -> None:

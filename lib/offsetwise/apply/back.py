@@ -14,7 +14,7 @@ from offsetwise.apply.writers import Writers
 from offsetwise.apply.writing import Context, Seen, Standing
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OffsetwiseError
-from offsetwise.model import Cluster, Receipt, ReceiptStep, StepState, TargetKind
+from offsetwise.model import Cluster, ReceiptStep, StepState, TargetKind
 
 _SUFFIX = ".journal"
 
@@ -63,9 +63,14 @@ def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep
     if path.endswith(_SUFFIX):
         with Journal.open(path, digest=None, begun_at=tools.time(), disk=tools.disk) as journal:
             require_confined(path, journal.records.values())
-            return _rolled_back(_steps(journal.records, path), journal, migration, tools)
+            steps = _steps(journal.records, path)
+            if journal.migration is not None:
+                _check_same(path, steps, migration, tools, named=journal.migration, new_cluster=journal.new_cluster)
+            return _rolled_back(steps, journal, migration, tools)
     receipt = read_receipt(path)
-    _check_same(receipt, migration, tools)
+    plan = receipt.plan
+    new_cluster = plan.requirements.new.cluster_id
+    _check_same(path, receipt.steps, migration, tools, named=plan.migration, new_cluster=new_cluster)
     with Journal.open(
         path + _SUFFIX, digest=receipt.plan_digest, begun_at=receipt.begun_at, disk=tools.disk
     ) as journal:
@@ -75,21 +80,27 @@ def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep
         return _rolled_back(receipt.steps, journal, migration, tools)
 
 
-def _check_same(receipt: Receipt, migration: Migration, tools: Tools) -> None:
+def _check_same(
+    path: str,
+    steps: tuple[ReceiptStep, ...],
+    migration: Migration,
+    tools: Tools,
+    *,
+    named: str,
+    new_cluster: str | None,
+) -> None:
     """Refuse to take back on another cluster than was written to."""
-    wanted = receipt.plan.requirements.new.cluster_id
-    if receipt.plan.migration != migration.name:
+    if named != migration.name:
         found = f"migration {migration.name!r}"
-    elif any(step.target.kind is TargetKind.CONSUMER_GROUP for step in receipt.steps):
+    elif any(step.target.kind is TargetKind.CONSUMER_GROUP for step in steps):
         now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
-        if now == wanted:
+        if now == new_cluster:
             return
         found = f"a new cluster with the id {now}"
     else:
         return
     raise ApplyError(
-        f"The receipt of plan {receipt.plan_digest[:12]}: expected migration {receipt.plan.migration!r} with the new "
-        f"cluster {wanted}, found {found}. Nothing was changed.",
+        f"{path}: expected migration {named!r} with the new cluster {new_cluster}, found {found}. Nothing was changed.",
         fix="Give the migration file that the plan was applied with.",
     )
 

@@ -82,6 +82,10 @@ class Journal:
         self.path = path
         self.digest = str(header["plan"])
         self.begun_at = str(header["begun_at"])
+        self.migration: str | None = header.get("migration")
+        """The name of the migration that the plan is of; None where the journal does not say."""
+        self.new_cluster: str | None = header.get("new_cluster")
+        """The id of the new cluster that was written to; None where the journal does not say."""
         self._fd = fd
         self._disk = disk
         self._size = size
@@ -89,7 +93,16 @@ class Journal:
         self._records: dict[int, StepRecord] = {}
 
     @classmethod
-    def open(cls, path: str, *, digest: str | None, begun_at: str, disk: Disk | None = None) -> Self:
+    def open(
+        cls,
+        path: str,
+        *,
+        digest: str | None,
+        begun_at: str,
+        disk: Disk | None = None,
+        migration: str | None = None,
+        new_cluster: str | None = None,
+    ) -> Self:
         """Open a journal, or begin one.
 
         Args:
@@ -97,6 +110,8 @@ class Journal:
             digest: The plan's digest, hex; None to go by the journal's own, for a rollback from the journal alone.
             begun_at: When this application began, ISO 8601, UTC; kept when the journal is new.
             disk: Where it is written.
+            migration: The name of the plan's migration; kept when the journal is new.
+            new_cluster: The id of the plan's new cluster; kept when the journal is new.
 
         Raises:
             ApplyError: Another process holds it, it belongs to another plan, or there is none and no digest.
@@ -111,14 +126,16 @@ class Journal:
         with told("Nothing was written."):
             made = not os.path.exists(path)
             fd = disk.open_append(path)
+        header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION, "plan": digest, "begun_at": begun_at}
+        header |= {"migration": migration, "new_cluster": new_cluster}
         try:
-            return cls._opened(path, fd, disk, digest, begun_at, made=made)
+            return cls._opened(path, fd, disk, None if digest is None else header, made=made)
         except BaseException:
             os.close(fd)
             raise
 
     @classmethod
-    def _opened(cls, path: str, fd: int, disk: Disk, digest: str | None, begun_at: str, *, made: bool) -> Self:
+    def _opened(cls, path: str, fd: int, disk: Disk, begins: Mapping[str, Any] | None, *, made: bool) -> Self:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -133,21 +150,17 @@ class Journal:
             if len(whole) < len(data):
                 disk.truncate(fd, len(whole), path)
             if not whole:
-                if digest is None:
+                if begins is None:
                     raise _nothing_begun(path)
-                header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION} | {
-                    "plan": digest,
-                    "begun_at": begun_at,
-                }
-                whole = _line(header)
+                whole = _line(begins)
                 disk.append(fd, whole, path)
             # A name that was made by a run which ended before this line may not be durable yet.
             if made or whole.count(b"\n") == 1:
                 disk.sync_folder(os.path.dirname(os.path.abspath(path)))
         lines = whole.splitlines()
         header = _header(lines[0], path)
-        if digest is not None:
-            check_plan(header["plan"], digest, path)
+        if begins is not None:
+            check_plan(header["plan"], begins["plan"], path)
         made_journal = cls(path, fd, disk, header, len(whole))
         made_journal._records = _steps(lines, path)
         return made_journal
@@ -260,6 +273,8 @@ def _header(line: bytes, path: str) -> dict[str, Any]:
     check_header(header, KIND, subject=path)
     if not isinstance(header.get("plan"), str) or not isinstance(header.get("begun_at"), str):
         raise _damaged(path, 1, "it names no plan")
+    if not all(isinstance(header.get(name), str | None) for name in ("migration", "new_cluster")):
+        raise _damaged(path, 1, "it names no migration")
     return header
 
 

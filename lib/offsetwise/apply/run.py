@@ -193,7 +193,14 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         if fresh:
             require(order.digest, held)
         # Else another process has begun meanwhile, and what differs is its work: the journal tells.
-    with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
+    with Journal.open(
+        path,
+        digest=order.digest,
+        begun_at=tools.time(),
+        disk=tools.disk,
+        migration=order.migration.name,
+        new_cluster=order.plan.requirements.new.cluster_id,
+    ) as journal:
         require_confined(path, journal.records.values())
         if os.path.lexists(receipt):
             return _already(order, receipt, tools, journal.records)

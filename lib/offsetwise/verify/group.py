@@ -11,7 +11,11 @@ from offsetwise.verify.seen import Seen, for_all, logs_of, topics_of
 
 def group(plan: Plan, step: ReceiptStep, eyes: Eyes) -> Iterator[Seen]:
     """Hold the commits of a group against the plan."""
-    now = eyes.new_cluster(topics_of(plan), (step.place,))
+    now, wanted = eyes.new_cluster(topics_of(plan), (step.place,)), plan.requirements.new.cluster_id
+    if now.cluster_id != wanted:
+        told = f"Group {step.place!r} was written on the cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
+        yield from for_all(plan, Turnout.UNKNOWN, told)
+        return
     found = next((each for each in now.groups if each.name == step.place), None)
     logs = logs_of(now)
     if found is None or found.error is not None:
