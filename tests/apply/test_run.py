@@ -27,7 +27,7 @@ from offsetwise.errors import (
     PlanError,
     StalePlanError,
 )
-from offsetwise.model import Cluster, Outcome, ReceiptStep, StepState
+from offsetwise.model import Cluster, GroupState, Outcome, ReceiptStep, StepState, Target
 from tests.apply.faults import FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, STARTING, files_of, tree_hash
 from tests.apply.test_recheck import DRIFT, UNREADABLE
@@ -474,6 +474,32 @@ class TestARollback:
 
         with pytest.raises(ApplyError, match=r"Target 1 of 2.*Taken back before it: .*is gone"):
             rollback(staged)
+
+    @pytest.mark.parametrize("kind", [COPY, IN_PLACE, TO_GROUP], ids=str)
+    def test_is_looked_at_again_and_not_believed(self, tmp_path: Path, kind: Target) -> None:
+        """Somebody else writes there right after it was put back."""
+        staged = stage(tmp_path, kind)
+        step = run(staged).receipt.steps[0]
+
+        class Meanwhile(UnsyncedDisk):
+            def remove_tree(self, path: str) -> None:
+                super().remove_tree(path)
+                place = Path(step.place) / step.files[0].path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(b"theirs")
+
+        original, reads = staged.groups.one, iter(range(10))
+
+        def one(group: str) -> GroupState:
+            if next(reads) == 2:
+                held = staged.groups.offsets[GROUP]
+                held |= {key: replace(each, offset=99) for key, each in held.items()}
+            return original(group)
+
+        staged.groups.one = one  # type: ignore[method-assign]
+
+        with pytest.raises(ApplyError, match="looked at again it is not as before"):
+            back.rollback(staged.receipt, staged.migration, staged.tools(Meanwhile()))
 
     def test_with_another_migration_or_cluster_is_refused(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
