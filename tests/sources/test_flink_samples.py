@@ -17,7 +17,7 @@ from offsetwise.sources.flink_checkpoint import read_checkpoint
 from tests.sources.folders import FLINK_NAMES, SAMPLES
 
 GOLDEN = SAMPLES.parent / "golden-checkpoints"
-FK = "the job continues with fk-1 at 50, fk-2 at 7, fk-0 at 1000."
+FK = "the job continues with fk-0 at 1000, fk-1 at 50, fk-2 at 7."
 RESTARTS = {
     "flink-1.20": "Savepoint 1: the job continues with orders-0 at 2115, orders-1 at 2115.",
     "flink-1.20-inline": f"Savepoint 4: {FK}",

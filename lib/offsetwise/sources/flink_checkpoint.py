@@ -249,7 +249,7 @@ def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequen
     ][:SHOWN_PARTITIONS]
     more = sum(len(source.positions) for source in sources) - len(shown)
     if more:
-        shown.append(f"and {more:,} more partitions")
+        shown.append(f"and {more:,} more partition" + "s" * (more > 1))
     shown += [
         f"{at.topic}-{at.partition} at its {at.starts_at} offset"
         for source in sources

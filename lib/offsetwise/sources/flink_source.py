@@ -110,7 +110,7 @@ def _kafka(
     positions: list[SourcePosition] = []
     marked: list[MarkedPosition] = []
     stops: list[Split] = []
-    for split in (*held.values(), *waiting):
+    for split in sorted((*held.values(), *waiting), key=lambda each: (each.topic, each.partition)):
         if split.start >= 0:
             positions.append(SourcePosition(topic=split.topic, partition=split.partition, offset=split.start))
         else:
