@@ -131,6 +131,14 @@ def test_a_live_migration_shows_its_steps_and_then_its_answer(windows: Windows, 
     expect(page.get_by_text("5 of 8 partitions would go wrong")).to_be_visible(timeout=20_000)
 
 
+def test_a_comparison_is_stopped_by_a_click_while_the_page_waits_for_it(windows: Windows, serve: Serve) -> None:
+    page = opened(windows["light"], f"{serve('slow')}/compare?migration=orders-to-new")
+    page.get_by_role("button", name="Compare now").click()
+    page.get_by_role("button", name="Stop comparing").click()
+    expect(page.get_by_role("button", name="Compare now")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("Nothing was read yet.")).to_be_visible()
+
+
 def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, serve: Serve) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     sent: list[int] = []

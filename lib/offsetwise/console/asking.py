@@ -49,18 +49,8 @@ def _steps(desk: Desk, question: Question[Any], offer: blocks.Offer) -> None:
     reading = desk.reading(question)
     if reading is None or reading.outcome.done():
         st.rerun()
-    stopping = reading.stopped.is_set()
-    if offer.stop:
-        st.button(
-            offer.stop,
-            icon=":material/stop:",
-            key=f"{offer.key}-stop",
-            disabled=stopping,
-            help="It stops at its next step." if stopping else None,
-            on_click=desk.stop,
-            args=(question,),
-        )
+    blocks.stop_button(desk, question, offer, reading)
     # Not as a context: leaving one would call it complete.
-    status = st.status(f"{'Stopping' if stopping else 'Reading'} {offer.what} …", expanded=True)
+    status = st.status(blocks.under_way(reading, offer.what), expanded=True)
     for step, (done, total) in list(reading.steps.items()):
         blocks.step(status, step, done, total)

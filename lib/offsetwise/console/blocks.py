@@ -36,7 +36,7 @@ class Offer:
     at_once: bool = False
     """Read when the page opens. For what costs little, and asks no cluster."""
     stop: str | None = None
-    """On the button that stops the reading, where `asking.asked` draws it."""
+    """On the button that stops the reading; None for what cannot be stopped."""
 
 
 def live(desk: Desk, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
@@ -55,6 +55,7 @@ def live(desk: Desk, question: Question[Answer], offer: Offer) -> Held[Answer] |
         if reading is None and held is None and offer.at_once:
             reading = desk.read(question)
         if reading is not None and not reading.outcome.done():
+            stop_button(desk, question, offer, reading)
             loading(reading, offer.what)
             st.rerun()
         error = None if reading is None else reading.error
@@ -85,9 +86,29 @@ def _start(desk: Desk, question: Question[Any]) -> None:
     desk.read(question)
 
 
+def stop_button(desk: Desk, question: Question[Any], offer: Offer, reading: Reading[Any]) -> None:
+    """Draw what stops a reading, where it can be stopped."""
+    if offer.stop:
+        stopping = reading.stopped.is_set()
+        st.button(
+            offer.stop,
+            icon=":material/stop:",
+            key=f"{offer.key}-stop",
+            disabled=stopping,
+            help="It stops at its next step." if stopping else None,
+            on_click=desk.stop,
+            args=(question,),
+        )
+
+
+def under_way(reading: Reading[Any], what: str) -> str:
+    """Say what is being read, or that it is being stopped."""
+    return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …"
+
+
 def loading(reading: Reading[Any], what: str) -> None:
     """Show the named steps of a reading until it ends. Its outcome is left to the caller."""
-    with st.status(f"Reading {what} …", expanded=True) as status:
+    with st.status(under_way(reading, what), expanded=True) as status:
         lines: dict[str, DeltaGenerator] = {}
         while not reading.outcome.done():
             for name, (done, total) in list(reading.steps.items()):

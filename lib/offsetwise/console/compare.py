@@ -54,6 +54,7 @@ def comparison(desk: Desk, migration: Offered, subject: Subject, head: guard.Hea
         again="Compare again",
         icon=_ICON,
         key="compare",
+        stop="Stop comparing",
     )
     found = blocks.live(desk, question, offer)
     if found is None and desk.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:

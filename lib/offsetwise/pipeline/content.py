@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
+from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identify import Records
@@ -209,12 +210,15 @@ class ContentMatch:
         wide = {ask: task for ask, task in tasks.items() if ask not in narrow}
         for part, per_task in ((narrow, None), (wide, LARGE_OFFSETS)):
             if part:
-                self.progress(step, len(done), len(tasks))
-                done.update(self._job(part, per_task))
+                told = partial(self.progress, step, len(done), len(tasks))
+                told()
+                done.update(self._job(part, per_task, told))
         self.progress(step, len(done), len(tasks))
         return done
 
-    def _job(self, tasks: Mapping[Ask, Task], max_records_per_task: int | None) -> dict[Ask, Answer]:
+    def _job(
+        self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
+    ) -> dict[Ask, Answer]:
         numbered = dict(enumerate(tasks.items()))
         logs = [Log.OLD, Log.NEW]
         if self.isolation is IsolationLevel.READ_COMMITTED:
@@ -226,7 +230,7 @@ class ContentMatch:
         by_number = {number: task for number, (_, task) in numbered.items()}
         grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
         with spark_errors():
-            table = grouped.toArrow()
+            table = interruptible(self.spark, grouped.toArrow, watch)
         given = {
             number: _ANSWER.validate_json(str(text))
             for number, text in zip(table.column("task").to_pylist(), table.column("answer").to_pylist(), strict=True)

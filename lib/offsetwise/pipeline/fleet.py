@@ -6,7 +6,7 @@ Spark does not see the files. A glob over them costs a task per file; a checkpoi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Final
@@ -68,6 +68,7 @@ def inspect_many(
     roots: Sequence[str] | None = None,
     batches: int = 0,
     wave_size: int | None = None,
+    watch: Callable[[], None] = lambda: None,
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
     """Read checkpoints on Spark's workers, and give them in the order of `uris`.
 
@@ -80,12 +81,14 @@ def inspect_many(
         roots: The folders that may be read; None when a person named the paths.
         batches: How many of the newest retained batches to read of each; 0 reads what decides the restart.
         wave_size: How many checkpoints one job reads, `WAVE` where not given. Fewer let a person see progress.
+        watch: Called several times a second while Spark reads; what it raises ends the job and is raised here.
 
     Raises:
         WorkerError: The workers cannot run the parser.
         SparkError: The job failed.
     """
-    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
     from offsetwise.pipeline.spark_errors import spark_errors  # noqa: PLC0415 - as above
 
     if uris:
@@ -99,7 +102,7 @@ def inspect_many(
         tasks = min(len(wave), max(least, ceil(len(wave) / rows_per_task)))
         read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
         with spark_errors():
-            table = spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow()
+            table = interruptible(spark, spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow, watch)
         rows = dict(zip(table["id"].to_pylist(), table["row"], strict=True))
         for place in range(len(wave)):
             yield decode(rows[place].as_py())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import Migration
@@ -29,7 +29,7 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
 
     Args:
         migration: The migration.
-        progress: Told each step.
+        progress: Told each step, and several times a second while Spark reads; what it raises stops the reading.
         in_process: Up to so many are read here.
 
     Raises:
@@ -60,14 +60,18 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
             known.setdefault(_place(uri), uri)
     progress("find the checkpoints", len(roots), len(roots))
     read: list[Checkpoint | FailedCheckpoint] = []
-    for answer in _read(migration, tuple(known.values()), progress, in_process):
-        read.append(answer)
+
+    def tell() -> None:
         progress("read them", len(read), len(known))
+
+    for answer in _read(migration, tuple(known.values()), progress, tell, in_process):
+        read.append(answer)
+        tell()
     return assemble(read, names, roots=roots, troubles=troubles, folders=folders)
 
 
 def _read(
-    migration: Migration, uris: tuple[str, ...], progress: Progress, in_process: int
+    migration: Migration, uris: tuple[str, ...], progress: Progress, tell: Callable[[], None], in_process: int
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
     roots = migration.checkpoint_roots
     if len(uris) <= in_process:
@@ -78,8 +82,8 @@ def _read(
     progress("start Spark", 0, 1)
     session = open_session(migration.spark, kafka=False)
     progress("start Spark", 1, 1)
-    progress("read them", 0, len(uris))
-    yield from inspect_many(session, uris, roots=roots, batches=0, wave_size=WAVE_SIZE)
+    tell()
+    yield from inspect_many(session, uris, roots=roots, batches=0, wave_size=WAVE_SIZE, watch=tell)
 
 
 def _place(uri: str) -> tuple[str, tuple[str, ...]]:

@@ -45,6 +45,7 @@ def fleet(desk: Desk, migration: Offered, head: guard.Head) -> Held[Fleet] | Non
         again="Read again",
         icon=":material/folder_copy:",
         key="fleet",
+        stop="Stop reading",
     )
     return blocks.live(desk, question, offer)
 

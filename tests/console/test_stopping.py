@@ -1,0 +1,102 @@
+"""Stop, pressed while Spark works for a page: the job ends, whichever page it was."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from offsetwise.config import SparkSettings
+from offsetwise.console.data import WorkflowReader
+from offsetwise.console.desk import ComparisonOf, Desk, Question, Subject, SubjectKind
+from offsetwise.console.fleet.questions import FleetOf
+from offsetwise.console.reconciling import ReconciliationOf
+from offsetwise.errors import StoppedError
+from offsetwise.lab import Lab
+from offsetwise.pipeline.session import open_session
+from offsetwise.pipeline.shipping import ship
+from tests.integration.topics import copies, create, produce
+from tests.pipeline.test_interrupting import running
+from tests.sources.folders import checkpoint, write
+
+TOPIC = "stopped"
+CHECKPOINTS = 4
+"""One more than are read without Spark."""
+SETTINGS = SparkSettings(master="local[2]")
+LIMIT_S = 300
+C0 = Subject(kind=SubjectKind.CHECKPOINT, name="c0")
+
+
+@pytest.fixture(scope="module")
+def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A desk over one migration of a topic with a hundred records and a few checkpoints."""
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, TOPIC)
+        produce(bootstrap, {TOPIC: copies(0, 100)})
+    folder = tmp_path_factory.mktemp("stopping")
+    for number in range(CHECKPOINTS):
+        write(checkpoint({0: f'{{"{TOPIC}":{{"0":50}}}}'}, (0,)), folder / "checkpoints" / f"c{number}")
+    (folder / "m.yaml").write_text(
+        "name: stopping\n"
+        f'source: {{name: old, properties: {{bootstrap.servers: "{lab.old_bootstrap}"}}}}\n'
+        f'target: {{name: new, properties: {{bootstrap.servers: "{lab.new_bootstrap}"}}}}\n'
+        "checkpoint_roots: [./checkpoints]\n"
+        "checkpoints: [{name: c0, uri: ./checkpoints/c0}]\n"
+        f'spark: {{master: "{SETTINGS.master}"}}\n'
+    )
+    return Desk(WorkflowReader((folder / "m.yaml",)))
+
+
+@contextmanager
+def occupied(spark: SparkSession, let_go: Path) -> Iterator[None]:
+    """Keep Spark so busy that every job waits for a free core, to the end of the block."""
+    cores = spark.sparkContext.defaultParallelism
+
+    def occupy(rows: Iterable[Any]) -> Iterable[Any]:
+        limit = time.monotonic() + LIMIT_S
+        while not let_go.exists() and time.monotonic() < limit:
+            time.sleep(0.1)
+        yield from rows
+
+    thread = threading.Thread(target=spark.range(0, cores, 1, cores).mapInArrow(occupy, "id long").toArrow, daemon=True)
+    thread.start()
+    until(lambda: running(spark) != [])
+    yield
+    let_go.touch()
+    thread.join(LIMIT_S)
+
+
+def until(true: Callable[[], bool]) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not true():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("question", "opened"),
+    [
+        pytest.param(ComparisonOf(migration="stopping", subject=C0), (), id="Compare"),
+        pytest.param(ReconciliationOf(migration="stopping", topic=TOPIC), (), id="every record of a topic"),
+        pytest.param(FleetOf(migration="stopping"), ("file:///checkpoints",), id="Fleet"),
+    ],
+)
+def test_stop_ends_the_job_that_runs_for_a_page(
+    desk: Desk, tmp_path: Path, question: Question[Any], opened: tuple[str, ...]
+) -> None:
+    spark = open_session(SETTINGS, kafka=True)
+    ship(spark, uris=opened)
+    with occupied(spark, tmp_path / "let-go"):
+        others = running(spark)
+        reading = desk.read(question)
+        until(lambda: reading.outcome.done() or running(spark) != others)
+        desk.stop(question)
+        with pytest.raises(StoppedError):
+            reading.outcome.result(LIMIT_S)
+        assert running(spark) == others
