@@ -75,9 +75,12 @@ def test_while_it_is_half_done_spark_fails_to_start(tmp_path: Path) -> None:
             super().rename(source_, path)
             seen.append([problem.message for problem in read_checkpoint(str(source)).problems])
 
-    _edited(drafted(str(source)), tmp_path, disk=Watching())
-
+    step = _edited(drafted(str(source)), tmp_path, disk=Watching())
     assert len(seen) == 4
+    with journal(tmp_path) as one:
+        in_place.undo(step, context(tmp_path, journal=one, disk=Watching()))
+
+    assert len(seen) == 8, "there and back"
     for told in seen:
         assert any(re.fullmatch(r"offsets/4 is garbled: .* Spark fails on restart\.", one) for one in told)
     assert not (source / "offsets/4").exists()

@@ -521,6 +521,24 @@ class TestARollback:
             with pytest.raises((FileError, ApplyError), match=name.replace(".", r"\.")):
                 back.rollback(str(tmp_path / name), staged.migration, staged.tools())
 
+    def test_with_the_journal_of_another_plan_is_refused(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        run(staged)
+        path = Path(f"{staged.receipt}.journal")
+        path.write_text(path.read_text().replace(staged.order().digest, "ab" * 32))
+        before = world(staged)
+
+        with pytest.raises(ApplyError, match="found that of plan abababababab"):
+            rollback(staged)
+        assert world(staged) == before
+
+    def test_of_a_group_that_did_not_exist_leaves_none(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path, TO_GROUP, absent=range(1_000))
+        run(staged)
+
+        assert {step.state for step in rollback(staged)} == {StepState.UNDONE}
+        assert staged.groups.at() == {}
+
     def test_is_looked_at_before_it_is_done(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
         run(staged)

@@ -135,9 +135,7 @@ def _check_back(step: ReceiptStep, undone: ReceiptStep, writers: Writers, contex
     else:
         seen = writers[step.target.kind].look(undone, context)
         wanted = Standing.AS_WRITTEN if step.target.kind is TargetKind.CONSUMER_GROUP else Standing.ABSENT
-        # A group without any commit before and after is as it was, too.
-        none_before = all(each.before is None for each in step.offsets) and seen.standing is Standing.ABSENT
-        problem = None if seen.standing is wanted or none_before else seen.told
+        problem = None if seen.standing is wanted else seen.told
     if problem is not None:
         raise ApplyError(
             f"It was taken back, and looked at again it is not as before: {problem}",
