@@ -532,6 +532,19 @@ class TestARollback:
             rollback(staged)
         assert world(staged) == before
 
+    def test_from_a_journal_that_lost_a_step_is_refused(self, tmp_path: Path) -> None:
+        staged = stage(tmp_path)
+        run(staged)
+        path = Path(f"{staged.receipt}.journal")
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if '"step":0' not in line))
+        before = world(staged)
+
+        with pytest.raises(
+            ApplyError, match=r"expected every step up to 1, found none numbered 0\. Nothing was changed"
+        ):
+            rollback(staged, journal=True)
+        assert world(staged) == before
+
     def test_of_a_group_that_did_not_exist_leaves_none(self, tmp_path: Path) -> None:
         staged = stage(tmp_path, TO_GROUP, absent=range(1_000))
         run(staged)
