@@ -137,6 +137,15 @@ def test_what_is_read_again_of_a_receipt_stays_at_its_places(tmp_path: Path) -> 
         read_receipt(staged.receipt)
 
 
+def test_what_is_looked_at_by_a_journal_stays_at_its_places(tmp_path: Path) -> None:
+    staged = stage(tmp_path, IN_PLACE)
+    apply(staged.order(), staged.receipt, staged.tools())
+    of_journal(staged, file_at("../../etc/passwd"))
+
+    with pytest.raises(FileError, match="leads out of"):
+        back.preview(f"{staged.receipt}.journal", staged.migration, staged.tools())
+
+
 def test_a_file_larger_than_any_receipt_is_refused_before_all_of_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
