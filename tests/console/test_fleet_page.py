@@ -146,7 +146,7 @@ def test_an_age_that_nobody_knows_is_not_zero(age_ms: int | None, open_page: Ope
     page = open_page(FleetReader(assemble([checkpoint(age_ms=age_ms)], {})), PAGE)
     assert not page.exception
     assert rows_of(page)["age"].isna().all()
-    assert "The longest time without a batch is ?." in said(page)
+    assert "The longest time without a batch or checkpoint is ?." in said(page)
 
 
 def test_a_hostile_name_stays_text(open_page: OpenPage) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from offsetwise.console.reviewing.sentences import named, votes
 from offsetwise.console.wording import many, markdown, moment, plain
 from offsetwise.model import Plan
+from offsetwise.plan.exports import for_flink
 from offsetwise.review.exports import Export, ExportKind
 from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
@@ -15,13 +16,14 @@ from offsetwise.store.review_rows import State
 TITLES: Final = {
     ExportKind.PLAN: "Plan",
     ExportKind.APPROVAL: "Approvals",
-    ExportKind.STARTING_OFFSETS: "Spark startingOffsets",
+    ExportKind.STARTING_OFFSETS: "Starting offsets",
     ExportKind.GROUPS_CSV: "Consumer group CSV",
 }
 ABOUT: Final = {
     ExportKind.PLAN: "What `offsetwise apply` reads: every byte as it was decided about.",
     ExportKind.APPROVAL: "The signed envelopes. `apply` believes these and its own list of keys, never this console.",
-    ExportKind.STARTING_OFFSETS: "For a query that starts anew with an empty checkpoint, and gives up its state.",
+    ExportKind.STARTING_OFFSETS: "For a job that starts anew and gives up its state: Spark's option, or Flink's "
+    "words in SQL, Java and Python.",
     ExportKind.GROUPS_CSV: "For `kafka-consumer-groups`, where a group is reset by hand.",
 }
 _WHY_DRAFT: Final = {
@@ -58,7 +60,7 @@ def approved(sheet: Sheet) -> str:
 
 def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
     """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
-    if kind is ExportKind.STARTING_OFFSETS and file.mark is Mark.APPROVED:
+    if kind is ExportKind.STARTING_OFFSETS and file.mark is Mark.APPROVED and not for_flink(plan):
         return f'.option("startingOffsets", open("{file.name}").read())'
     if kind is ExportKind.GROUPS_CSV and file.mark is Mark.APPROVED and not unseen(plan):
         groups = " ".join(f"--group {shlex.quote(name)}" for name in _groups(plan)) or "--group GROUP"

@@ -81,7 +81,7 @@ def _troubles(shown: Fleet) -> None:
 def _answer(held: Held[Fleet]) -> None:
     tone, head, rest = derived.facts(held).answer
     box, icon = _ANSWER[tone]
-    longest = f"The longest time without a batch is {derived.facts(held).longest}."
+    longest = f"The longest time without a batch or checkpoint is {derived.facts(held).longest}."
     box(f"**{head}** {markdown(rest)} {markdown(longest)}", icon=icon)
 
 

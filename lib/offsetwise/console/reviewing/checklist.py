@@ -83,7 +83,7 @@ def _quiesced(plan: Plan) -> Iterator[GateCheck]:
     if wanted.checkpoint is not None and suspected:
         yield GateCheck(outcome=Outcome.FAILED, name="job stopped", told=suspected[0])
     elif wanted.checkpoint is not None and wanted.checkpoint.engine == "flink":
-        told = "A checkpoint does not tell whether its job goes on: stop it with a savepoint, and move that."
+        told = "No checkpoint or savepoint tells whether its job goes on: move the one that you stopped the job with."
         yield GateCheck(outcome=Outcome.UNKNOWN, name="job stopped", told=told)
     elif wanted.checkpoint is not None:
         planned, committed = wanted.checkpoint.last_planned_batch, wanted.checkpoint.last_committed_batch
