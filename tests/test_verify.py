@@ -160,6 +160,28 @@ class TestACheckpoint:
         assert told["orders", 1] is DIFFERENT
         assert told["orders", 0] is MOVED_ON
 
+    def test_whose_written_files_are_gone_is_different(self, applied: Applied) -> None:
+        written = [one.path for one in applied.receipt.steps[0].files if one.sha256 is not None]
+        first, *_, last = sorted(path for path in written if path.startswith("offsets/") and path[8:].isdigit())
+        (applied.place / first).unlink()
+
+        (told,) = {each.told for each in applied.look().positions}
+        assert told == f"{applied.place}/{first} was written, and cannot be read now."
+        assert applied.turnouts() == {DIFFERENT}
+
+        (applied.place / last).unlink()
+        applied.receipt = replace(applied.receipt, steps=(replace(applied.receipt.steps[0], files=()),))
+        assert applied.turnouts() == {DIFFERENT}, "whatever the receipt says of files"
+
+    def test_checksums_beside_the_files_tell_nothing_of_where_a_job_begins(self, tmp_path: Path) -> None:
+        applied = Applied(tmp_path, COPY, sample=PENDING)
+        checksums = [one.path for one in applied.receipt.steps[0].files if one.path.endswith(".crc")]
+        assert checksums
+        for path in checksums:
+            (applied.place / path).unlink(missing_ok=True)
+
+        assert applied.turnouts() == {CONFIRMED}
+
     def test_other_numbers_in_the_written_file_are_different(self, applied: Applied) -> None:
         path = applied.place / "offsets" / str(applied.last)
         first = applied.staged.plan.positions[0]
@@ -319,6 +341,34 @@ class TestStartingOffsets:
     def test_a_job_that_began_elsewhere_is_different(self, written: Applied) -> None:
         assert written.turnouts(self.fresh(written, add=1)) == {DIFFERENT}
 
+    def test_the_batches_of_a_fresh_checkpoint_are_not_those_of_the_old_one(self, tmp_path: Path) -> None:
+        """The old checkpoint's pending batch has a number, and so has a batch of the new one: other batches."""
+        written = Applied(tmp_path, STARTING, sample=PENDING)
+        pending = written.staged.plan.positions[0].restart[1].batch
+        assert pending is not None
+        made, source = Path(self.fresh(written)), written.staged.source
+        head, conf, *_ = (source / "offsets" / str(pending)).read_text().split("\n")
+        begins = json.loads(written.place.read_text())
+        for number in range(pending + 1):
+            ends = {t: {p: n + 1000 + number for p, n in of.items()} for t, of in begins.items()}
+            (made / "offsets" / str(number)).write_text("\n".join([head, conf, json.dumps(ends)]))
+            shutil.copy(source / "commits" / str(pending - 1), made / "commits" / str(number))
+
+        assert written.turnouts(str(made)) == {MOVED_ON}
+
+    def test_a_source_of_another_number_is_not_the_plans(self, written: Applied) -> None:
+        made = Path(self.fresh(written))
+        (made / "sources" / "0").rename(made / "sources" / "1")
+
+        assert written.turnouts(str(made)) == {DIFFERENT}
+
+    def test_initial_offsets_that_are_garbled_tell_nothing(self, written: Applied) -> None:
+        made = Path(self.fresh(written))
+        shutil.copytree(made / "sources" / "0", made / "sources" / "1")
+        (made / "sources" / "0" / "0").write_bytes(b"\0v1\n{")
+
+        assert written.turnouts(str(made)) == {UNKNOWN}
+
     def test_a_job_that_has_no_checkpoint_yet_is_unknown(self, written: Applied) -> None:
         assert written.turnouts(str(written.staged.folder / "nothing")) == {UNKNOWN}
 
@@ -350,6 +400,16 @@ def test_a_watch_looks_until_the_job_has_begun(tmp_path: Path) -> None:
 
     assert len(heard) == 2
     assert made.started
+
+
+def test_nothing_is_decided_while_a_position_is_unknown(tmp_path: Path) -> None:
+    applied = Applied(tmp_path, COPY)
+    applied.batch(5)
+    made = applied.look()
+    assert decided(made)
+
+    first, *rest = made.positions
+    assert not decided(replace(made, positions=(replace(first, turnout=UNKNOWN), *rest)))
 
 
 def test_a_watch_ends_where_the_job_began_elsewhere(tmp_path: Path) -> None:
