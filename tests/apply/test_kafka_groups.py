@@ -1,0 +1,166 @@
+"""What a broker or the client says of a commit: done, refused, or not known because it may have arrived."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+
+from offsetwise.apply import kafka_groups
+from offsetwise.apply.groups import Reply
+from offsetwise.apply.kafka_groups import KafkaGroups
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ApplyError, LostReplyError
+from offsetwise.model import GroupOffset, TopicPartition
+from offsetwise.sources.kafka_client import Deadline
+
+WANTED = (
+    GroupOffset(topic="orders", partition=0, offset=950, metadata="mine", leader_epoch=4),
+    GroupOffset(topic="orders", partition=1, offset=940),
+)
+MAY_HAVE_ARRIVED = {
+    "the client's time ran out": KafkaError._TIMED_OUT,
+    "the connection broke": KafkaError._TRANSPORT,
+    "every broker went away": KafkaError._ALL_BROKERS_DOWN,
+    "the client was closed": KafkaError._DESTROY,
+    "the broker's own time ran out": KafkaError.REQUEST_TIMED_OUT,
+    "the broker does not know itself": KafkaError.UNKNOWN,
+}
+NOTHING_COMMITTED = {
+    "no right to the group": KafkaError.GROUP_AUTHORIZATION_FAILED,
+    "the group has members": KafkaError.UNKNOWN_MEMBER_ID,
+    "the coordinator moved": KafkaError.NOT_COORDINATOR,
+    "the client refused it": KafkaError._INVALID_ARG,
+    "the client could not sign in": KafkaError._AUTHENTICATION,
+    "the broker is too old": KafkaError._UNSUPPORTED_FEATURE,
+}
+
+
+class Answering:
+    """Stands where the client does, and answers every request in one way."""
+
+    made: list[Answering]
+    asked: list[ConsumerGroupTopicPartitions]
+    outcome: Any
+
+    def __init__(self, _config: ClusterConfig, *, timeout_s: float) -> None:
+        self.deadline = Deadline(timeout_s)
+        self.admin = self
+        self.made.append(self)
+
+    def begin_anew(self, _timeout_s: float) -> None: ...
+
+    def contact(self) -> None: ...
+
+    def alter_consumer_group_offsets(
+        self, request: list[ConsumerGroupTopicPartitions], *, request_timeout: float
+    ) -> dict[str, Future[Any]]:
+        assert request_timeout > 0
+        self.asked += request
+        return {each.group_id: self._answer() for each in request}
+
+    def delete_consumer_groups(self, groups: list[str], *, request_timeout: float) -> dict[str, Future[Any]]:
+        assert request_timeout > 0
+        return {group: self._answer() for group in groups}
+
+    def _answer(self) -> Future[Any]:
+        future: Future[Any] = Future()
+        if isinstance(self.outcome, BaseException):
+            future.set_exception(self.outcome)
+        else:
+            future.set_result(self.outcome)
+        return future
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> type[Answering]:
+    monkeypatch.setattr(Answering, "made", [], raising=False)
+    monkeypatch.setattr(Answering, "asked", [], raising=False)
+    monkeypatch.setattr(Answering, "outcome", None, raising=False)
+    monkeypatch.setattr(kafka_groups, "Client", Answering)
+    return Answering
+
+
+@pytest.fixture
+def groups() -> KafkaGroups:
+    return KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": "new.invalid:9092"}))
+
+
+def committed(groups: KafkaGroups) -> Reply:
+    return groups.commit({"etl": WANTED})["etl"]
+
+
+def failing(code: int) -> KafkaException:
+    return KafkaException(KafkaError(code))
+
+
+@pytest.mark.parametrize("why", MAY_HAVE_ARRIVED)
+def test_what_may_have_arrived_is_neither_done_nor_refused(
+    why: str, client: type[Answering], groups: KafkaGroups
+) -> None:
+    client.outcome = failing(MAY_HAVE_ARRIVED[why])
+
+    reply = committed(groups)
+    assert isinstance(reply, LostReplyError)
+    assert "Whether it was done is not known" in reply.problem
+    with pytest.raises(LostReplyError, match="Whether it was done is not known"):
+        groups.remove("etl")
+
+
+def test_no_answer_in_time_is_neither_and_the_next_question_goes_through_a_client_of_its_own(
+    client: type[Answering], groups: KafkaGroups
+) -> None:
+    client.outcome = TimeoutError()
+
+    assert isinstance(committed(groups), LostReplyError)
+    assert isinstance(committed(groups), LostReplyError)
+    assert len(client.made) == 2
+    with pytest.raises(LostReplyError):
+        groups.remove("etl")
+
+
+@pytest.mark.parametrize("why", NOTHING_COMMITTED)
+def test_what_was_refused_as_a_whole_is_told_as_that(why: str, client: type[Answering], groups: KafkaGroups) -> None:
+    client.outcome = failing(NOTHING_COMMITTED[why])
+
+    reply = committed(groups)
+    assert isinstance(reply, ApplyError)
+    assert not isinstance(reply, LostReplyError)
+    assert "expected to commit 2 partitions" in reply.problem
+    assert reply.problem.endswith("Nothing was committed.")
+    assert isinstance(groups.remove("etl"), str), "why the group is not deleted"
+    assert len(client.made) == 1
+
+
+def test_every_partitions_own_error_is_looked_at(client: type[Answering], groups: KafkaGroups) -> None:
+    done = SimpleNamespace(topic="orders", partition=0, error=None)
+    refused = SimpleNamespace(topic="orders", partition=1, error=KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    client.outcome = SimpleNamespace(topic_partitions=[done, refused])
+
+    reply = committed(groups)
+
+    assert not isinstance(reply, ApplyError)
+    assert set(reply) == {TopicPartition(topic="orders", partition=1)}
+
+
+def test_one_request_carries_offset_metadata_and_epoch_of_every_partition(
+    client: type[Answering], groups: KafkaGroups
+) -> None:
+    client.outcome = SimpleNamespace(topic_partitions=[])
+
+    assert committed(groups) == {}
+    (request,) = client.asked
+    sent = request.topic_partitions or []
+    assert [(p.topic, p.partition, p.offset, p.metadata, p.leader_epoch) for p in sent] == [
+        ("orders", 0, 950, "mine", 4),
+        ("orders", 1, 940, "", None),
+    ]
+
+
+def test_a_group_that_is_gone_already_is_deleted(client: type[Answering], groups: KafkaGroups) -> None:
+    client.outcome = failing(KafkaError.GROUP_ID_NOT_FOUND)
+
+    assert groups.remove("etl") is None
