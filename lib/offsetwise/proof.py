@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
@@ -49,7 +50,7 @@ def prove(scene: Scene, positions: Sequence[Position], progress: Progress) -> Pr
     migration = scene.migration
     progress("start Spark", 0, 1)
     session = open_session(migration.spark, kafka=True)
-    ship(session)
+    ship(session, watch=partial(progress, "start Spark", 0, 1))
     progress("start Spark", 1, 1)
     match = ContentMatch(
         spark=session,

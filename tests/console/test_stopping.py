@@ -20,7 +20,7 @@ from offsetwise.console.reconciling import ReconciliationOf
 from offsetwise.errors import StoppedError
 from offsetwise.lab import Lab
 from offsetwise.pipeline.session import open_session
-from offsetwise.pipeline.shipping import ship
+from offsetwise.pipeline.shipping import SHIPPED_KEY, ship
 from tests.integration.topics import copies, create, produce
 from tests.pipeline.test_interrupting import running
 from tests.sources.folders import checkpoint, write
@@ -80,18 +80,22 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "opened"),
+    ("question", "shipped_for"),
     [
-        pytest.param(ComparisonOf(migration="stopping", subject=C0), (), id="Compare"),
-        pytest.param(ReconciliationOf(migration="stopping", topic=TOPIC), (), id="every record of a topic"),
-        pytest.param(FleetOf(migration="stopping"), ("file:///checkpoints",), id="Fleet"),
+        pytest.param(ComparisonOf(migration="stopping", subject=C0), "", id="Compare"),
+        pytest.param(ReconciliationOf(migration="stopping", topic=TOPIC), "", id="every record of a topic"),
+        pytest.param(FleetOf(migration="stopping"), "file:///checkpoints", id="Fleet"),
+        pytest.param(FleetOf(migration="stopping"), None, id="Fleet, while Spark's workers are asked what they have"),
     ],
 )
 def test_stop_ends_the_job_that_runs_for_a_page(
-    desk: Desk, tmp_path: Path, question: Question[Any], opened: tuple[str, ...]
+    desk: Desk, tmp_path: Path, question: Question[Any], shipped_for: str | None
 ) -> None:
     spark = open_session(SETTINGS, kafka=True)
-    ship(spark, uris=opened)
+    if shipped_for is None:
+        spark.conf.unset(SHIPPED_KEY)
+    else:
+        ship(spark, uris=[shipped_for] if shipped_for else [])
     with occupied(spark, tmp_path / "let-go"):
         others = running(spark)
         reading = desk.read(question)

@@ -92,7 +92,7 @@ def inspect_many(
     from offsetwise.pipeline.spark_errors import spark_errors  # noqa: PLC0415 - as above
 
     if uris:
-        ship(spark, uris=uris)
+        ship(spark, uris=uris, watch=watch)
     local = all((split_protocol(uri)[0] or "file") == "file" for uri in uris)
     rows_per_task = LOCAL_ROWS_PER_TASK if local else REMOTE_ROWS_PER_TASK
     least = min(LEAST_TASKS, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))

@@ -26,6 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import offsetwise
 from offsetwise.errors import WorkerError
+from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import spark_errors
 
 PACKAGE: Final = Path(offsetwise.__file__).parent
@@ -35,7 +36,7 @@ PROBED_TASKS: Final = 4
 SHIPPED_KEY: Final = "spark.offsetwise.shipped"
 
 
-def ship(spark: SparkSession, *, uris: Sequence[str] = ()) -> None:
+def ship(spark: SparkSession, *, uris: Sequence[str] = (), watch: Callable[[], None] = lambda: None) -> None:
     """Make the workers able to run Offsetwise's functions (`mapInArrow`, `applyInArrow`); cheap to call again.
 
     Spark sends a function by the name of its module, so a function for workers stands in one of the modules `SHIPPED`,
@@ -44,6 +45,8 @@ def ship(spark: SparkSession, *, uris: Sequence[str] = ()) -> None:
     Args:
         spark: Classic or Connect.
         uris: What the workers will open; their file systems' libraries are checked too.
+        watch: Called several times a second while the workers are asked, which a full cluster lets wait; what it raises
+            ends that and is raised here.
 
     Raises:
         WorkerError: A worker has another Python, or lacks a package. Says which, where, and the pip line.
@@ -54,7 +57,7 @@ def ship(spark: SparkSession, *, uris: Sequence[str] = ()) -> None:
     done = f"{digest} {' '.join(needed)}"
     if spark.conf.get(SHIPPED_KEY, "") == done:
         return
-    answers = _ask_workers(spark, needed, tuple(files))
+    answers = _ask_workers(spark, needed, tuple(files), watch)
     for where, python, missing, _ in answers:
         if missing:
             raise WorkerError(
@@ -142,12 +145,13 @@ def _packages(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_workers(
-    spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ...]
+    spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ...], watch: Callable[[], None]
 ) -> list[tuple[str, str, str, str]]:
     """Ask a few workers, without Arrow: host, Python, packages they lack, digest of the Offsetwise they import."""
     answer = F.udf(_question(needed, names), "struct<host: string, python: string, lacks: string, installed: string>")
     with spark_errors():
-        rows = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it")).collect()
+        asked = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
+        rows = interruptible(spark, asked.collect, watch)
     return sorted({(row.it.host, row.it.python, row.it.lacks, row.it.installed) for row in rows})
 
 

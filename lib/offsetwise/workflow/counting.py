@@ -43,7 +43,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         progress(f"read the {side} cluster", 1, 1)
     progress("start Spark", 0, 1)
     session = open_session(migration.spark, kafka=True)
-    ship(session)
+    ship(session, watch=partial(progress, "start Spark", 0, 1))
     progress("start Spark", 1, 1)
     progress("compare every record", 0, 1)
     count = partial(
@@ -54,7 +54,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         isolation=migration.isolation_level,
         salt=os.urandom(SALT_BYTES),
     )
-    made = interruptible(session, count, lambda: progress("compare every record", 0, 1))
+    made = interruptible(session, count, partial(progress, "compare every record", 0, 1))
     for side, log in logs.items():
         _check_not_passed(migration, side, log)
     progress("compare every record", 1, 1)
