@@ -255,6 +255,30 @@ def test_a_topic_that_the_plan_does_not_require_is_not_written_to(tmp_path: Path
         required(staged)
 
 
+def test_a_topic_that_nobody_held_to_anything_is_told_as_that(tmp_path: Path) -> None:
+    staged = stage(tmp_path)
+    wanted, used = staged.plan.requirements, {p.topic for p in staged.plan.positions}
+    staged.plan = replace(
+        staged.plan,
+        requirements=replace(wanted, old=replace(wanted.old, topics=())),
+        positions=tuple(replace(p, proof=None) for p in staged.plan.positions),
+    )
+
+    found = not_passed(staged)
+    assert {outcome for outcome, _ in found} == {Outcome.UNKNOWN}
+    assert len(found) == len(used)
+    assert all("does not say which topic it was. It is on the old cluster." in told for _, told in found)
+
+
+def test_a_record_at_the_end_of_a_log_is_not_there(tmp_path: Path) -> None:
+    """The end is the offset that the next record will get."""
+    staged = stage(tmp_path)
+    last = max(p.old_offset or 0 for p in staged.plan.positions)
+    staged.world.change_logs(Cluster.OLD, hw=last, lso=last)
+
+    assert any(f"the record at {last} proves the place, and is not in" in told for _, told in not_passed(staged))
+
+
 def test_a_target_that_has_begun_is_left_to_its_writer(tmp_path: Path) -> None:
     staged = stage(tmp_path, IN_PLACE, TO_GROUP)
     _other_bytes(staged)

@@ -123,6 +123,10 @@ REFUSED: dict[str, tuple[ApprovalFile, str]] = {
         forged(RITA, lambda body: body.update(expires_at="2026-03-01T11:00:00Z")),
         "not after it begins",
     ),
+    "ends when it begins": (
+        forged(RITA, lambda body: body.update(expires_at=body["approved_at"]), at=NOW + timedelta(seconds=60)),
+        "not after it begins",
+    ),
     "cut off": (replace(said(), content=said().content[:-20]), "cannot be read"),
     "empty": (replace(said(), content=b""), "cannot be read"),
     "not UTF-8": (replace(said(), content=b'{"payload": "\xff"}'), "other bytes than UTF-8"),

@@ -76,6 +76,7 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
         ),
         ({"new": new_with(log_start=951)}, (DriftKind.LOG_START_PASSED, "at most 950, the place", "951")),
         ({"new": new_with(hw=1000, lso=1000)}, (DriftKind.LOG_END_BELOW, "1100", "1000")),
+        ({"found": checkpoint(engine="flink")}, (DriftKind.CHECKPOINT_REPLACED, "spark", "flink")),
         ({"found": checkpoint(job_id="x")}, (DriftKind.CHECKPOINT_REPLACED, "0d1c", "x")),
         ({"found": checkpoint(last_planned_batch=7)}, (DriftKind.CHECKPOINT_MOVED, "6", "7")),
         ({"found": checkpoint(last_committed_batch=7)}, (DriftKind.CHECKPOINT_MOVED, "6", "7")),
@@ -91,6 +92,7 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
         ),
         ({"new": group(offsets=())}, (DriftKind.GROUP_MOVED, "900", "none")),
         ({"new": group(error="not authorised")}, (DriftKind.UNREADABLE, "read", "not authorised")),
+        ({"new": group(state=None)}, (DriftKind.UNREADABLE, "read", "none")),
         ({"new": new_with(hw=None)}, (DriftKind.UNREADABLE, "read", "the broker did not say")),
         (
             {"new": new_topic(lambda topic: replace(topic, error="timed out", partitions=topic.partitions))},
@@ -106,6 +108,7 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
         "partition-gone",
         "log-start",
         "log-cut",
+        "engine",
         "query-id",
         "planned-batch",
         "committed-batch",
@@ -115,6 +118,7 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
         "group-moved",
         "commit-gone",
         "group-unreadable",
+        "group-state-unknown",
         "log-unreadable",
         "topic-unreadable",
     ],
@@ -131,6 +135,23 @@ def test_a_first_commit_where_there_was_none_is_drift() -> None:
     nothing_then = replace(plan.requirements, groups=(replace(reviewed, offsets=()),))
 
     assert now(plan=replace(plan, requirements=nothing_then)) == [(DriftKind.GROUP_MOVED, "none", "900")]
+
+
+def test_the_end_of_the_log_may_be_the_place() -> None:
+    plan = drafted(None, COPY, ETL)
+    (position,) = plan.positions
+    at_the_end = replace(plan, positions=(replace(position, new=replace(position.new, lso=950, hw=950)),))
+
+    assert now(plan=at_the_end, new=new_with(lso=950, hw=950)) == []
+    assert now(plan=at_the_end, new=new_with(lso=949, hw=949)) == [(DriftKind.LOG_END_BELOW, "950", "949")]
+
+
+def test_a_commit_of_a_partition_that_is_not_planned_is_drift_too() -> None:
+    plan = drafted(None, COPY, ETL)
+    (reviewed,) = plan.requirements.groups
+    more = replace(plan.requirements, groups=(replace(reviewed, offsets=(*reviewed.offsets, ("orders", 7, 5))),))
+
+    assert now(plan=replace(plan, requirements=more)) == [(DriftKind.GROUP_MOVED, "5", "none")]
 
 
 def test_a_group_that_was_translated_is_held_to_its_old_commits() -> None:

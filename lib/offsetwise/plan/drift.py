@@ -157,14 +157,14 @@ def _checkpoint(
     if now is None:
         yield _drift(DriftKind.UNREADABLE, wanted.uri, "read", "cannot be read")
         return
-    if (wanted.engine, wanted.job_id) != (now.engine, now.job_id):
-        yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{wanted.uri}, query id", wanted.job_id, now.job_id)
-    for what, reviewed, found in (
-        ("last planned batch", wanted.last_planned_batch, now.last_planned_batch),
-        ("last committed batch", wanted.last_committed_batch, now.last_committed_batch),
+    for kind, what, reviewed, found in (
+        (DriftKind.CHECKPOINT_REPLACED, "engine", wanted.engine, now.engine),
+        (DriftKind.CHECKPOINT_REPLACED, "query id", wanted.job_id, now.job_id),
+        (DriftKind.CHECKPOINT_MOVED, "last planned batch", wanted.last_planned_batch, now.last_planned_batch),
+        (DriftKind.CHECKPOINT_MOVED, "last committed batch", wanted.last_committed_batch, now.last_committed_batch),
     ):
         if reviewed != found:
-            yield _drift(DriftKind.CHECKPOINT_MOVED, f"{wanted.uri}, {what}", reviewed, found)
+            yield _drift(kind, f"{wanted.uri}, {what}", reviewed, found)
     there = dict(now.offset_files) if files is None else files
     for path, digest in wanted.files:
         if there.get(path) != digest:
