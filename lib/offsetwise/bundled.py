@@ -11,6 +11,7 @@ class Bundled(StrEnum):
     """A bundled sample migration, by its folder in the package."""
 
     SPARK = "sample"
+    FLINK = "sample_flink"
 
     def file(self, name: str) -> Path:
         """Give one of its files."""

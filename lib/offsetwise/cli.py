@@ -224,7 +224,7 @@ def console(
     ] = None,
     store: Store = None,
 ) -> None:
-    """Open the console in the browser: the bundled sample migration, and those named."""
+    """Open the console in the browser: the bundled sample migrations, and those named."""
     from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
 
     launch(

@@ -16,6 +16,7 @@ from offsetwise.workflow import unheard
 from tests.console.readers import ETL, ORDERS
 
 SAMPLE = "orders-to-new (sample)"
+FLINK = "order-counts-to-new (sample)"
 MIGRATION = """
 name: {name}
 source: {{name: prod-a, properties: {{bootstrap.servers: "127.0.0.1:1"}}}}
@@ -35,16 +36,16 @@ def migration(folder: Path, name: str = "mine") -> Path:
     return made
 
 
-def test_the_sample_is_always_offered_and_recorded() -> None:
+def test_the_samples_are_always_offered_and_recorded() -> None:
     offered = WorkflowReader(()).offered()
-    assert [(one.name, one.recorded) for one in offered] == [(SAMPLE, True)]
+    assert [(one.name, one.recorded) for one in offered] == [(SAMPLE, True), (FLINK, True)]
     assert ORDERS in offered[0].subjects
 
 
-def test_every_checkpoint_of_the_sample_has_its_recorded_comparison() -> None:
+def test_every_checkpoint_of_the_samples_has_its_recorded_comparison() -> None:
     reader = WorkflowReader(())
-    for subject in reader.offered()[0].subjects:
-        assert reader.comparison(SAMPLE, subject, unheard).partitions
+    for one in reader.offered():
+        assert all(reader.comparison(one.name, subject, unheard).partitions for subject in one.subjects)
 
 
 def test_the_sample_holds_1050_that_is_950() -> None:
@@ -56,15 +57,15 @@ def test_the_sample_holds_1050_that_is_950() -> None:
     assert (row.old_offset, row.new_offset, row.raw.skip) == (1050, 950, 100)
 
 
-def test_migrations_are_offered_by_name_after_the_sample(tmp_path: Path) -> None:
+def test_migrations_are_offered_by_name_after_the_samples(tmp_path: Path) -> None:
     offered = WorkflowReader((migration(tmp_path),)).offered()
-    assert [(one.name, one.old, one.new, one.recorded) for one in offered[1:]] == [("mine", "prod-a", "prod-b", False)]
-    assert ETL in offered[1].subjects
+    assert [(one.name, one.old, one.new, one.recorded) for one in offered[2:]] == [("mine", "prod-a", "prod-b", False)]
+    assert ETL in offered[2].subjects
 
 
 def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
     file = migration(tmp_path)
-    assert [one.name for one in WorkflowReader((file, file)).offered()[1:]] == ["mine", "mine (2)"]
+    assert [one.name for one in WorkflowReader((file, file)).offered()[2:]] == ["mine", "mine (2)"]
 
 
 def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_the_files_come_through_the_process_and_a_broken_one_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(desks.MIGRATIONS_VARIABLE, os.pathsep.join([str(migration(tmp_path))]))
-    assert [one.name for one in reader_of_process().offered()] == [SAMPLE, "mine"]
+    assert [one.name for one in reader_of_process().offered()] == [SAMPLE, FLINK, "mine"]
     broken = tmp_path / "broken.yaml"
     broken.write_text("name: [")
     monkeypatch.setenv(desks.MIGRATIONS_VARIABLE, str(broken))

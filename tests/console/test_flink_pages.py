@@ -1,21 +1,84 @@
-"""The Checkpoint page over Flink: savepoints recorded from real jobs, and one put together by hand."""
+"""The pages over Flink: the bundled sample, savepoints recorded from real jobs, and one put together by hand."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from offsetwise import workflow
+from offsetwise.bundled import Bundled
+from offsetwise.console.data import WorkflowReader
+from offsetwise.errors import MissingError
+from offsetwise.model import RawVerdict
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader
 from tests.sources.flink_files import kafka_source, metadata
 from tests.sources.folders import SAMPLES, write
 
 CHECKPOINT = "pages/explore/checkpoint.py"
+SAMPLE = "order-counts-to-new (sample)"
+STOPPED, RETAINED = "checkpoint order-counts", "checkpoint order-counts-retained"
+
+
+@pytest.fixture(scope="module")
+def bundled() -> WorkflowReader:
+    return WorkflowReader(())
 
 
 def _tables(page: AppTest) -> str:
     return "\n".join(one.value.to_string() for one in page.dataframe)
+
+
+def test_the_overview_shows_both_engines_and_opens_either_with_one_click(
+    open_page: OpenPage, bundled: WorkflowReader
+) -> None:
+    page = open_page(bundled)
+    assert not page.exception
+    assert [button.label for button in page.button][:2] == ["Open the sample", "Open the Flink sample"]
+    assert r"**The same for Flink.** orders\-0 stands at **1,050**" in words(page)
+    assert "belongs at **950**" in words(page)
+
+
+def test_the_recorded_savepoint_stands_at_1050_where_the_new_cluster_has_950() -> None:
+    seen = workflow.sample_comparison("order-counts", Bundled.FLINK)
+    row = next(each for each in seen.partitions if (each.topic, each.partition) == ("orders", 0))
+    assert (row.old_offset, row.new_offset, row.raw.verdict) == (1050, 950, RawVerdict.LOSS)
+    assert row.exactness.proven
+    assert seen.checkpoint is not None
+    assert seen.checkpoint.engine == "flink"
+
+
+def test_the_checkpoint_page_tells_what_a_savepoint_is_and_holds(open_page: OpenPage, bundled: WorkflowReader) -> None:
+    page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=STOPPED)
+    assert not page.exception
+    said, held = words(page), _tables(page)
+    assert "**The restart.** Savepoint" in said
+    assert "canonical" in said
+    assert "restoring reads nothing twice" in said
+    assert {"Savepoint", "Age", "Operators", "Open transactions"} <= {one.label for one in page.metric}
+    assert "SourceReaderState" in held
+    assert "1050" in held
+    assert "Batches over time" not in [one.value for one in page.subheader]
+
+
+def test_an_earlier_retained_checkpoint_can_be_chosen_and_says_what_it_would_read_again(
+    open_page: OpenPage, bundled: WorkflowReader
+) -> None:
+    page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=RETAINED)
+    choice = page.selectbox(key="retained")
+    assert all(name.startswith("chk-") for name in choice.options)
+    choice.select(choice.options[-1]).run()
+    assert not page.exception
+    assert "Starting here instead reads" in words(page)
+    assert f"Checkpoint {choice.options[-1].removeprefix('chk-')}" in words(page)
+
+
+def test_a_retained_checkpoint_that_is_gone_is_said_with_those_that_are_left() -> None:
+    migration = workflow.sample(Bundled.FLINK)
+    with pytest.raises(MissingError, match="expected checkpoint 99 beside it, found 5, 4"):
+        workflow.checkpoint_reading(migration, "order-counts-retained", retained=99)
 
 
 def test_transactions_of_the_sink_are_shown_with_their_schema(open_page: OpenPage) -> None:
@@ -45,3 +108,38 @@ def test_a_damaged_savepoint_is_told_in_words(open_page: OpenPage, tmp_path: Pat
     settle(page)
     assert not page.exception
     assert "This could not be read" in words(page)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    {
+        "explore/compare": "**Why 950**",
+        "explore/lag": "Newest sample",
+        "explore/clusters": "differ",
+        "operate/fleet": "continues with clicks",
+        "operate/audit": "Who did or tried what",
+        "plan/review": "walk the whole path now with the bundled samples",
+        "plan/export": "Plans and approvals as files",
+        "help/help": "The bundled **sample migrations**",
+    }.items(),
+    ids=lambda each: each,
+)
+def test_every_other_page_opens_on_the_flink_sample(
+    open_page: OpenPage, bundled: WorkflowReader, path: str, told: str
+) -> None:
+    page = open_page(bundled, f"pages/{path}.py", migration=SAMPLE, of=STOPPED)
+    settle(page)
+    assert not page.exception
+    assert "could not be read" not in words(page)
+    assert told in words(page)
+
+
+def test_the_ways_of_flink_are_offered_with_their_commands(open_page: OpenPage, bundled: WorkflowReader) -> None:
+    page = open_page(bundled, "pages/plan/draft.py", migration=SAMPLE, of=STOPPED)
+    assert not page.exception
+    ways = page.selectbox(key="way").options
+    assert "edit the savepoint, in a copy" in ways
+    assert not any("checkpoint copied" in each or "seeded" in each for each in ways)
+    commands = "\n".join(str(one.value) for one in page.code)
+    assert "flink stop --type canonical --savepointPath" in commands
+    assert "SET 'execution.state-recovery.path' = 'DIR'" in commands

@@ -149,7 +149,7 @@ def not_set_up() -> None:
         "Everything under Explore works without. To set it up:\n\n"
         + "\n".join(f"{number}. {step}" for number, step in enumerate(SET_UP, 1)),
     )
-    offer_parts("Or walk the whole path now with the bundled sample, as one of three people who do not exist:")
+    offer_parts("Or walk the whole path now with the bundled samples, as one of three people who do not exist:")
 
 
 def offer_parts(told: str) -> None:
@@ -183,13 +183,13 @@ def sidebar() -> None:
             names,
             key=PART,
             bind="query-params",
-            help="The bundled sample walks the whole path, from a draft to its export, with people who do not exist "
+            help="The bundled samples walk the whole path, from a draft to its export, with people who do not exist "
             "and a key that `offsetwise apply` refuses on anything else.",
         )
         part = playing()
         if part is not None:
             st.warning(
                 f"**Demonstration: you play {markdown(people[part].name)}.** Nobody here exists, and approvals are "
-                "good for the bundled sample only.",
+                "good for the bundled samples only.",
                 icon=":material/theater_comedy:",
             )

@@ -35,8 +35,8 @@ the translation on the records themselves.
 The console only reads: no page writes to a cluster, a consumer group or a checkpoint, and nothing is read from a
 cluster before somebody asks for it.
 
-The bundled **sample migration** was recorded from two real clusters and opens on every page without any. For your own,
-describe both clusters and the checkpoints in a migration file (see *Files*), then:
+The bundled **sample migrations** were recorded from two real clusters each and open on every page without any. For
+your own, describe both clusters and the checkpoints in a migration file (see *Files*), then:
 """
 
 _KEYBOARD: Final = """

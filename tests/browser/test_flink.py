@@ -1,0 +1,88 @@
+"""The bundled Flink sample in a real browser: from the flagged row to an approved plan and its export."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import choose, console, keep, settle
+from tests.browser.test_review import APPROVE
+
+pytestmark = pytest.mark.timeout(600)
+
+OF = f"migration={quote('order-counts-to-new (sample)')}&of={quote('checkpoint order-counts')}"
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield context.new_page()
+    context.close()
+
+
+def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page, bundled: str) -> None:
+    page.goto(bundled)
+    settle(page)
+    page.get_by_role("button", name="Open the Flink sample").click()
+    expect(page.get_by_role("heading", name="Compare", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
+    expect(page.get_by_text("Why 950")).to_be_visible()
+    named = page.locator("[aria-label*='what the old number would do']")
+    grid = page.get_by_test_id("stDataFrame").filter(has=named).first
+    row = grid.locator("tr[role=row]").filter(has_text="1050").first
+    expect(row).to_contain_text("950")
+    expect(row).to_contain_text("! skips 100")
+    keep(page, "flink-compare")
+
+
+def test_a_savepoint_is_inspected_and_an_earlier_checkpoint_of_its_job_chosen(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/checkpoint?{OF}")
+    settle(page)
+    expect(page.get_by_text("the job continues with")).to_contain_text("orders-0 at 1050")
+    expect(page.get_by_role("heading", name="Operators")).to_be_visible()
+    keep(page, "flink-checkpoint")
+    page.goto(f"{bundled}/checkpoint?{OF}-retained")
+    settle(page)
+    choose(page, "Retained checkpoint", "chk-4")
+    expect(page.get_by_text("Starting here instead reads")).to_be_visible()
+    expect(page.get_by_text("the job continues with")).to_contain_text("orders-0 at 800")
+    settle(page)
+    keep(page, "flink-retained")
+
+
+def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstration(page: Page, tmp_path: Path) -> None:
+    with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
+        page.goto(f"{address}/draft?{OF}")
+        settle(page)
+        page.get_by_role("button", name="Play Ada, who drafts").click()
+        expect(page.get_by_text("Demonstration: you play Ada, who drafts.")).to_be_visible()
+        choose(page, "Way", "edit the savepoint, in a copy")
+        settle(page)
+        keep(page, "flink-draft")
+        page.get_by_role("button", name="Submit for review").click()
+        expect(page.get_by_text("Plan 1 waits for a decision about exactly")).to_be_visible()
+
+        choose(page, "Demonstration: play", "reviewer")
+        page.get_by_role("link", name="Review", exact=True).click()
+        expect(page.get_by_role("heading", name="Before you approve")).to_be_visible()
+        settle(page)
+        keep(page, "flink-review")
+        typed = page.get_by_role("textbox", name="to approve")
+        if typed.count():
+            typed.fill("orders")
+        page.get_by_role("button", name=APPROVE).click()
+        expect(page.get_by_text("Approved: version")).to_be_visible()
+
+        page.get_by_role("link", name="Export it").click()
+        expect(page.get_by_text(re.compile("Approved: version 1, 1 approval of 1"))).to_be_visible()
+        expect(page.get_by_text("startingOffsets")).to_have_count(0)
+        settle(page)
+        keep(page, "flink-export")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download").first.click()
+        assert '"flink-savepoint"' in Path(download.value.path()).read_text()
