@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.checkpoints import write_checkpoint
+from benchmarks.processor import cpu_s
 from offsetwise.config import SparkSettings
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet import expand, inspect_many
@@ -88,30 +89,11 @@ def json_read(spark: SparkSession, pattern: str) -> int:
 
 def timed(what: str, run: Callable[..., int], *given: object) -> tuple[float, float]:
     """Run once, print and give seconds of wall time and of CPU."""
-    begun, cpu = time.perf_counter(), cpu_s()
+    begun, cpu = time.perf_counter(), cpu_s(os.getpid())
     count = run(*given)
-    taken, used = time.perf_counter() - begun, cpu_s() - cpu
+    taken, used = time.perf_counter() - begun, cpu_s(os.getpid()) - cpu
     print(f"B2 {what}: {taken:.1f} s ({used:.1f} s CPU); {count:,} offsets or lines", flush=True)
     return taken, used
-
-
-def cpu_s() -> float:
-    """Give the CPU seconds of this process and everything it started, from Linux' `/proc`."""
-    parents, used = dict[int, int](), dict[int, float]()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            values = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        pid = int(path.parent.name)
-        parents[pid], used[pid] = int(values[1]), sum(map(int, values[11:15])) / os.sysconf("SC_CLK_TCK")
-    return sum(used[pid] for pid in used if _is_below(pid, os.getpid(), parents))
-
-
-def _is_below(pid: int, top: int, parents: dict[int, int]) -> bool:
-    while pid != top and pid in parents:
-        pid = parents[pid]
-    return pid == top
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ The content match reads windows, so its cost should not depend on the topics' si
 driver took during the match is printed: its Python process, and its JVM, which is the executor of a local master too.
 
 With `--partitions`, one position in each of so many partitions of a few records instead: what many answers cost, in
-time and on the driver.
+time and on the driver; with several numbers, whether the cost of a partition stays the same.
 
-    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 | --partitions 10000] [--heap 1g] [--dir FOLDER]
+    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 | --partitions 2500 10000] [--heap 1g] [--dir FOLDER]
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from benchmarks.processor import cpu_s
 from offsetwise.config import ClusterConfig, SparkSettings
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Exactness, IsolationLevel, TopicPartition
@@ -53,7 +54,9 @@ def main() -> None:
     """Produce the topics, find the positions both ways, print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, nargs="*", default=[1, 4, 10])
-    parser.add_argument("--partitions", type=int, help="positions in so many partitions, and no topics of millions")
+    parser.add_argument(
+        "--partitions", type=int, nargs="*", help="positions in so many partitions, and no topics of millions"
+    )
     parser.add_argument("--heap", default="1g", help="the most that the driver's JVM may use")
     parser.add_argument("--dir", type=Path, default=None, help="the lab's folder; a temporary one by default")
     given = parser.parse_args()
@@ -66,7 +69,8 @@ def main() -> None:
         try:
             spark = open_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": given.heap}), kafka=True)
             if given.partitions:
-                _many(spark, lab, given.partitions)
+                for partitions in given.partitions:
+                    _many(spark, lab, partitions)
                 return
             rows = [_measure(spark, lab, millions * MILLION) for millions in given.millions]
         finally:
@@ -105,7 +109,7 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
 
 def _many(spark: SparkSession, lab: Lab, partitions: int) -> None:
     """Find one position in each of many partitions, and say what it took."""
-    topics = [f"many-{number}" for number in range(-(-partitions // PER_TOPIC))]
+    topics = [f"many-{partitions}-{number}" for number in range(-(-partitions // PER_TOPIC))]
     width = min(PER_TOPIC, partitions)
     for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, FEW_SHIFT)):
         admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -125,13 +129,16 @@ def _many(spark: SparkSession, lab: Lab, partitions: int) -> None:
     ]
     match = _match(spark, lab)
     match.find(asks[:1])
+    before = _cpu_s(spark)
     took, found = _timed(lambda: match.find(asks))
+    used = _cpu_s(spark) - before
     right = sum(
         each.answer.cut is not None and each.answer.cut.offset == ask.target.position - FEW_SHIFT
         for ask, each in found.items()
     )
     classes = Counter(each.answer.cut.exactness if each.answer.cut else None for each in found.values())
-    print(f"{len(asks):,} partitions: {took:.1f} s, {right:,} right; {dict(classes)}; at most", end=" ")
+    each_ms = f"{took / len(asks) * 1000:.1f} ms ({used / len(asks) * 1000:.1f} ms CPU)"
+    print(f"{len(asks):,} partitions: {took:.1f} s, {each_ms} each, {right:,} right; {dict(classes)}; at most", end=" ")
     print(f"{max(each.rounds for each in found.values())} rounds")
     print(_memory(spark), flush=True)
 
@@ -146,6 +153,12 @@ def _few_records(bootstrap: str, topics: list[str], width: int, first: int) -> N
         producer.poll(0)
     if left := producer.flush(180):
         raise SystemExit(f"{left} records were not written to {bootstrap}")
+
+
+def _cpu_s(spark: SparkSession) -> float:
+    """Give the CPU seconds of the driver and of Spark with its workers; the lab's brokers are not in them."""
+    jvm: Any = spark._jvm  # PySpark's own door to Spark's JVM
+    return time.process_time() + cpu_s(jvm.java.lang.ProcessHandle.current().pid())
 
 
 def _memory(spark: SparkSession) -> str:
