@@ -105,6 +105,16 @@ def test_damage_before_the_last_line_is_refused(line: bytes, tmp_path: Path) -> 
         journal(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["plan", "begun_at", "migration", "new_cluster"])
+def test_a_first_line_that_says_no_text_is_refused(name: str, tmp_path: Path) -> None:
+    journal(tmp_path).close()
+    path = tmp_path / "receipt.json.journal"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: 5}) + "\n")
+
+    with pytest.raises(FileError, match="line 1 damaged"):
+        journal(tmp_path)
+
+
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
     path = tmp_path / "receipt.json.journal"
     path.write_text(json.dumps({"format": "offsetwise/plan", "format_version": "1.0"}) + "\n")
