@@ -313,6 +313,7 @@ class TestStartingOffsets:
         made = written.staged.folder / "fresh"
         shutil.copytree(written.staged.source, made)
         (made / "metadata").write_text('{"id":"11111111-1111-1111-1111-111111111111"}')
+        (made / ".metadata.crc").unlink(missing_ok=True)
         for path in (*(made / "offsets").iterdir(), *(made / "commits").iterdir()):
             path.unlink()
         shutil.rmtree(made / "sources", ignore_errors=True)
