@@ -371,6 +371,12 @@ class TestStartingOffsets:
 
         assert written.turnouts(str(made)) == {UNKNOWN}
 
+    def test_a_job_that_has_not_written_its_initial_offsets_yet_is_unknown(self, written: Applied) -> None:
+        made = Path(self.fresh(written))
+        shutil.rmtree(made / "sources")
+
+        assert written.turnouts(str(made)) == {UNKNOWN}
+
     def test_a_job_that_has_no_checkpoint_yet_is_unknown(self, written: Applied) -> None:
         assert written.turnouts(str(written.staged.folder / "nothing")) == {UNKNOWN}
 
