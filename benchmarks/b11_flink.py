@@ -137,6 +137,7 @@ def kafka_source(partitions: int, *, enumerator: int) -> bytes:
         blob = header + b"".join(own)
         managed = b"\x04" + struct.pack(">i", 1) + utf("SourceReaderState") + b"\0"
         managed += struct.pack(f">i{len(places)}q", len(places), *places)
+        # Flink takes inline states of one name for one state: had they one, it would read a few subtasks for all.
         managed += b"\x01" + utf(f"file:/label-{index}") + struct.pack(">i", len(blob)) + blob
         subtasks.append(struct.pack(">ii", index, 1) + managed + struct.pack(">ibbii", 0, 0, 0, 0, 0))
     if enumerator == 3:

@@ -237,6 +237,7 @@ def test_the_start_gate_holds_the_sinks_transactions_against_the_cutover(
     assert [each.outcome for each in checks] == ([] if outcome is None else [outcome])
     for each in checks:
         assert told in each.told
+        assert "Each must be CompleteCommit: " in each.told
         assert each.told.endswith("--bootstrap-server sink:9092 describe --transactional-id tx-1")
 
 
