@@ -390,6 +390,9 @@ class TestTheSameCallAgain:
 
         with pytest.raises(ApplyError, match="that of plan"):
             run(staged)
+        Path(f"{staged.receipt}.journal").unlink()
+        with pytest.raises(ApplyError, match="expected no receipt, or that of plan"):
+            run(staged)
 
     def test_after_a_rollback_is_refused(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)

@@ -276,10 +276,11 @@ class TestRewind:
         assert not [path for path in copy.rglob(".*.delta.crc") if int(path.name.split(".")[1]) > 4]
         assert {one.path for one in step.files if one.sha256 is None} == set(files_of(source)) - set(files_of(copy))
 
-    def test_a_state_that_is_gone_is_refused(self, source: Path, tmp_path: Path) -> None:
-        (source / "state/0/1/2.delta").unlink()
+    @pytest.mark.parametrize("version", [2, 4], ids=["on the way", "the last one"])
+    def test_a_state_that_is_gone_is_refused(self, version: int, source: Path, tmp_path: Path) -> None:
+        (source / f"state/0/1/{version}.delta").unlink()
 
-        with pytest.raises(ApplyError, match="version 2 of state/0/1 gone"):
+        with pytest.raises(ApplyError, match=f"version {version} of state/0/1 gone"):
             _copied(drafted(str(source), rewind_to=3), tmp_path)
 
     def test_a_state_that_only_a_commit_names_must_be_there(self, tmp_path: Path) -> None:
@@ -409,8 +410,10 @@ def test_a_place_that_is_taken_is_refused_and_left_alone(taken: Callable[[Path],
     taken(tmp_path / "out" / "copy")
     before = tree_hash(tmp_path / "out")
 
-    with pytest.raises(OutputError, match="expected an empty folder or none"):
-        _copied(drafted(str(source)), tmp_path)
+    plan = drafted(str(source))
+    for tried in (lambda: spark_checkpoint.prepare(plan, COPY, context(tmp_path)), lambda: _copied(plan, tmp_path)):
+        with pytest.raises(OutputError, match="expected an empty folder or none"):
+            tried()
     assert tree_hash(tmp_path / "out") == before
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from offsetwise.model import Checkpoint, Cluster, GroupOffset, LogRange, Plan, Snapshot
 from offsetwise.plan.drift import DriftKind, drift
-from tests.plan.scene import COPY, ETL, checkpoint, drafted, grouped, rows, snapshot
+from tests.plan.scene import COPY, ETL, checkpoint, comparison, drafted, grouped, pending, rows, snapshot
 
 NEW_LOG = LogRange(log_start=0, lso=1100, hw=1100)
 
@@ -144,6 +144,18 @@ def test_the_end_of_the_log_may_be_the_place() -> None:
 
     assert now(plan=at_the_end, new=new_with(lso=950, hw=950)) == []
     assert now(plan=at_the_end, new=new_with(lso=949, hw=949)) == [(DriftKind.LOG_END_BELOW, "950", "949")]
+
+
+def test_the_end_of_a_pending_batch_must_be_in_the_log_too() -> None:
+    plan = drafted(comparison(*rows(pending(955, equal=True))), COPY)
+    (position,) = plan.positions
+    read_up_to = replace(plan, positions=(replace(position, new=replace(position.new, lso=955, hw=955)),))
+    beyond = replace(position, new=replace(position.new, lso=950, hw=950))
+
+    assert now(plan=read_up_to, new=new_with(lso=955, hw=955)) == []
+    assert now(plan=replace(plan, positions=(beyond,)), new=new_with(lso=954, hw=954)) == [
+        (DriftKind.LOG_END_BELOW, "at least 955, the place", "954")
+    ]
 
 
 def test_a_commit_of_a_partition_that_is_not_planned_is_drift_too() -> None:
