@@ -372,10 +372,14 @@ class TestStartingOffsets:
         assert written.turnouts(str(made)) == {UNKNOWN}
 
     def test_a_job_that_has_not_written_its_initial_offsets_yet_is_unknown(self, written: Applied) -> None:
-        made = Path(self.fresh(written))
-        shutil.rmtree(made / "sources")
+        begun = Path(self.fresh(written)).rename(written.staged.folder / "begun")
+        for name in ("sources", "state"):
+            shutil.rmtree(begun / name)
+            (begun / name).mkdir()
 
-        assert written.turnouts(str(made)) == {UNKNOWN}
+        (told,) = {each.told for each in written.look(str(begun)).positions}
+        assert told == f"{begun} has no initial offsets, so the job has not begun there yet."
+        assert written.turnouts(str(begun)) == {UNKNOWN}
 
     def test_a_job_that_has_no_checkpoint_yet_is_unknown(self, written: Applied) -> None:
         assert written.turnouts(str(written.staged.folder / "nothing")) == {UNKNOWN}
