@@ -47,6 +47,7 @@ SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_fl
 READ_S: Final = 5.0
 """Given to the job before each checkpoint, so that it has read what was produced."""
 LABEL: Final = b"file:/lab"
+"""What the names of state begin with, instead of the lab's folder."""
 JOB: Final = {
     "stateful": True,
     "watermark_ms": 10_000,
