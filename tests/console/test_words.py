@@ -78,6 +78,20 @@ def test_the_answer_counts_what_would_go_wrong_and_says_at_least() -> None:
     assert "For 1 more partition nobody can tell yet." in rest
 
 
+@pytest.mark.parametrize(
+    ("replay", "skip", "printed"),
+    [
+        (0, 0, "At the new offsets no record is skipped, and none is read twice."),
+        (60, 0, "At the new offsets, records read twice: ≤ 60; never read: 0."),
+        (0, 7, "At the new offsets, records read twice: 0; never read: ≤ 7."),
+        (None, 7, "What a restart at the new offsets would read twice or never is not counted for any partition."),
+    ],
+)
+def test_what_the_new_offsets_cost_is_one_sentence(replay: int | None, skip: int, printed: str) -> None:
+    row = replace(builders.partition(), replay=replay, skip=skip)
+    assert verdicts.at_new_offsets(builders.comparison((row,))) == printed
+
+
 def test_unknown_partitions_never_read_as_right() -> None:
     unknown = builders.partition(new=None, exactness=Exactness.UNKNOWN, raw=RawReuse(verdict=RawVerdict.UNKNOWN))
     tone, head, _ = verdicts.answer(builders.comparison((unknown,)))

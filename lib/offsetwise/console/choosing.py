@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import streamlit as st
 
@@ -14,6 +14,22 @@ from offsetwise.model import PartitionComparison
 
 WORST_FIRST: Final = "Worst first"
 BY_TOPIC: Final = "By topic"
+
+
+class Placed(Protocol):
+    """A row about one partition of one source."""
+
+    @property
+    def source(self) -> str:
+        """The source's id."""
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+
+    @property
+    def partition(self) -> int:
+        """The partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +112,13 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
         )
 
 
-def row_id(row: PartitionComparison) -> str:
-    """Name a row in the URL."""
-    return f"{row.topic}-{row.partition}" if row.source == "0" else f"{row.topic}-{row.partition}@{row.source}"
+def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, ...]:
+    """Name rows in lists and in the URL, by their source too where all that there are come from several."""
+    several_sources = len({each.source for each in among}) > 1
+    return tuple(
+        f"{row.topic}-{row.partition}@{row.source}" if several_sources else f"{row.topic}-{row.partition}"
+        for row in rows
+    )
 
 
 def choice(label: str, options: Sequence[str], key: str, *, default: str | None = None, width: int = 240) -> str:

@@ -15,7 +15,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from offsetwise.console import figures, frames, heat, table, takeaways, verdicts
-from offsetwise.console.choosing import Filters, row_id
+from offsetwise.console.choosing import Filters
 from offsetwise.console.desk import Held
 from offsetwise.console.drawn import Drawn
 from offsetwise.console.palette import Palette, Tone
@@ -91,7 +91,7 @@ def partition_layout(
 
 def _ids(rows: Rows) -> str:
     """Name these rows in a key: one string is hashed much sooner than hundreds."""
-    return "\n".join(map(row_id, rows))
+    return "\n".join(f"{row.topic}-{row.partition}@{row.source}" for row in rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

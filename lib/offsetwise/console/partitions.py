@@ -49,7 +49,7 @@ def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colour
     """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
     span = paging.page(len(rows))
     page = rows[span]
-    ids = tuple(choosing.row_id(row) for row in page)
+    ids = choosing.row_names(page, among=held.value.partitions)
     first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
     selection = Selection(key="row", grid=f"partitions-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=first)
     columns = tuple(name for name in frames.PARTITION_COLUMNS if _says_something(name, page))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.console.palette import Tone
-from offsetwise.console.wording import many, number
+from offsetwise.console.wording import at_most, many, number
 from offsetwise.fleet import severity_of
 from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Severity
 
@@ -211,7 +211,9 @@ def at_new_offsets(comparison: Comparison) -> str:
         return "What a restart at the new offsets would read twice or never is not counted for any partition."
     replay, skip = (sum(numbers) for numbers in zip(*counted, strict=True))
     of = "" if len(counted) == total else f", in the {len(counted):,} of {many(total, 'partition')} that were counted"
-    return f"At the new offsets: at most {many(replay, 'record')} read twice, at most {number(skip)} never read{of}."
+    if not replay and not skip:
+        return f"At the new offsets no record is skipped, and none is read twice{of}."
+    return f"At the new offsets, records read twice: {at_most(replay)}; never read: {at_most(skip)}{of}."
 
 
 def _costs(comparison: Comparison) -> list[str]:

@@ -54,8 +54,8 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     if not kept:
         st.markdown("No partition is decided by a person." if order == _DECIDED else "No partition passes the filter.")
     else:
-        row = _choose(frozen, kept, _planned(made))
-        _decide(row, work, by)
+        row, name = _choose(frozen, kept, _planned(made))
+        _decide(row, name, work, by)
     if by is None:
         st.markdown(f":gray[Deciding is off: {_OFF}]")
     _topics(rows, work, by)
@@ -80,10 +80,10 @@ def _planned(made: Drafted | None) -> dict[tuple[str, str, int], PlannedPosition
 
 def _choose(
     frozen: Frozen, rows: tuple[PartitionComparison, ...], planned: dict[tuple[str, str, int], PlannedPosition]
-) -> PartitionComparison:
+) -> tuple[PartitionComparison, str]:
     page = rows[paging.page(len(rows))]
     shown = Shown(rows=page, planned=tuple(planned.get((row.source, row.topic, row.partition)) for row in page))
-    names = tuple(choosing.row_id(row) for row in page)
+    names = choosing.row_names(page, among=frozen.observed.comparison.partitions)
     selection = Selection(key="row", grid=f"draft-{frozen.id}-{abs(hash(names))}", names=names, first=0)
     frame = frame_of(shown)
     columns = {
@@ -95,7 +95,8 @@ def _choose(
         columns=columns,
         alt=f"{many(len(page), 'partition')} with old offset, planned offset, how it is known, and what it costs.",
     )
-    return page[selection.choose("Decide about", width=320)]
+    place = selection.choose("Decide about", width=320)
+    return page[place], names[place]
 
 
 def frame_of(shown: Shown) -> pd.DataFrame:
@@ -127,10 +128,9 @@ def _known(row: PartitionComparison, one: PlannedPosition | None) -> str:
     return str(verdicts.EXACTNESS[one.exactness])
 
 
-def _decide(row: PartitionComparison, work: Work, by: str | None) -> None:
+def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> None:
     key = _key(row)
     there = work.overrides.get(key)
-    name = choosing.row_id(row)
     said = st.session_state.pop(_SAID, None)
     with st.form(f"decide-{name}", border=True):
         st.markdown(

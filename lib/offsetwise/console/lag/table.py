@@ -39,7 +39,7 @@ def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition
     if not rows:
         return None
     page = rows[paging.page(len(rows))]
-    names = tuple(map(_name, page))
+    names = choosing.row_names(page, among=sample.partitions)
     selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         derived.partition_table(held, view, page, colours),
@@ -69,7 +69,3 @@ def choose(held: derived.Shown, view: LagView, colours: Palette) -> LagPartition
             says="The newest sample with the rows shown, as an offsetwise/lag-sample file.",
         )
     return page[selection.choose("Partition over time", width=320)]
-
-
-def _name(row: LagPartition) -> str:
-    return f"{row.topic}-{row.partition}" if row.source == "0" else f"{row.topic}-{row.partition}@{row.source}"

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from offsetwise.console import verdicts, wording
+from offsetwise.console.choosing import row_names
 from offsetwise.console.palette import Tone
 from offsetwise.console.verdicts import Verdict
 from offsetwise.console.wording import many, markdown, number
@@ -65,16 +66,15 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
         since: What it changes against the version before; None where it is the first one.
     """
     changed = {} if since is None else {(c.source, c.topic, c.partition): c.parts for c in since.positions}
-    several = len({one.source for one in plan.positions}) > 1
+    names = row_names(plan.positions, among=plan.positions)
     made = []
-    for one in plan.positions:
+    for one, name in zip(plan.positions, names, strict=True):
         found = tuple(risks(one))
         parts = changed.get((one.source, one.topic, one.partition), ())
-        name = f"{one.topic}-{one.partition}"
         made.append(
             Row(
                 position=one,
-                name=f"{name}@{one.source}" if several else name,
+                name=name,
                 look=_look(one, found, parts),
                 risks=found,
                 changed=parts,
