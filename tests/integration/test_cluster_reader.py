@@ -78,7 +78,7 @@ def test_groups_have_states_and_offsets_and_absent_ones_are_dead(lab: Lab) -> No
 def test_one_group_of_each_coordinator_is_described_for_all(lab: Lab) -> None:
     create(lab.old_bootstrap, NewTopic("reader-many-groups", 1))
     commit(lab.old_bootstrap, "reader-g-0", "reader-many-groups", {0: 3})
-    names = tuple(f"reader-g-{number}" for number in range(70))
+    names = tuple(f"reader-g-{number}" for number in range(300))
     counted = []
     for _ in range(2):
         counter = RequestCounter()
@@ -86,7 +86,7 @@ def test_one_group_of_each_coordinator_is_described_for_all(lab: Lab) -> None:
         counted.append(counter.by_type)
     assert [group.name for group in taken.groups] == sorted(names)
     assert [(group.name, one.offset) for group in taken.groups for one in group.offsets] == [("reader-g-0", 3)]
-    # The lab's brokers have one partition for all groups, and 70 are two shares.
+    # The lab's brokers have one partition for all groups, and 300 are two shares.
     assert min(each["DescribeGroups"] for each in counted) == 2
 
 

@@ -203,6 +203,9 @@ class Client:
         """Wait for statistics that include everything sent so far, if somebody counts."""
         if self._counter is None:
             return
+        # What was told meanwhile waits to be heard, and tells less.
+        while self.admin.poll(0):
+            pass
         seen = self._statistics
         end = time.monotonic() + 10
         while self._statistics < seen + 2 and time.monotonic() < end:

@@ -16,7 +16,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from offsetwise.model import GroupOffset, GroupState, Problem
 from offsetwise.sources.kafka_client import Client, reason
 
-_ASKED_AT_ONCE: Final = 64
+_ASKED_AT_ONCE: Final = 256
 """Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""
 _PAUSE_S: Final = 0.1
 _NO_COORDINATOR: Final = (
