@@ -95,12 +95,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir(parents=True)
         (folder / name / "mine").write_text("mine")
     root = folder / "data" / "ckpt"
-    (root / "link").symlink_to(folder / "secret")
-    (root / "chain").symlink_to(root / "link")
-    (root / "up").symlink_to("..")
-    (root / "dangling").symlink_to(folder / "not-there")
+    lead_out(root, folder / "secret")
     (root / "inner").symlink_to(root / "a")
     return folder
+
+
+def lead_out(root: Path, elsewhere: Path) -> None:
+    """Put links into a write root that lead out of it."""
+    (root / "link").symlink_to(elsewhere)
+    (root / "chain").symlink_to(root / "link")
+    (root / "up").symlink_to("..")
+    (root / "dangling").symlink_to(elsewhere / "not-there")
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +199,8 @@ def test_the_whole_of_apply_refuses_them_before_any_target_begins(
     monkeypatch.chdir(tmp_path / "cwd")
     root = tmp_path / "out"
     root.mkdir()
-    (root / "link").symlink_to(tmp_path / "cwd")
+    lead_out(root, tmp_path / "cwd")
+    there = sorted(root.iterdir())
     staged.migration = staged.migration.model_copy(update={"write_roots": (str(root),)})
     standing, group = tree_hash(staged.source), staged.groups.at()
     for payload in OUTSIDE[:: 1 if FULL else 20]:
@@ -203,7 +209,7 @@ def test_the_whole_of_apply_refuses_them_before_any_target_begins(
             (applied if execute else tried)(staged)
     assert (tree_hash(staged.source), staged.groups.at()) == (standing, group)
     assert not staged.groups.commits
-    assert [path.name for path in root.iterdir()] == ["link"]
+    assert sorted(root.iterdir()) == there
     assert {path.name for path in tmp_path.iterdir()} <= {"source", "cwd", "out", "receipt.json.journal"}
     assert list((tmp_path / "cwd").iterdir()) == []
 
