@@ -21,6 +21,7 @@ from offsetwise.model.checkpoints import (
     StateStore,
     TopicOffsets,
     Transaction,
+    offsets_by_partition,
 )
 from offsetwise.model.closed_sets import (
     Cluster,
@@ -199,4 +200,5 @@ __all__ = [
     "Writers",
     "WrittenFile",
     "WrittenOffset",
+    "offsets_by_partition",
 ]

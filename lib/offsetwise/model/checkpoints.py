@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from offsetwise.model.findings import Problem
@@ -58,6 +59,15 @@ class TopicOffsets:
     def __post_init__(self) -> None:
         if len(self.partitions) != len(self.offsets):
             raise ValueError(f"{len(self.partitions)} partitions have {len(self.offsets)} offsets")
+
+
+def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[tuple[str, int], Offset]:
+    """Give the offset of each (topic, partition), in the order in which they stand there."""
+    return {
+        (one.topic, partition): offset
+        for one in topics
+        for partition, offset in zip(one.partitions, one.offsets, strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from offsetwise.model import (
     Snapshot,
     Start,
     TopicPartition,
+    offsets_by_partition,
 )
 from offsetwise.plan.request import DraftRequest, Reason, StartChoice, group_of, partitions_of
 
@@ -131,10 +132,9 @@ def _passed(comparison: Comparison) -> Iterator[tuple[tuple[str, str, int], int]
     batches = () if checkpoint is None else checkpoint.batches
     last = next((b for b in batches if checkpoint is not None and b.id == checkpoint.last_committed_batch), None)
     reached = {
-        (source.id, of.topic, partition): offset
+        (source.id, *at): offset
         for source in (() if last is None else last.sources)
-        for of in source.offsets
-        for partition, offset in zip(of.partitions, of.offsets, strict=True)
+        for at, offset in offsets_by_partition(source.offsets).items()
     }
     for row in comparison.partitions:
         key = (row.source, row.topic, row.partition)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from offsetwise.model import TopicOffsets
+from offsetwise.model import TopicOffsets, offsets_by_partition
 
 VOID: Final = "-"
 OFFSET_LOG_VERSIONS: Final = (1, 2)
@@ -51,11 +51,7 @@ class SourceOffset:
 
     def by_partition(self) -> dict[tuple[str, int], int]:
         """Give the offset of each (topic, partition), in the order of the line."""
-        return {
-            (one.topic, partition): offset
-            for one in self.offsets
-            for partition, offset in zip(one.partitions, one.offsets, strict=True)
-        }
+        return offsets_by_partition(self.offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

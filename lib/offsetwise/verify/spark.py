@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from offsetwise.model import Batch, BatchSource, Plan, PlannedPosition, ReceiptStep, TargetKind, Turnout
+from offsetwise.model import (
+    Batch,
+    BatchSource,
+    Plan,
+    PlannedPosition,
+    ReceiptStep,
+    TargetKind,
+    Turnout,
+    offsets_by_partition,
+)
 from offsetwise.sources.spark_reading import CheckpointReading
 from offsetwise.sources.spark_restart import DAMAGED
 from offsetwise.verify.eyes import Eyes, changed_file, unfinished
@@ -129,14 +138,7 @@ def _gone_on(position: PlannedPosition, key: tuple[str, int], history: _History)
 
 
 def _at(sources: tuple[BatchSource, ...]) -> dict[str, Places]:
-    return {
-        source.id: {
-            (topic.topic, partition): offset
-            for topic in source.offsets
-            for partition, offset in zip(topic.partitions, topic.offsets, strict=True)
-        }
-        for source in sources
-    }
+    return {source.id: offsets_by_partition(source.offsets) for source in sources}
 
 
 def _of(sources: Mapping[str, Places], source: str, key: tuple[str, int]) -> int | None:

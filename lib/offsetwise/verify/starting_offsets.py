@@ -56,8 +56,4 @@ def _at_line(data: bytes) -> Places:
     (source,) = parse_offsets(b"v1\n\n" + line).sources
     if source.kind != "kafka" or source.damage is not None:
         raise GarbledError(source.damage or "it holds no Kafka offsets")
-    return {
-        (topic.topic, partition): offset
-        for topic in source.offsets
-        for partition, offset in zip(topic.partitions, topic.offsets, strict=True)
-    }
+    return source.by_partition()
