@@ -22,6 +22,7 @@ from tests.sources.folders import SAMPLES, checkpoint, orders, write
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 EFFECT = ("Nothing was", "No position was", "No record was", "so everything would be compared with itself")
+UNMAPPABLE = {"broker.address.family": "v4"}
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -313,6 +314,40 @@ def test_a_broker_that_is_down_is_named_within_seconds(sample: Path, silent: soc
 
     refused(ran, "ClusterUnreachableError", "'old'", f"127.0.0.1:{port}")
     assert time.monotonic() - began < 30
+
+
+class TestWhatSparkCannotBeTold:
+    """Spark reads with the Java client: what that has no equal for is refused before anything is contacted."""
+
+    @pytest.fixture(params=["source", "target"])
+    def migration(self, request: pytest.FixtureRequest, sample: Path, silent: socket.socket) -> Path:
+        properties = {"bootstrap.servers": f"127.0.0.1:{silent.getsockname()[1]}"}
+        edit(sample / "migration.yaml", lambda body: body["source"].update(properties=properties))
+        edit(sample / "migration.yaml", lambda body: body[request.param]["properties"].update(UNMAPPABLE))
+        return sample / "migration.yaml"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [("compare", "--checkpoint", "orders"), ("compare", "--group", "g"), ("reconcile", "--topic", "orders")],
+        ids=" ".join,
+    )
+    def test_is_an_error_before_anything_is_read(
+        self, arguments: tuple[str, ...], migration: Path, silent: socket.socket
+    ) -> None:
+        shutil.rmtree(migration.parent / "checkpoints")
+        silent.setblocking(False)
+
+        ran = call(*arguments, "-m", migration, "--json")
+
+        refused(ran, "ConfigError", "broker.address.family", "the Java client, which has no equal", "Nothing was read.")
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+
+    def test_is_no_error_where_spark_reads_nothing(self, migration: Path) -> None:
+        assert compare(migration.parent).code == 0
+        assert (
+            "broker.address.family" not in call("compare", "-m", migration, "--checkpoint", "none", "--no-content").err
+        )
 
 
 class TestWithoutJava:

@@ -358,6 +358,16 @@ def java_properties(cluster: ClusterConfig) -> ClientProperties:
     return allowed.to_java(client_properties(cluster), where=f"cluster {cluster.name!r}: properties")
 
 
+def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]:
+    """Give what Spark reads each cluster with; asked for first, so that what cannot be mapped stops everything.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that the Java client has no equal for.
+    """
+    return {side: java_properties(migration.cluster(side)) for side in Cluster}
+
+
 def schema() -> dict[str, Any]:
     """Give the JSON Schema of the migration file."""
     made = Migration.model_json_schema()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from offsetwise.client_properties import ClientProperties
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
-from offsetwise.config import java_properties
 from offsetwise.model import Candidate, Cluster, Link, Method, TopicPartition, Writers
 from offsetwise.sources import kafka
 from offsetwise.translation.belongs import Standing
@@ -28,8 +28,16 @@ class Proof:
     salt: str = ""
 
 
-def prove(scene: Scene, positions: Sequence[Position], progress: Progress) -> Proof:
+def prove(
+    scene: Scene, positions: Sequence[Position], properties: Mapping[Cluster, ClientProperties], progress: Progress
+) -> Proof:
     """Find every position, and every end of a pending batch, on the records of both clusters.
+
+    Args:
+        scene: What was read of the checkpoint and the clusters.
+        positions: Those to prove.
+        properties: The Java client's, with which Spark reads each cluster.
+        progress: Told each step.
 
     Raises:
         ClusterError: A cluster cannot be read.
@@ -54,7 +62,7 @@ def prove(scene: Scene, positions: Sequence[Position], progress: Progress) -> Pr
     progress("start Spark", 1, 1)
     match = ContentMatch(
         spark=session,
-        properties={side: java_properties(migration.cluster(side)) for side in Cluster},
+        properties=properties,
         isolation=migration.isolation_level,
         offsets_for_times=lambda times: kafka.offsets_for_times(migration.target, times),
         log_starts=lambda side, wanted: kafka.log_starts(migration.cluster(side), wanted),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from offsetwise.comparison import Scene, Subject, assemble, planned_at_ms, positions_of, standings_of
-from offsetwise.config import Migration
+from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, SameClusterError
 from offsetwise.model import BelongsTo, Cluster, Comparison, Snapshot
 from offsetwise.plan.rewind import rewound
@@ -54,6 +54,7 @@ def compare(
     Raises:
         CheckpointError: The checkpoint cannot be used.
         ClusterError: A cluster cannot be read.
+        ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
         SparkError: Spark cannot read the records.
     """
     return observe(
@@ -87,9 +88,11 @@ def observe(
     Raises:
         CheckpointError: The checkpoint cannot be used.
         ClusterError: A cluster cannot be read.
+        ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
         PlanError: The checkpoint cannot be taken back to the batch.
         SparkError: Spark cannot read the records.
     """
+    properties = spark_properties(migration) if content and snapshots is None else None
     subject, stated = _subject(migration, checkpoint, group, progress, rewind_to)
     old, new = snapshots or _both(migration, subject, progress, groups)
     check_two_clusters(old, new)
@@ -100,7 +103,7 @@ def observe(
     planned_at = planned_at_ms(subject.checkpoint)
     belongs = stated or belongs_to(standings_of(scene, positions), planned_at_ms=planned_at, names=names)
     _check_old(belongs, subject)
-    read = prove(scene, positions, progress) if content and snapshots is None else Proof()
+    read = Proof() if properties is None else prove(scene, positions, properties, progress)
     if belongs.cluster is None and read.found:
         timed = standings_with_times(scene, positions, read)
         belongs = belongs_to(timed, planned_at_ms=planned_at, names=names)

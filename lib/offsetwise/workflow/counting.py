@@ -6,7 +6,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from offsetwise.config import Migration, java_properties
+from offsetwise.client_properties import ClientProperties
+from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import ClusterError
 from offsetwise.model import Cluster, IsolationLevel, Reconciliation, TopicPartition
 from offsetwise.sources import kafka
@@ -27,6 +28,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
 
     Raises:
         ClusterError: A cluster or the topic cannot be read, or retention removed records meanwhile.
+        ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
         SparkError: The job failed.
     """
     from offsetwise.pipeline import reconcile as counting  # noqa: PLC0415 - PySpark takes half a second to import
@@ -35,11 +37,12 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
     from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
 
+    properties = spark_properties(migration)
     names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
     logs = {}
     for side, name in names.items():
         progress(f"read the {side} cluster", 0, 1)
-        logs[side] = _topic_log(migration, side, name)
+        logs[side] = _topic_log(migration, side, name, properties[side])
         progress(f"read the {side} cluster", 1, 1)
     progress("start Spark", 0, 1)
     session = open_session(migration.spark, kafka=True)
@@ -61,7 +64,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     return made
 
 
-def _topic_log(migration: Migration, side: Cluster, name: str) -> TopicLog:
+def _topic_log(migration: Migration, side: Cluster, name: str, properties: ClientProperties) -> TopicLog:
     from offsetwise.pipeline.reconcile import TopicLog  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
 
@@ -88,7 +91,7 @@ def _topic_log(migration: Migration, side: Cluster, name: str) -> TopicLog:
             f"Topic {name!r} on {config.name!r}: expected its partitions, but {why}. Nothing was compared.",
             fix="Check the topic's name; `topics` in the migration file says what it is called on the new cluster.",
         )
-    return TopicLog(properties=java_properties(config), topic=name, ranges=tuple(ranges))
+    return TopicLog(properties=properties, topic=name, ranges=tuple(ranges))
 
 
 def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> None:
