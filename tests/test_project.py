@@ -1,0 +1,123 @@
+"""What the project promises before anything of it runs: extras, pinned versions, the licence, two commands."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import offsetwise
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = ("s3", "gcs", "azure", "postgres", "dev")
+PINS = dict(line.partition("==")[::2] for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
+PINNED = {canonicalize_name(name): version for name, version in PINS.items()}
+STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink")
+
+
+def installed(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def wanted(requirements: list[str], extra: str = "") -> list[Requirement]:
+    parsed = map(Requirement, requirements)
+    return [each for each in parsed if each.marker is None or each.marker.evaluate({"extra": extra})]
+
+
+def named() -> list[Requirement]:
+    """Give what pyproject.toml names itself, for a user and in every extra."""
+    extras = PROJECT["optional-dependencies"]
+    return wanted([*PROJECT["dependencies"], *(each for extra in EXTRAS for each in extras[extra])])
+
+
+def test_the_package_has_its_extras_its_command_and_its_licence() -> None:
+    assert (PROJECT["name"], Path(offsetwise.__file__).parent) == ("offsetwise", ROOT / "lib" / "offsetwise")
+    assert tuple(PROJECT["optional-dependencies"]) == EXTRAS
+    (command,) = entry_points(group="console_scripts", name="offsetwise")
+    assert command.load() is not None
+    assert PROJECT["license"] == "Apache-2.0"
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").split(maxsplit=4)[:4] == [
+        "Apache",
+        "License",
+        "Version",
+        "2.0,",
+    ]
+
+
+def test_the_constraints_hold_versions_and_nothing_else() -> None:
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line), line
+
+
+def test_every_version_that_is_installed_is_pinned() -> None:
+    assert [each.name for each in named() if canonicalize_name(each.name) not in PINNED] == []
+
+    seen: set[tuple[str, str]] = set()
+    found: dict[str, str] = {}
+    left = [(each.name, extra) for each in named() for extra in ("", *each.extras)]
+    while left:
+        name, extra = left.pop()
+        metadata = installed(name)
+        if metadata is None or (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        found[canonicalize_name(name)] = metadata.version
+        needed = wanted(metadata.requires or [], extra)
+        left += [(each.name, more) for each in needed for more in ("", *each.extras)]
+
+    assert {name: version for name, version in found.items() if PINNED.get(canonicalize_name(name)) != version} == {}
+    assert len(found) > 100
+
+
+@pytest.fixture
+def set_up(tmp_path: Path) -> Path:
+    """A checkout in which every step of the set-up is done."""
+    needed = ("tools/find-browser", "tools/find-postgres", "lib/offsetwise/lab/jars.py")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", *needed, "tests/integration/flink_distribution.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").mkdir()
+    for name in STAMPS:
+        (tmp_path / ".venv" / name).touch()
+    return tmp_path
+
+
+def would_run(folder: Path, *goals: str) -> list[str]:
+    ran = subprocess.run(["make", "--dry-run", *goals], cwd=folder, capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.parametrize("goals", [(), ("console",)], ids=["make", "make console"])
+def test_a_second_make_opens_the_console_and_does_nothing_else(goals: tuple[str, ...], set_up: Path) -> None:
+    assert would_run(set_up, *goals) == [".venv/bin/offsetwise console"]
+
+
+def test_a_second_make_test_runs_the_tests_and_does_nothing_else(set_up: Path) -> None:
+    (command,) = would_run(set_up, "test")
+
+    assert command.startswith(".venv/bin/pytest")
+
+
+def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> None:
+    shutil.rmtree(set_up / ".venv")
+    steps = would_run(set_up, "console")
+
+    assert [step for step in steps if "-c constraints.txt" in step and '".[s3,dev]"' in step] != []
+    assert not any(word in step for step in steps for word in ("prefetch", "find-browser", "find-postgres", "flink"))
+
+
+def test_the_ci_runs_the_tests_as_a_person_does() -> None:
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\s*(make \w+)", text, flags=re.MULTILINE) == ["make test"]
