@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fsspec.core import split_protocol
 
 from offsetwise.errors import StorageError
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
 from offsetwise.sources.storage import exists, glob_folders
@@ -30,6 +31,8 @@ REMOTE_ROWS_PER_TASK: Final = 16
 """An object store answers after tens of milliseconds, many times per checkpoint."""
 LEAST_TASKS: Final = 8
 """So that a small fleet is spread too; fewer where the session has fewer cores."""
+DECODED_AT_ONCE: Final = 50
+"""What a caller who drops each checkpoint holds nevertheless."""
 COLUMNS: Final = "id long, row string"
 
 _MAGIC: Final = re.compile(r"[*?\[]")
@@ -104,5 +107,7 @@ def inspect_many(
         with spark_errors():
             table = interruptible(spark, spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow, watch)
         rows = dict(zip(table["id"].to_pylist(), table["row"], strict=True))
-        for place in range(len(wave)):
-            yield decode(rows[place].as_py())
+        for some in range(0, len(wave), DECODED_AT_ONCE):
+            with collected_seldom():
+                decoded = [decode(rows[at].as_py()) for at in range(some, min(some + DECODED_AT_ONCE, len(wave)))]
+            yield from decoded

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import Cluster, MirrorState, PartitionState, Problem, Snapshot, TopicPartition, TopicState
 from offsetwise.sources.kafka_client import Client, RequestCounter, reason
 from offsetwise.sources.kafka_groups import read_groups
@@ -52,6 +53,7 @@ _NAMED_PARTITIONS: Final = 12
 _NOTHING: Final = LogAnswer()
 
 
+@collected_seldom()
 def read_cluster(
     cluster: Cluster,
     config: ClusterConfig,
