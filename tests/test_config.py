@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
+from offsetwise.client_properties import resolve_spark
 from offsetwise.config import (
     ClusterConfig,
     Migration,
@@ -94,6 +95,10 @@ def test_relative_paths_are_relative_to_the_file(load: Load, tmp_path: Path) -> 
     assert migration.checkpoints[0].uri == str(tmp_path / "checkpoints" / "orders")
     assert migration.checkpoints[1].uri == "s3://bucket/checkpoints/far"
     assert migration.write_roots == (str(tmp_path / "applied"),)
+    assert load(SMALLEST + "checkpoint_roots: ['file:here', 'file:///there']\n").checkpoint_roots == (
+        str(tmp_path / "here"),
+        "file:///there",
+    )
     assert migration.source.properties["ssl.ca.location"] == str(tmp_path / "certs" / "ca.pem")
 
 
@@ -186,14 +191,63 @@ def test_a_plain_secret_is_refused_and_not_repeated(load: Load) -> None:
     assert secret not in "".join(traceback.format_exception(raised.value))
 
 
-def test_a_secret_file_is_relative_to_the_migration_file(load: Load, tmp_path: Path) -> None:
+@pytest.mark.parametrize("reference", ["file:password", "file:./password", "file://password", "file:{}/password"])
+def test_a_secret_file_is_relative_to_the_migration_file(load: Load, tmp_path: Path, reference: str) -> None:
     (tmp_path / "password").write_text("canary\n", encoding="utf-8")
-    sasl = "security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: 'file:password'"
+    given = f"'{reference.format(tmp_path)}'"
+    sasl = f"security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, sasl.password: {given}"
     migration = load(with_source(sasl)(SMALLEST))
     assert client_properties(migration.source)["sasl.password"] == "canary"
     (tmp_path / "password").unlink()
     with pytest.raises(SecretError, match="No such file"):
         client_properties(migration.source)
+
+
+def test_a_relative_path_behind_a_variable_is_refused_for_it_could_be_meant_from_any_folder(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = "security.protocol: ssl, ssl.ca.location: '${CA}'"
+    monkeypatch.setenv("CA", "ca.pem")
+    with pytest.raises(ConfigError, match="expected the absolute path of a file behind the reference"):
+        client_properties(load(with_source(tls)(SMALLEST)).source)
+
+
+def test_a_secret_of_spark_stays_a_reference_until_a_session_is_opened(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text("canary-key\n", encoding="utf-8")
+    monkeypatch.setenv("TOKEN", "canary-token")
+    monkeypatch.setenv("REGION", "north")
+    conf = (
+        "{spark.hadoop.fs.s3a.secret.key: 'file:key', spark.jars: 'file:jars/a.jar', spark.hadoop.region: '${REGION}'}"
+    )
+    spark = load(SMALLEST + f"spark: {{remote: 'sc://h:1/;token=${{TOKEN}};user_id=me', conf: {conf}}}\n").spark
+    assert "canary" not in repr(spark) + spark.model_dump_json()
+
+    remote, resolved = resolve_spark(spark.remote, spark.conf)
+
+    assert remote == "sc://h:1/;token=canary-token;user_id=me"
+    assert dict(resolved) == {
+        "spark.hadoop.fs.s3a.secret.key": "canary-key",
+        "spark.jars": "file:jars/a.jar",
+        "spark.hadoop.region": "north",
+    }
+    assert "canary" not in f"{resolved} {resolved!r}"
+
+
+@pytest.mark.parametrize(
+    ("spark", "key"),
+    [
+        ("remote: 'sc://h:1/;token=canary'", "spark.remote"),
+        ("conf: {spark.hadoop.fs.s3a.secret.key: canary}", "spark.conf.spark.hadoop.fs.s3a.secret.key"),
+        ("conf: {spark.ssl.keyStorePassword: canary}", "spark.conf.spark.ssl.keyStorePassword"),
+        ("conf: {spark.hadoop.fs.azure.account.key.a.net: canary}", "spark.conf.spark.hadoop.fs.azure.account.key"),
+    ],
+)
+def test_a_secret_of_spark_that_is_written_out_is_refused_and_not_repeated(load: Load, spark: str, key: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key}.*: expected a reference to a secret") as raised:
+        load(SMALLEST + f"spark: {{{spark}}}\n")
+    assert "canary" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_an_unknown_checkpoint_lists_the_known_ones(load: Load) -> None:

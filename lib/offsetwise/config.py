@@ -38,7 +38,8 @@ _FILE: Final = FileNoun(
     described="`offsetwise schema migration` describes the file.",
     start="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
 )
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME: Final = re.compile(r"(?!file:[^/])[A-Za-z][A-Za-z0-9+.-]*:")
+"""Of a URI. `file:` without a slash behind it names a relative path."""
 
 
 def _text_of_scalar(value: object) -> object:
@@ -48,10 +49,19 @@ def _text_of_scalar(value: object) -> object:
 
 
 def _absolute(value: str, info: ValidationInfo) -> str:
+    return value if _SCHEME.match(value) else _beside_the_file(value.removeprefix("file:"), info)
+
+
+def _beside_the_file(path: str, info: ValidationInfo) -> str:
     base = (info.context or {}).get("base")
-    if _SCHEME.match(value) or base is None:
+    return path if base is None else os.path.normpath(Path(base, path))
+
+
+def _located_reference(value: str, info: ValidationInfo) -> str:
+    """Give a reference to a file with its path absolute, and anything else as it is."""
+    if not value.startswith("file:"):
         return value
-    return os.path.normpath(Path(base, value))
+    return f"file:{_beside_the_file(value.removeprefix('file:').removeprefix('//'), info)}"
 
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -83,11 +93,9 @@ class ClusterConfig(Section):
 
 def _located(name: str, value: str, info: ValidationInfo) -> str:
     known = allowed.ALLOWED.get(name)
-    if value.startswith("file:") and not value.startswith("file:/"):
-        return "file:" + _absolute(value.removeprefix("file:"), info)
     if known is not None and known.kind is Kind.PATH and not allowed.is_reference(value):
-        return _absolute(value, info)
-    return value
+        return _beside_the_file(value, info)
+    return _located_reference(value, info)
 
 
 class NamingPolicy(StrEnum):
@@ -176,7 +184,10 @@ class CheckpointConfig(Section):
 
 
 class SparkSettings(Section):
-    """The Spark session that reads records: a master, or a Spark Connect server."""
+    """The Spark session that reads records: a master, or a Spark Connect server.
+
+    Secrets in `conf`, and the token in `remote`, are references.
+    """
 
     master: Label | None = None
     remote: Annotated[str, Field(pattern=r"^sc://.+")] | None = None
@@ -188,6 +199,16 @@ class SparkSettings(Section):
             raise PydanticCustomError("both", "master and remote")
         if not self.master and not self.remote:
             object.__setattr__(self, "master", "local[*]")
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_by_reference(self, info: ValidationInfo) -> Self:
+        def located(key: str, value: str) -> str:
+            return _located_reference(allowed.only_reference(key, value), info)
+
+        remote, conf = allowed.with_secrets(self.remote, self.conf, located)
+        object.__setattr__(self, "remote", remote)
+        object.__setattr__(self, "conf", conf)
         return self
 
 

@@ -178,6 +178,11 @@ def open_for_records(address: str) -> None:
     open_session(SparkSettings(remote=address), kafka=True)
 
 
+def open_with_token(address: str, token: str) -> None:
+    os.environ["TOKEN_OF_CONNECT"] = token
+    open_for_records(f"{address}/;token=${{TOKEN_OF_CONNECT}}")
+
+
 def count_without_kafka(address: str) -> int:
     return open_session(SparkSettings(remote=address), kafka=False).range(7).count()
 
@@ -280,9 +285,10 @@ def test_a_server_without_the_connector_is_told_apart_and_one_that_stopped_too(
 def test_an_address_where_nothing_listens_is_said_within_seconds(client: Executor) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        address = f"sc://127.0.0.1:{taken.getsockname()[1]}/;token=canary"
+        address = f"sc://127.0.0.1:{taken.getsockname()[1]}"
 
-        with pytest.raises(SparkError, match="expected a Spark Connect server") as caught:
-            client.submit(open_for_records, address).result()
+        with pytest.raises(SparkError, match=f"{address}: expected a Spark Connect server") as caught:
+            client.submit(open_with_token, address, "canary").result()
 
     assert "canary" not in str(caught.value)
+    assert "TOKEN" not in str(caught.value)

@@ -61,6 +61,20 @@ print(total(7))
 close_session()
 """
 
+WITH_A_SECRET = """
+from pathlib import Path
+from pyspark import SparkContext
+from offsetwise.config import SparkSettings
+from offsetwise.pipeline.session import close_session, open_session
+
+conf = {"spark.hadoop.fs.test.secret.key": "${SECRET_OF_SPARK}", "spark.hadoop.fs.test.region": "${REGION_OF_SPARK}"}
+settings = SparkSettings(master="local[1]", conf=conf)
+known = open_session(settings, kafka=False).sparkContext.getConf()
+print(*(known.get(name) for name in conf))
+print("canary" in Path(f"/proc/{SparkContext._gateway.proc.pid}/cmdline").read_text(), "canary" in repr(settings))
+close_session()
+"""
+
 
 def opened(settings: str, *, kafka: bool, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -78,6 +92,19 @@ def test_a_local_session_opens_without_a_word_of_its_own() -> None:
 
     assert child.stdout == "7 UTC\n"
     assert child.stderr == ""
+
+
+def test_a_secret_of_spark_is_a_reference_that_the_session_knows_and_no_command_line_shows() -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", WITH_A_SECRET],
+        env={**os.environ, "SECRET_OF_SPARK": "canary", "REGION_OF_SPARK": "north"},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+
+    assert child.stdout == "canary north\nFalse False\n"
 
 
 def test_many_threads_share_one_session() -> None:

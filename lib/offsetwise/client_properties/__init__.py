@@ -4,10 +4,11 @@ One table serves both clients: librdkafka (the cluster reader) takes the names a
 gets them mapped to the Java client's.
 """
 
-from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property
+from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
-from offsetwise.client_properties.references import is_reference
+from offsetwise.client_properties.references import is_reference, only_reference
+from offsetwise.client_properties.spark import resolve_spark, with_secrets
 
 __all__ = [
     "ALLOWED",
@@ -17,8 +18,12 @@ __all__ = [
     "Property",
     "check",
     "is_reference",
+    "is_secret",
     "jaas_quote",
+    "only_reference",
     "resolve",
+    "resolve_spark",
     "servers",
     "to_java",
+    "with_secrets",
 ]

@@ -122,8 +122,8 @@ class ClientProperties(dict[str, str]):
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a property's value must never be shown, by its name in either client."""
+    """Tell whether a property's value must never be shown, by its name in either client, or in Spark."""
     known = ALLOWED.get(name)
     return (known is not None and known.kind is Kind.SECRET) or bool(
-        re.search(r"password|secret|jaas|keystore\.key|\.pem$", name)
+        re.search(r"(?i)password|secret|jaas|keystore\.key|account\.key|token$|\.pem$", name)
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Mapping
 from typing import Final
 
 from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, is_secret
-from offsetwise.client_properties.references import follow, is_reference
+from offsetwise.client_properties.references import follow, is_reference, only_reference
 from offsetwise.errors import ConfigError, ForbiddenPropertyError
 
 _SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
@@ -45,7 +46,7 @@ def resolve(properties: Mapping[str, str], *, where: str) -> ClientProperties:
         ConfigError: As `check`.
     """
     check(properties, where=where)
-    resolved = {name: follow(name, value, where) for name, value in properties.items()}
+    resolved = {name: follow(f"{where}.{name}", value) for name, value in properties.items()}
     for name, value in resolved.items():
         if properties[name] != value and not is_secret(name):
             _check_value(name, value, where, referred=True)
@@ -84,16 +85,15 @@ def _check_value(name: str, value: str, where: str, *, referred: bool = False) -
         return "something else behind the reference, which is not shown" if referred else repr(text)
 
     if known.kind is Kind.SECRET:
-        if not is_reference(value):
-            raise ConfigError(
-                f"{key}: expected a reference to a secret, found it written out, so everybody who reads the "
-                "migration file reads the secret.",
-                fix="Write ${NAME} for an environment variable, or file:PATH for a file that holds only the secret. "
-                "Change the secret if the file was shared.",
-            )
+        only_reference(key, value)
         return
     if is_reference(value):
         return
+    if known.kind is Kind.PATH and referred and not os.path.isabs(value):
+        raise ConfigError(
+            f"{key}: expected the absolute path of a file behind the reference, found {shown(value)}.",
+            fix="Write the path itself, without a reference, or let the reference lead to an absolute path.",
+        )
     if known.kind is not Kind.PEM and (not value or any(ord(character) < 32 for character in value)):
         raise ConfigError(
             f"{key}: expected {known.kind}, found {'nothing' if not value else 'control characters'}.",

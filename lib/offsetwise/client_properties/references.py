@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from offsetwise.errors import SecretError
+from offsetwise.errors import ConfigError, SecretError
 
 _ENVIRONMENT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAX_SECRET_BYTES: Final = 1024 * 1024
@@ -18,7 +18,23 @@ def is_reference(value: str) -> bool:
     return bool(_ENVIRONMENT.fullmatch(value)) or value.startswith("file:")
 
 
-def follow(name: str, value: str, where: str) -> str:
+def only_reference(key: str, value: str) -> str:
+    """Give a secret's reference as it is.
+
+    Raises:
+        ConfigError: The secret is written out. It is not shown.
+    """
+    if is_reference(value):
+        return value
+    raise ConfigError(
+        f"{key}: expected a reference to a secret, found it written out, so everybody who reads the "
+        "migration file reads the secret.",
+        fix="Write ${NAME} for an environment variable, or file:PATH for a file that holds only the secret. "
+        "Change the secret if the file was shared.",
+    )
+
+
+def follow(key: str, value: str) -> str:
     """Give what a reference leads to, and any other value as it is.
 
     Raises:
@@ -29,13 +45,13 @@ def follow(name: str, value: str, where: str) -> str:
         found = os.environ.get(variable[1], "")
         if not found:
             raise SecretError(
-                f"{where}.{name}: expected the environment variable {variable[1]}, found it "
-                f"{'empty' if variable[1] in os.environ else 'not set'}, so the cluster cannot be contacted.",
+                f"{key}: expected the environment variable {variable[1]}, found it "
+                f"{'empty' if variable[1] in os.environ else 'not set'}. Nothing was contacted.",
                 fix=f"Set {variable[1]} in the environment that starts Offsetwise.",
             )
         return found
     if value.startswith("file:"):
-        return read_text(Path(value.removeprefix("file:").removeprefix("//")), f"{where}.{name}")
+        return read_text(Path(value.removeprefix("file:").removeprefix("//")), key)
     return value
 
 
@@ -52,7 +68,7 @@ def read_text(path: Path, key: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SecretError(
-            f"{key}: expected a readable file at {path}, but {why}, so the cluster cannot be contacted.",
+            f"{key}: expected a readable file at {path}, but {why}. Nothing was contacted.",
             fix="Correct the path, or make the file readable for the user who runs Offsetwise.",
         ) from None  # the decoding error carries the bytes of the secret
     if not text.strip() or len(content) > _MAX_SECRET_BYTES:

@@ -29,6 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
+from offsetwise.client_properties import ClientProperties, is_secret, resolve_spark
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ConnectorError, SparkError
 from offsetwise.pipeline.spark_errors import first_line
@@ -72,6 +73,7 @@ def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
 
     Raises:
         ConnectorError: The connector cannot be resolved, or the session or server has none.
+        SecretError: A reference in the settings leads nowhere.
         SparkError: No Java, an unusable master, or no Spark Connect server at the address.
     """
     global _running  # noqa: PLW0603 - a Spark session is a global of the process
@@ -79,12 +81,13 @@ def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
         if _running and _running.settings == settings and (_running.kafka or not kafka) and _alive(_running):
             return _running.session
         close_session()
-        if settings.remote:
-            session, ours = _connect(settings.remote, _texts(settings.conf)), True
+        remote, conf = resolve_spark(settings.remote, settings.conf)
+        if remote:
+            session, ours = _connect(remote, conf), True
         elif SparkContext._active_spark_context is not None:
             session, ours = _adopt(), False
         else:
-            session, ours = _launch(settings.master or "local[*]", _texts(settings.conf), kafka=kafka), True
+            session, ours = _launch(settings.master or "local[*]", conf, kafka=kafka), True
         _running = _Running(settings=settings, session=session, kafka=kafka, ours=ours)
         if kafka:
             try:
@@ -118,7 +121,7 @@ def _stop(session: SparkSession) -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSession:
+def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession:
     local = master.startswith("local")
     wanted = SESSION_CONF | QUIET_CONF | {"spark.master": master}
     if local:
@@ -138,11 +141,13 @@ def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSessio
     _check_java()
     _end_jvm()
     spark_conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
+    # Everybody on the machine sees the command line that starts the JVM.
+    shown_conf = SparkConf(loadDefaults=False).setAll([each for each in wanted.items() if not is_secret(each[0])])
     # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name: it ends with the JVM.
     with tempfile.TemporaryFile() as log:
         try:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                spark_conf, {"stdout": log, "stderr": log}
+                shown_conf, {"stdout": log, "stderr": log}
             )
             SparkContext(conf=spark_conf, gateway=gateway)
             return SparkSession.builder.getOrCreate()
@@ -155,7 +160,7 @@ def _launch(master: str, conf: Mapping[str, str], *, kafka: bool) -> SparkSessio
             raise
 
 
-def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
+def _connect(remote: str, conf: ClientProperties) -> SparkSession:
     try:
         builder = DefaultChannelBuilder(remote)
         _knock(builder.endpoint)
@@ -169,7 +174,7 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
             "No record was read.",
             fix="Start the server (sbin/start-connect-server.sh), or correct spark.remote in the migration file.",
         ) from error
-    for name, value in (SESSION_CONF | dict(conf)).items():
+    for name, value in (SESSION_CONF | conf).items():
         try:
             session.conf.set(name, value)
         except PySparkException as error:
@@ -304,10 +309,6 @@ def _cores(master: str) -> int:
     if count is None:
         return 1
     return int(count[1]) if count[1].isdigit() else os.cpu_count() or 1
-
-
-def _texts(conf: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in conf.items()}
 
 
 def _without_token(remote: str) -> str:
