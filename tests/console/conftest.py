@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board, desk
@@ -34,6 +35,14 @@ def settle(page: AppTest) -> None:
             return
         time.sleep(0.05)
         page.run()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _packages_stay() -> Iterator[None]:
+    """Every page run by `AppTest` reads the metadata of all installed packages; they stay as they are meanwhile."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture
