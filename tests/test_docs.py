@@ -16,7 +16,16 @@ from typer.main import get_command
 
 from offsetwise import cli
 from offsetwise.client_properties import ALLOWED
-from offsetwise.config import load_migration
+from offsetwise.config import (
+    ApprovalSettings,
+    CheckpointConfig,
+    ContentSettings,
+    JobTraits,
+    Migration,
+    SparkSettings,
+    TopicSettings,
+    load_migration,
+)
 from offsetwise.exit_codes import EXIT_CODES
 from offsetwise.findings import Code, Stage, describe
 from offsetwise.findings.checks import CHECKS, MIGRATION_CHECKS
@@ -150,6 +159,15 @@ def test_the_format_tables_name_every_key() -> None:
 
     assert _keys(text, "key of a partition") == row - {"source", "topic", "partition", "new_topic"}
     assert {key.split("[")[0] for key in _keys(text, "key")} == checkpoint - {"uri", "engine"}
+
+
+def test_the_page_on_files_names_every_key_of_a_migration() -> None:
+    text = section("docs/formats.md", "Migration (YAML, written by you)")
+
+    parts = (Migration, TopicSettings, CheckpointConfig, JobTraits, SparkSettings, ContentSettings, ApprovalSettings)
+    for part in parts:
+        for key in part.model_fields:
+            assert re.search(rf"`{key}\b|\b{key}:", text), f"{part.__name__}: {key}"
 
 
 def _keys(text: str, heading: str) -> set[str]:
