@@ -6,18 +6,20 @@ Peers, in the same run and as warm, on a glob over the offset files of all check
 * the same with the offsets of every batch and partition, by `from_json`, collected as Arrow: what ours gives, without
   checksums, commits, positions or problems.
 
-Target: newest batch at most 3 s, all batches at most 10 s, at least 9 times as fast as the peer, linear.
+The peers and ours run in turn, round by round. Target: newest batch at most 3 s, all batches at most 10 s, at least 9
+times as fast as the peer, linear.
 
 CPU is that of this process, Spark's JVM and its Python workers together, so that figures of a busy machine can be read.
 
-    python -m benchmarks.b2_fleet [checkpoints]
+    python -m benchmarks.b2_fleet [--checkpoints 100 --rounds 1]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
-import sys
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -34,10 +36,13 @@ from offsetwise.pipeline.fleet import expand, inspect_many
 from offsetwise.pipeline.session import close_session, open_session
 
 PARTITIONS, BATCHES, WARM = 20, 100, 8
+HALF, NEWEST, ALL = "restart of half", "restart", "all batches"
+LINES, PARSED = "Spark's glob, lines", "Spark's glob, parsed"
 
 
-def main(count: int) -> None:
+def main(count: int, rounds: int) -> None:
     spark = open_session(SparkSettings(), kafka=False)
+    took: dict[str, list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as directory:
         try:
             fleet = Path(directory)
@@ -45,23 +50,32 @@ def main(count: int) -> None:
             for number in range(1, count):
                 shutil.copytree(fleet / "c0000", fleet / f"c{number:04}")
             uris = expand([f"{fleet}/*"])
+            few, all_of_them = f"{fleet}/c000[0-{WARM - 1}]/offsets", f"{fleet}/*/offsets"
+            works: dict[str, tuple[Callable[..., int], tuple[object, ...]]] = {
+                HALF: (positions_of, (spark, uris[: count // 2], 0)),
+                NEWEST: (positions_of, (spark, uris, 0)),
+                ALL: (positions_of, (spark, uris, BATCHES)),
+                LINES: (text_read, (spark, all_of_them)),
+                PARSED: (json_read, (spark, all_of_them)),
+            }
             positions_of(spark, uris[:WARM], BATCHES)
-            half = timed(f"offsetwise, {count // 2:,} checkpoints, restart", positions_of, spark, uris[: count // 2], 0)
-            newest = timed(f"offsetwise, {count:,} checkpoints, restart", positions_of, spark, uris, 0)
-            everything = timed(f"offsetwise, {count:,} checkpoints, all", positions_of, spark, uris, BATCHES)
-            text_read(spark, f"{fleet}/c000[0-{WARM - 1}]/offsets")
-            lines = timed("Spark glob over the same files, lines", text_read, spark, f"{fleet}/*/offsets")
-            json_read(spark, f"{fleet}/c000[0-{WARM - 1}]/offsets")
-            parsed = timed("Spark glob over the same files, parsed", json_read, spark, f"{fleet}/*/offsets")
+            text_read(spark, few)
+            json_read(spark, few)
+            for _ in range(rounds):
+                for what, (run, given) in works.items():
+                    took.setdefault(what, []).append(timed(f"{count:,} checkpoints, {what}", run, *given))
         finally:
             close_session()
-    for unit, at in (("wall", 0), ("CPU", 1)):
-        for what, peer in (("lines", lines), ("parsed", parsed)):
+    for at, unit in enumerate(("wall", "CPU")):
+        median = {what: statistics.median(one[at] for one in taken) for what, taken in took.items()}
+        shown = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in median.items())
+        print(f"B2 {unit}, medians of {rounds}: {shown}")
+        for peer in (LINES, PARSED):
             print(
-                f"B2 {unit}, against Spark's glob, {what}: {peer[at] / everything[at]:.1f}x (all batches), "
-                f"{peer[at] / newest[at]:.1f}x (restart)"
+                f"B2 {unit}, against {peer}: {median[peer] / median[ALL]:.1f}x (all batches), "
+                f"{median[peer] / median[NEWEST]:.1f}x (restart)"
             )
-        print(f"B2 {unit}: from half to all {newest[at] / half[at]:.2f} (2.00 is linear)")
+        print(f"B2 {unit}: from half to all {median[NEWEST] / median[HALF]:.2f} (2.00 is linear)")
     print("B2 targets: restart 3 s, all batches 10 s, 9x")
 
 
@@ -97,4 +111,8 @@ def timed(what: str, run: Callable[..., int], *given: object) -> tuple[float, fl
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkpoints", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    main(arguments.checkpoints, arguments.rounds)
