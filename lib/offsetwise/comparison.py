@@ -81,7 +81,11 @@ class Scene:
     def of(cls, migration: Migration, subject: Subject, old: Snapshot, new: Snapshot, *, live: bool) -> Scene:
         """Put a scene together."""
         flow = find_flow(
-            old.mirror, new.mirror, source_alias=migration.source.alias, target_alias=migration.target.alias
+            old.mirror,
+            new.mirror,
+            source_alias=migration.source.alias,
+            target_alias=migration.target.alias,
+            separator=migration.topics.separator,
         )
         snapshots = {Cluster.OLD: old, Cluster.NEW: new}
         return cls(

@@ -157,6 +157,39 @@ def test_where_only_the_way_back_has_checkpoints_its_syncs_are_not_taken() -> No
     assert "not found" in failback.statements[0]
 
 
+def state_of(*states: MirrorState) -> MirrorState:
+    return MirrorState(
+        topics=tuple(topic for each in states for topic in each.topics),
+        syncs=tuple(pairs for each in states for pairs in each.syncs),
+    )
+
+
+@pytest.mark.parametrize(
+    ("separator", "taken"),
+    [(".", "dots"), ("-", "dashes"), (".-.", "both"), ("_", "dots")],
+    ids=["dots", "dashes", "several characters", "internal topics keep dots"],
+)
+def test_of_mirrors_with_different_separators_the_flows_own_is_taken(separator: str, taken: str) -> None:
+    lengths = {"dots": 1, "dashes": 2, "both": 3}
+    old = state_of(
+        state("mm2-offset-syncs-new-internal", "new", ORDERS[:2]),
+        state("mm2-offset-syncs.-.new.-.internal", "new", ORDERS[:3]),
+        state("mm2-offset-syncs.new.internal", "new", ORDERS[:1]),
+    )
+
+    flow = find_flow(old, MirrorState(), source_alias="old", target_alias="new", separator=separator)
+
+    assert len(flow.syncs) == lengths[taken]
+
+
+def test_the_syncs_of_another_separator_are_not_taken_where_the_flows_own_has_none_yet() -> None:
+    old = state_of(
+        state("mm2-offset-syncs-new-internal", "new", ORDERS), state("mm2-offset-syncs.new.internal", "new", [])
+    )
+
+    assert find_flow(old, MirrorState(), source_alias="old", target_alias="new").syncs == ()
+
+
 def test_a_single_topic_under_another_alias_is_taken_and_said() -> None:
     flow = find_flow(
         state("mm2-offset-syncs.dc2.internal", "dc2", ORDERS), MirrorState(), source_alias="old", target_alias="new"

@@ -5,11 +5,11 @@ A sync or a checkpoint is a claim. It says where to look; records decide. Mirror
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, OffsetSync
+from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
 from offsetwise.translation.mirror_store import Mm2Store, NoAnswer
 from offsetwise.translation.sync_index import Bracket, Brackets, SyncIndex
 
@@ -27,6 +27,11 @@ __all__ = [
 
 
 Record = TypeVar("Record")
+_NAMES: Final = {
+    "offset-syncs": "mm2-offset-syncs{separator}{alias}{separator}internal",
+    "checkpoints": "{alias}{separator}checkpoints{separator}internal",
+}
+"""What `DefaultReplicationPolicy` calls its topics, and what derives from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +44,14 @@ class Flow:
     """Which topics were taken, and why, in sentences."""
 
 
-def find_flow(old: MirrorState, new: MirrorState, *, source_alias: str, target_alias: str) -> Flow:
+def find_flow(
+    old: MirrorState, new: MirrorState, *, source_alias: str, target_alias: str, separator: str = "."
+) -> Flow:
     """Choose the topics of the flow between two clusters by their aliases.
+
+    MirrorMakers with different `replication.policy.separator` write about the same two clusters into topics of their
+    own: those with the flow's separator are taken, else those with a dot, which
+    `replication.policy.internal.topic.separator.enabled=false` makes of every separator.
 
     Offset syncs stand on the source under the target's alias, or on the target under the source's
     (`offset-syncs.topic.location`); checkpoints on the target under the source's. A topic under another alias is taken
@@ -52,8 +63,9 @@ def find_flow(old: MirrorState, new: MirrorState, *, source_alias: str, target_a
     places = [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))]
     if _has_checkpoints(old, target_alias) and not _has_checkpoints(new, source_alias):
         places.pop()
-    syncs, said_syncs = _choose("offset-syncs", places)
-    checkpoints, said_checkpoints = _choose("checkpoints", [("new", source_alias, new, dict(new.checkpoints))])
+    syncs, said_syncs = _choose("offset-syncs", places, separator)
+    from_new = [("new", source_alias, new, dict(new.checkpoints))]
+    checkpoints, said_checkpoints = _choose("checkpoints", from_new, separator)
     return Flow(syncs=syncs, checkpoints=checkpoints, statements=(said_syncs, said_checkpoints))
 
 
@@ -178,18 +190,20 @@ def _has_checkpoints(state: MirrorState, alias: str) -> bool:
 
 
 def _choose(
-    kind: str, places: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]]
+    kind: str, places: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]], separator: str
 ) -> tuple[tuple[Record, ...], str]:
     found = [
         (cluster, topic, topic.alias == alias, records.get(topic.name, ()))
         for cluster, alias, state, records in places
-        for topic in state.topics
-        if topic.kind == kind
+        for topic in _preferred(state.topics, kind, separator)
     ]
     matching = [entry for entry in found if entry[2]]
     aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in places)
     if matching:
-        cluster, topic, _, taken = next((entry for entry in matching if entry[3]), matching[0])
+        best = {entry[0]: entry for entry in reversed(matching)}
+        cluster, topic, _, taken = next(
+            (entry for entry in matching if entry[3] and entry is best[entry[0]]), matching[0]
+        )
         return (
             taken,
             f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken)} records.",
@@ -202,3 +216,12 @@ def _choose(
         )
     names = ", ".join(repr(entry[1].name) for entry in found) or "none at all"
     return (), f"MirrorMaker's {kind} were not found: expected a topic under the alias {aliases}, found {names}."
+
+
+def _preferred(topics: Iterable[MirrorTopic], kind: str, separator: str) -> list[MirrorTopic]:
+    """Give those of a kind, the one with the separator first, then the one with dots."""
+
+    def otherwise_named(topic: MirrorTopic) -> list[bool]:
+        return [topic.name != _NAMES[kind].format(alias=topic.alias, separator=each) for each in (separator, ".")]
+
+    return sorted((topic for topic in topics if topic.kind == kind), key=otherwise_named)
