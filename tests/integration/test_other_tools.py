@@ -37,6 +37,7 @@ def _with_header(record: Record, offset: int) -> Record:
 
 NEW = {
     "duplicates": [*copies(0, 200), *copies(150, N)],
+    "went back": [*copies(0, N), *copies(100, N - 4)],
     "foreign": _with_natives(10),
     "filtered": [record for number, record in enumerate(copies(0, N)) if number % 7],
     "same": copies(0, N),
@@ -51,7 +52,7 @@ RENAMED = {"renamed": copies(0, N)}
 
 @pytest.fixture(scope="session")
 def logs(lab: Lab) -> dict[str, Both]:
-    names = {name: f"tool-{name}" for name in (*NEW, *RENAMED, "schemas")}
+    names = {name: f"tool-{name.replace(' ', '-')}" for name in (*NEW, *RENAMED, "schemas")}
     create(lab.old_bootstrap, *names.values())
     create(lab.new_bootstrap, *(f"{topic}-new" if name in RENAMED else topic for name, topic in names.items()))
     old = {topic: copies(0, N) for name, topic in names.items() if name != "schemas"}
@@ -100,6 +101,20 @@ def test_records_copied_twice_after_a_restart_are_neither_skipped_nor_repeated_w
     assert (in_the_middle.offset, in_the_middle.exactness) == (200, Exactness.EXACT)
     before = _cut(found, both, 64)
     assert (before.exactness, before.reason, before.replay) == (Exactness.BOUNDED, Reason.REPLAY_UNAVOIDABLE, 50)
+
+
+@pytest.mark.parametrize(("budget", "exact"), [(400, True), (150, False)], ids=["read again", "too far to read"])
+def test_a_place_behind_a_run_that_ended_early_does_not_skip_what_an_earlier_run_copied(
+    lab: Lab, logs: dict[str, Both], budget: int, *, exact: bool
+) -> None:
+    both, position = logs["went back"], N - 4
+    cut = _cut(find(lab.old_bootstrap, lab.new_bootstrap, {both: [position]}, window=8, budget=budget), both, position)
+    assert (cut.exactness, cut.reason) == (Exactness.BOUNDED, Reason.COPIES_BELOW)
+    assert 0 < (cut.offset or 0) <= position
+    assert not exact or cut.offset == position
+    cost = both.cost(position, cut.offset or 0)
+    assert cost.skip == 0
+    assert cost.replay <= (cut.replay or 0)
 
 
 def test_records_of_others_below_the_place_are_never_passed_over_in_silence(

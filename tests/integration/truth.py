@@ -107,6 +107,7 @@ def find(
     *,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     window: int = 64,
+    budget: int = 200_000,
     natives_excluded: bool = False,
     preserving: bool = False,
     spark: SparkSettings | None = None,
@@ -132,7 +133,7 @@ def find(
         (both, position): Ask(
             partition=both.partition,
             new_topic=both.new_topic,
-            target=replace(both.pair(position).target, window=window),
+            target=replace(both.pair(position).target, window=window, budget=budget),
             natives_excluded=natives_excluded,
             preserving=preserving,
         )

@@ -10,12 +10,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
 from offsetwise.translation.content import decide
-from offsetwise.translation.search import Phase, Span, Target, better, first_windows, next_windows
+from offsetwise.translation.search import (
+    Phase,
+    Span,
+    Target,
+    Windows,
+    better,
+    earlier_windows,
+    first_windows,
+    in_doubt,
+    next_windows,
+    settled,
+)
 from offsetwise.translation.windows import Cut, LogWindow
 
 
@@ -27,6 +38,8 @@ class Entry:
     identity: Hashable
     key: int
     origin: int | None
+    time: int | None = None
+    """None where timestamps do not tell records apart: a broker sets them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +64,15 @@ class Cost:
         return (self.skip, self.replay, self.foreign_below) == (0, 0, 0)
 
 
-def generate(random: Random) -> Pair:
-    """Make a pair of logs of 3 to 200 records with up to all of the troubles at once."""
+def generate(random: Random, *, uneven: bool = False) -> Pair:
+    """Make a pair of logs of 3 to 200 records with up to all of the troubles at once.
+
+    Args:
+        random: Where the numbers come from.
+        uneven: Whether a restarted mirror may end before its first run did, go on far ahead, or filter otherwise.
+    """
     old, aborted, old_end = _old_log(random)
-    new, new_end = _copies(random, old, aborted)
+    new, new_end = _copies(random, old, aborted, uneven=uneven)
     old_start = old[0].offset if old else 0
     new_start = 0
     if random.random() < 0.2:
@@ -81,18 +99,35 @@ def locate(pair: Pair, *, natives_excluded: bool = False) -> Cut:
     windows = first_windows(target)
     best: Cut | None = None
     while True:
-        cut = decide(
-            target.position,
-            window_of(pair.old, target.old, windows.old),
-            window_of(pair.new, target.new, windows.new),
-            natives_excluded=natives_excluded,
-            last=windows.last,
-        )
+        cut = _decide(pair, windows, natives_excluded=natives_excluded)
         best = cut if windows.phase is Phase.LOCATE or best is None else better(best, cut)
         following = next_windows(target, windows, cut)
         if following is None:
-            return best
+            break
         windows = following
+    if not in_doubt(best):
+        return best
+    earliest = _earliest(pair, best.unread_since)
+    wider = earlier_windows(target, windows, best, earliest)
+    if wider is not None:
+        best = better(best, _decide(pair, wider, natives_excluded=natives_excluded))
+    return settled(best, earliest)
+
+
+def _earliest(pair: Pair, since: int | None) -> int:
+    """Answer as Kafka does: the first offset whose record is not older."""
+    found = next((e.offset for e in pair.new if since is not None and (e.time or 0) >= since), pair.target.new.start)
+    return max(found, pair.target.new.start)
+
+
+def _decide(pair: Pair, windows: Windows, *, natives_excluded: bool) -> Cut:
+    return decide(
+        pair.target.position,
+        window_of(pair.old, pair.target.old, windows.old),
+        window_of(pair.new, pair.target.new, windows.new),
+        natives_excluded=natives_excluded,
+        last=windows.last,
+    )
 
 
 def window_of(log: Sequence[Entry], whole: Span, span: Span) -> LogWindow:
@@ -105,6 +140,7 @@ def window_of(log: Sequence[Entry], whole: Span, span: Span) -> LogWindow:
         at_end=span.end >= whole.end,
         offsets=[entry.offset for entry in inside],
         identities=[entry.identity for entry in inside],
+        timestamps=[entry.time for entry in inside],
     )
 
 
@@ -198,12 +234,14 @@ def _old_log(random: Random) -> tuple[list[Entry], set[int], int]:
         identity: Hashable = ("same", random.randrange(kinds)) if same else ("unique", serial)
         if aborts and random.random() < 0.2:
             aborted.add(offset)
-        log.append(Entry(offset, identity, random.randrange(12), offset))
+        # Producers' times go back and forth a little. Records can only be identical where times do not count.
+        time = None if identical else 10 * offset + 7_919 * offset % 40
+        log.append(Entry(offset, identity, random.randrange(12), offset, time))
         offset += 1
     return log, aborted, offset + random.choice([0, 0, 1])
 
 
-def _copies(random: Random, old: list[Entry], aborted: set[int]) -> tuple[list[Entry], int]:
+def _copies(random: Random, old: list[Entry], aborted: set[int], *, uneven: bool) -> tuple[list[Entry], int]:
     filtered = random.choice([0.0, 0.0, 0.1, 0.3])
     natives = random.choice([0.0, 0.0, 0.0, 0.05, 0.2])
     copied = [entry for entry in old if random.random() >= filtered]
@@ -211,7 +249,11 @@ def _copies(random: Random, old: list[Entry], aborted: set[int]) -> tuple[list[E
         copied = copied[: random.randint(0, len(copied))]
     for _ in range(random.choice([0, 0, 0, 1, 2])):
         again = random.randint(0, len(copied))
-        copied = copied[: random.randint(again, len(copied))] + copied[again:]
+        second = copied[again:]
+        if uneven:
+            second = [entry for entry in second[: random.randint(0, len(second))] if random.random() >= filtered]
+            second += copied[random.randint(0, len(copied)) :] if random.random() < 0.3 else []
+        copied = copied[: random.randint(again, len(copied))] + second
     log: list[Entry] = []
     offset = 0
 
@@ -223,9 +265,9 @@ def _copies(random: Random, old: list[Entry], aborted: set[int]) -> tuple[list[E
 
     for entry in (*copied, None):
         while random.random() < natives:
-            add(lambda at: Entry(at, ("native", at), 100 + at, None))
+            add(lambda at: Entry(at, ("native", at), 100 + at, None, log[-1].time if log else 0))
         if entry is not None:
-            add(lambda at, e=entry: Entry(at, e.identity, e.key, None if e.offset in aborted else e.offset))  # type: ignore[misc]
+            add(lambda at, e=entry: replace(e, offset=at, origin=None if e.offset in aborted else e.offset))  # type: ignore[misc]
     # What an aborted transaction wrote is no record of a job that reads committed ones.
     old[:] = [entry for entry in old if entry.offset not in aborted]
     return log, offset + random.choice([0, 0, 1])

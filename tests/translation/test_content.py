@@ -121,6 +121,26 @@ class TestAPlaceIsOnlyBounded:
         assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.OLD_LOG_TRIMMED)
         assert (made.lo, made.hi) == (0, 2)
 
+    def test_where_the_old_log_has_lost_records_that_the_job_may_have_read(self) -> None:
+        whole, made = cut(1, "adefg", "abxdefg"), cut(3, "a..defg", "abxdefg")
+
+        assert (whole.offset, whole.exactness, whole.ahead.foreign) == (1, Exactness.POSITION_EXACT, 2)
+        assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.OLD_RECORDS_GONE)
+        assert (made.lo, made.hi, made.skip, made.replay) == (1, 3, 0, 2), "both may be copies of compacted ones"
+
+    def test_and_what_it_may_repeat_includes_copies_whose_originals_the_old_log_has_lost(self) -> None:
+        kept, lost = cut(4, "abcdefg", "axbcdefg"), cut(5, "a.bcdefg", "axbcdefg")
+
+        assert (kept.reason, lost.reason) == (Reason.NATIVE_BELOW, Reason.NATIVE_BELOW)
+        assert (kept.offset, kept.replay) == (1, 3)
+        assert (lost.offset, lost.replay) == (1, 4)
+
+    def test_where_a_mirror_went_back_and_its_second_run_ended_before_the_first(self) -> None:
+        made = cut(6, part("abcdefgh"), log("ghabcdef", start=8, at_start=False))
+
+        assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.COPIES_BELOW)
+        assert (made.offset, made.skip, made.hi) == (8, 0, 16)
+
     def test_behind_the_last_sure_anchor_where_the_windows_may_not_grow(self) -> None:
         made = cut(5, part("abcd==fg"), part("abcd.==fg"))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.model import Exactness
+from offsetwise.model import Ahead, Exactness
 from offsetwise.translation.search import (
     ROUNDS,
     Phase,
@@ -12,8 +12,11 @@ from offsetwise.translation.search import (
     Target,
     Windows,
     better,
+    earlier_windows,
     first_windows,
+    in_doubt,
     next_windows,
+    settled,
     wants_time,
 )
 from offsetwise.translation.windows import Cut, Reason
@@ -170,6 +173,55 @@ class TestBetweenTwoCuts:
         lost = Cut(exactness=Exactness.UNKNOWN, reason=reason, raw_differs=True)
 
         assert better(PROVEN, lost) == replace(PROVEN, raw_differs=True)
+
+
+class TestAPlaceThatMaySkipCopiesFurtherDown:
+    """A mirror that went back leaves first copies below; timestamps say from where on copies of unread records lie."""
+
+    LOCATED = replace(PROVEN, new_from=949_936, unread_since=1, lo=950_000, hi=950_000, skip=0, replay=0)
+    EXAMINED = Ahead(examined=True, missing=0, duplicated=0, foreign=0)
+
+    @pytest.mark.parametrize(
+        ("cut", "expected"),
+        [
+            (replace(LOCATED, ahead=EXAMINED), False),
+            (replace(LOCATED, ahead=EXAMINED, unfound=True), True),
+            (LOCATED, True),
+            (replace(LOCATED, unread_since=None), False),
+            (replace(LOCATED, new_from=None, unfound=True), False),
+            (replace(LOCATED, offset=None, unfound=True), False),
+        ],
+        ids=[
+            "all found",
+            "some without a copy",
+            "not read ahead",
+            "times do not tell",
+            "read from the start",
+            "nowhere",
+        ],
+    )
+    def test_is_in_doubt_where_unread_records_were_not_found_above_it(self, cut: Cut, *, expected: bool) -> None:
+        assert in_doubt(cut) is expected
+
+    def test_is_read_again_from_where_such_copies_may_begin(self) -> None:
+        read = first_windows(LARGE)
+
+        wider = earlier_windows(LARGE, read, self.LOCATED, 949_500)
+
+        assert wider == replace(read, new=Span(start=949_500, end=950_064), phase=Phase.EARLIER, last=True, round=2)
+        assert earlier_windows(LARGE, read, self.LOCATED, 949_000) is None, "more than the budget"
+        assert earlier_windows(LARGE, read, self.LOCATED, 949_936) is None, "read already"
+
+    def test_stands_where_everything_from_there_on_was_read(self) -> None:
+        assert settled(self.LOCATED, 949_936) == self.LOCATED
+
+    def test_is_only_bounded_otherwise_and_repeats_at_most_what_lies_between(self) -> None:
+        made = settled(replace(self.LOCATED, raw_skip=0, raw_replay=0, replay=2), 900_000)
+
+        assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.COPIES_BELOW)
+        assert (made.offset, made.lo, made.hi) == (900_000, 900_000, 950_000)
+        assert (made.skip, made.replay, made.foreign_below) == (0, 50_002, None)
+        assert (made.raw_skip, made.raw_replay) == (None, None), "what the raw number skips is not known to be nothing"
 
 
 class TestASpan:

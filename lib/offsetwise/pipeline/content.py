@@ -22,7 +22,19 @@ from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identify import Records
 from offsetwise.translation.preserved import Probe, places, preserved
-from offsetwise.translation.search import Phase, Span, Target, Windows, better, first_windows, next_windows, wants_time
+from offsetwise.translation.search import (
+    Phase,
+    Span,
+    Target,
+    Windows,
+    better,
+    earlier_windows,
+    first_windows,
+    in_doubt,
+    next_windows,
+    settled,
+    wants_time,
+)
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import ANSWER_SCHEMA, Answer, Log, Question, Task, answer, answer_group, moved
 
@@ -154,7 +166,9 @@ class ContentMatch:
     def _search(self, asks: Sequence[Ask], before: Mapping[Ask, Found]) -> dict[Ask, Found]:
         windows = {ask: first_windows(ask.target) for ask in asks}
         found = {ask: before.get(ask, Found(answer=Answer())) for ask in asks}
+        latest: dict[Ask, Windows] = {}
         while windows:
+            latest.update(windows)
             locating = sum(each.phase is Phase.LOCATE for each in windows.values())
             step = (
                 f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows)} positions"
@@ -169,7 +183,44 @@ class ContentMatch:
                 if wanted is not None:
                     following[ask] = wanted
             windows = _within_budget(following)
-        return found
+        doubtful = {ask: each for ask, each in found.items() if each.answer.cut and in_doubt(each.answer.cut)}
+        return found | self._settled(doubtful, latest)
+
+    def _settled(self, found: Mapping[Ask, Found], latest: Mapping[Ask, Windows]) -> dict[Ask, Found]:
+        """Look further down for copies of unread records, where the place may skip some."""
+        earliest = self._earliest(found)
+        windows = {
+            ask: wanted
+            for ask, each in found.items()
+            if each.answer.cut is not None
+            and (wanted := earlier_windows(ask.target, latest[ask], each.answer.cut, earliest[ask])) is not None
+        }
+        made = dict(found)
+        if windows:
+            step = f"look further down for copies of {len(windows)} positions"
+            for ask, given in self._ask({ask: _task(ask, each) for ask, each in windows.items()}, step).items():
+                made[ask] = _updated(found[ask], windows[ask], given, None)
+        return {
+            ask: each
+            if each.answer.cut is None
+            else replace(each, answer=replace(each.answer, cut=settled(each.answer.cut, earliest[ask])))
+            for ask, each in made.items()
+        }
+
+    def _earliest(self, found: Mapping[Ask, Found]) -> dict[Ask, int]:
+        """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp, in one call."""
+        times: dict[TopicPartition, int] = {}
+        for ask, each in found.items():
+            since = each.answer.cut.unread_since if each.answer.cut is not None else None
+            if since is not None:
+                times[ask.new_partition] = min(since, times.get(ask.new_partition, since))
+        offsets = self.offsets_for_times(times) if times else {}
+        made = {}
+        for ask, each in found.items():
+            told = each.answer.cut is not None and each.answer.cut.unread_since is not None
+            first = offsets.get(ask.new_partition) if told else None
+            made[ask] = ask.target.new.start if first is None else max(first, ask.target.new.start)
+        return made
 
     def _times(self, windows: Mapping[Ask, Windows], answers: Mapping[Ask, Answer]) -> dict[Ask, int]:
         """Look up where the new log reached the time of the record before each lost position: one batched call."""

@@ -13,19 +13,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 
-from offsetwise.model import Ahead, Exactness
-from offsetwise.translation.evidence import around_cut, around_raw
+from offsetwise.model import Exactness
+from offsetwise.translation.counting import ANCHORS, Count, Pair, Stretch
+from offsetwise.translation.evidence import around_cut
 from offsetwise.translation.windows import Cut, LogWindow, Reason
-
-ANCHORS = 3
-"""Unique records that must align on a side before a cut is believed without reaching the log's edge."""
-
-Pair = tuple[int, int]
-"""Indices (old, new) of two records that are each other's copy."""
 
 
 def decide(
@@ -63,11 +57,13 @@ def decide(
         old_records=len(old.offsets),
         new_records=len(new.offsets),
         raw_differs=_differs(position, old, new),
+        unread_since=_unread_since(old, split, before),
+        new_from=None if new.at_start else new.start,
     )
     stretch = _stretch(old, new, split, before, after)
     if stretch is None:
-        return _exhausted(seen, new, before, after) if last else seen
-    count = _Count(position=position, old=old, new=new, split=split, stretch=stretch, chain=chain)
+        return _exhausted(seen, old, new, chain, split) if last else seen
+    count = Count(position=position, old=old, new=new, split=split, stretch=stretch, chain=chain)
     return _judge(seen, count, natives_excluded=natives_excluded, aborted=frozenset(aborted))
 
 
@@ -100,19 +96,7 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
     return chain[::-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stretch:
-    """The parts of both windows between which records are counted, as index ranges."""
-
-    old_from: int
-    old_to: int
-    new_from: int
-    new_to: int
-    whole_left: bool
-    whole_right: bool
-
-
-def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> _Stretch | None:
+def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> Stretch | None:
     """Say between which anchors or log edges the records can be counted; None when a side has neither."""
     at_start, at_end = old.at_start and new.at_start, old.at_end and new.at_end
     # The new log may begin with a copy of an unread record: retention took the place itself
@@ -134,7 +118,7 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
         old_to, new_to = after[-1][0] + 1, after[-1][1] + 1
     else:
         return None
-    return _Stretch(
+    return Stretch(
         old_from=old_from,
         old_to=old_to,
         new_from=new_from,
@@ -144,127 +128,7 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Count:
-    """The records of one stretch, counted by identity."""
-
-    position: int
-    old: LogWindow
-    new: LogWindow
-    split: int
-    stretch: _Stretch
-    chain: list[Pair]
-
-    @cached_property
-    def read(self) -> Counter[Hashable]:
-        """Records of the old log before the position."""
-        return Counter(self.old.identities[self.stretch.old_from : self.split])
-
-    @cached_property
-    def unread(self) -> Counter[Hashable]:
-        """Records of the old log at or after the position."""
-        return Counter(self.old.identities[self.split : self.stretch.old_to])
-
-    @cached_property
-    def known(self) -> frozenset[Hashable]:
-        """Identities that some record of the old log explains."""
-        return frozenset(self.read) | frozenset(self.unread)
-
-    @cached_property
-    def here(self) -> Sequence[Hashable]:
-        """Identities on the new log, in order."""
-        return self.new.identities[self.stretch.new_from : self.stretch.new_to]
-
-    @cached_property
-    def offsets(self) -> Sequence[int]:
-        """Offsets of `here`."""
-        return self.new.offsets[self.stretch.new_from : self.stretch.new_to]
-
-    @cached_property
-    def held(self) -> Counter[Hashable]:
-        """Records of the new log."""
-        return Counter(self.here)
-
-    @cached_property
-    def need(self) -> dict[Hashable, int]:
-        """How many copies of each unread record must lie at or above the cut."""
-        return {h: min(count, self.held[h]) for h, count in self.unread.items()}
-
-    def place(self, cut: int) -> int:
-        """Give the offset of a cut: of the record at it, else behind the record before it."""
-        if cut == 0 and self.stretch.whole_left and not self.read:
-            return self.new.start
-        if cut < len(self.offsets):
-            return self.offsets[cut]
-        return self.offsets[-1] + 1 if self.offsets else self.new.start
-
-    def skip(self, cut: int) -> int:
-        """Count unread records that exist here and have no copy at or after the cut."""
-        above = Counter(self.here[cut:])
-        return sum(max(0, count - above[h]) for h, count in self.need.items())
-
-    def replay(self, cut: int) -> int:
-        """Count copies at or after the cut beyond what is unread."""
-        above = Counter(self.here[cut:])
-        return sum(max(0, count - self.unread[h]) for h, count in above.items() if h in self.known)
-
-    def ahead(self, cut: int) -> Ahead:
-        """Compare everything ahead, where both logs were read to their ends."""
-        if not self.stretch.whole_right:
-            return Ahead(examined=False)
-        above = Counter(self.here[cut:])
-        return Ahead(
-            examined=True,
-            missing=sum((self.unread - above).values()),
-            duplicated=self.replay(cut),
-            foreign=sum(count for h, count in above.items() if h not in self.known),
-        )
-
-    def highest_without_skip(self) -> int:
-        """Walk down from the end until every needed copy lies at or above the cut."""
-        open_needs = sum(self.need.values())
-        above: Counter[Hashable] = Counter()
-        cut = len(self.here)
-        while open_needs:
-            cut -= 1
-            identity = self.here[cut]
-            above[identity] += 1
-            if above[identity] <= self.need.get(identity, 0):
-                open_needs -= 1
-        return cut
-
-    def lowest_keeping(self, cut: int, allowed: Mapping[Hashable, int]) -> int:
-        """Walk up from `cut` until no identity of `allowed` has more copies ahead than it allows."""
-        above = Counter(h for h in self.here[cut:] if h in allowed)
-        surplus = sum(max(0, above[h] - most) for h, most in allowed.items())
-        while surplus:
-            identity = self.here[cut]
-            if identity in allowed:
-                surplus -= above[identity] > allowed[identity]
-                above[identity] -= 1
-            cut += 1
-        return cut
-
-    def at_raw(self, made: Cut) -> Cut:
-        """Count what resuming at the same number on the new log would skip and repeat.
-
-        Only where every record between the place and that number was read; else it stays unknown.
-        """
-        first = self.new.start if self.stretch.whole_left or not self.offsets else self.offsets[0]
-        final = self.new.end if self.stretch.whole_right or not self.offsets else self.offsets[-1] + 1
-        if not first <= self.position <= final:
-            return made
-        cut = bisect_left(self.offsets, self.position)
-        index = self.stretch.new_from + cut
-        return replace(
-            made,
-            raw_skip=self.skip(cut),
-            raw_replay=self.replay(cut),
-            at_raw=around_raw(self.old, self.new, self.chain, position=self.position, index=index),
-        )
-
-
-def _judge(seen: Cut, count: _Count, *, natives_excluded: bool, aborted: frozenset[Hashable]) -> Cut:
+def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozenset[Hashable]) -> Cut:
     """Choose the cut and say how well it is known."""
     here, known, read, unread = count.here, count.known, count.read, count.unread
     if not here and not known:
@@ -281,18 +145,16 @@ def _judge(seen: Cut, count: _Count, *, natives_excluded: bool, aborted: frozens
     # Records no source record explains stay ahead of the job: it reads them as new ones.
     while cut and here[cut - 1] not in known:
         cut -= 1
-    # The job has read nothing the old log still holds, and the new log holds more below: what
-    # retention took from the old log, or records of others.
-    trimmed = cut < highest and not read and count.stretch.whole_left and count.old.start > 0
     # With no other writer, an unexplained record is a copy whose original the old log has compacted
     # or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
     surely_read = 0
     if natives_excluded:
         surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
-    if trimmed and natives_excluded and count.position >= count.old.start:
-        # What retention took lay below the log start, hence below the position.
+    trimmed = not read and count.stretch.whole_left and count.old.start > 0
+    if natives_excluded and count.position >= count.old.start and (trimmed or count.stretch.whole_right):
+        # All unread records were seen, or what is gone lay below the log start: none of the
+        # unexplained records below them is one that the job has yet to read.
         cut = surely_read = highest
-        trimmed = False
     foreign = [index for index in range(surely_read, cut) if here[index] not in known]
     ahead = count.ahead(cut)
     replay = count.replay(cut)
@@ -307,7 +169,8 @@ def _judge(seen: Cut, count: _Count, *, natives_excluded: bool, aborted: frozens
             skip=0,
             replay=replay,
             foreign_below=len(foreign),
-            missing=sum((unread - count.held).values()),
+            missing=sum(count.unfound.values()),
+            unfound=bool(count.unfound),
             aborted_visible=sum(count.held[h] for h in aborted - known),
             ahead=ahead,
             caught_up=count.stretch.whole_right and not unread,
@@ -317,14 +180,17 @@ def _judge(seen: Cut, count: _Count, *, natives_excluded: bool, aborted: frozens
         )
     )
     bounded = replace(made, exactness=Exactness.BOUNDED)
-    if trimmed:
-        return replace(bounded, reason=Reason.OLD_LOG_TRIMMED, hi=count.place(highest), replay=highest - cut)
+    below = next((j for j in range(count.stretch.new_from) if count.new.identities[j] in count.unfound), None)
+    if below is not None:
+        lo = count.new.offsets[below]
+        return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=replay + place - lo)
     if made.foreign_below:
         lo = count.place(foreign[0])
-        return replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, replay=count.replay(foreign[0]))
+        return replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, replay=count.replay_at_most(foreign[0]))
+    at_most = count.replay_at_most(cut)
     if replay:
         hi = count.lowest_keeping(cut, {h: unread[h] for h in known})
-        return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE, hi=count.place(hi))
+        return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE, hi=count.place(hi), replay=at_most)
     vague = [h for h in read.keys() & unread.keys() if read[h] + unread[h] != count.held[h]]
     if vague:
         # Identical records lie on both sides of the position and their copies do not add up, so
@@ -335,8 +201,14 @@ def _judge(seen: Cut, count: _Count, *, natives_excluded: bool, aborted: frozens
             bounded,
             reason=Reason.IDENTICAL_RECORDS,
             hi=count.place(hi),
-            replay=sum(count.need[h] - least[h] for h in vague),
+            replay=at_most + sum(count.need[h] - least[h] for h in vague),
         )
+    if at_most:
+        # Unexplained records lie between the last copy of a read record and the first sure copy of an
+        # unread one, and the old log has lost records there: the job may have read them.
+        hi = count.place(count.until_sure(cut))
+        reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
+        return replace(bounded, reason=reason, hi=hi, replay=at_most)
     # Records of other writers may stand anywhere below, and the job would never read them: their
     # absence is either seen, by reading the whole log, or stated.
     settled = ahead.examined and not (ahead.missing or ahead.duplicated or ahead.foreign)
@@ -345,17 +217,38 @@ def _judge(seen: Cut, count: _Count, *, natives_excluded: bool, aborted: frozens
     return replace(made, exactness=Exactness.POSITION_EXACT)
 
 
-def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair]) -> Cut:
+def _exhausted(seen: Cut, old: LogWindow, new: LogWindow, chain: list[Pair], split: int) -> Cut:
     """Say what can be said when the windows cannot grow: verified bounds, or nothing."""
     unknown = replace(seen, exactness=Exactness.UNKNOWN)
-    if not before and not after:
+    before, after = chain[: seen.anchors_before], chain[seen.anchors_before :]
+    if not chain:
         return replace(unknown, reason=Reason.NO_COMMON_RECORD)
     hi = new.offsets[after[0][1]] if len(after) >= ANCHORS else None
     if len(before) < ANCHORS:
         return replace(unknown, hi=hi)
-    lo = new.offsets[before[-1][1]] + 1
-    replay = None if hi is None else hi - lo
-    return replace(unknown, exactness=Exactness.BOUNDED, offset=lo, lo=lo, hi=hi, skip=0, replay=replay)
+    first = before[-1][1] + 1
+    unread = Counter(old.identities[split:])
+    unfound = unread - Counter(new.identities[first:])
+    below = next((j for j in range(first) if new.identities[j] in unfound), None)
+    lo = new.offsets[first - 1] + 1 if below is None else new.offsets[below]
+    return replace(
+        unknown,
+        exactness=Exactness.BOUNDED,
+        offset=lo,
+        lo=lo,
+        hi=hi,
+        skip=0,
+        replay=None if hi is None else hi - lo,
+        unfound=bool(unfound),
+    )
+
+
+def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:
+    """Give the oldest timestamp of the unread records, and of the read record nearest to them that has a copy."""
+    if not old.timestamps or not before:
+        return None
+    known = [time for time in (old.timestamps[before[-1][0]], *old.timestamps[split:]) if time is not None]
+    return min(known) if len(known) == len(old.offsets) - split + 1 else None
 
 
 def _differs(position: int, old: LogWindow, new: LogWindow) -> bool:

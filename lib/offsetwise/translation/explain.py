@@ -45,6 +45,16 @@ def _reason(row: PartitionComparison, offset: int, cut: Cut) -> str:  # noqa: PL
                 f"The job has read nothing that the old log still holds, and {where} holds older records, which it may "
                 "or may not have read."
             )
+        case Reason.OLD_RECORDS_GONE:
+            return (
+                f"{where} holds records between the copies of read and of unread ones that the old log does not hold: "
+                f"it has lost records before {offset:,}, which the job may have read."
+            )
+        case Reason.COPIES_BELOW:
+            return (
+                f"Copies of unread records may lie below the place that fits on {where}, as where a mirror went back: "
+                f"no place above {cut.lo:,} is sure to skip none."
+            )
         case Reason.NOT_YET_MIRRORED:
             return f"The copy of the last record the job read is not on {where} yet."
         case Reason.NO_COMMON_RECORD:

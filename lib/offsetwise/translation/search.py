@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from offsetwise.model import Exactness
+from offsetwise.model import Ahead, Exactness
 from offsetwise.translation.windows import Cut, Reason
 
 ROUNDS = 4
@@ -33,6 +33,8 @@ class Phase(StrEnum):
     LOCATE = "locate"
     CONFIRM = "confirm"
     """The place is known: examine what lies ahead, and what the raw number would do."""
+    EARLIER = "earlier"
+    """Unread records have no copy where the place is: look for one further down."""
     RAW_ONLY = "raw only"
     """No place exists: compare the two records at the raw number."""
 
@@ -131,6 +133,58 @@ def better(located: Cut, confirmed: Cut) -> Cut:
 def wants_time(windows: Windows, cut: Cut) -> bool:
     """Whether a look-up by timestamp would help: nothing was paired where the position was expected."""
     return cut.exactness is None and cut.shift is None and windows.round == 1
+
+
+def in_doubt(cut: Cut) -> bool:
+    """Whether copies of unread records may lie below what was read of the new log, so that the place would skip them.
+
+    A mirror that went back, and whose later copies do not reach as far as its first ones, leaves some there. Where all
+    that is unread was read, and has its copy at or above the place, there is no doubt; and where nothing ahead was
+    read, only timestamps can tell.
+    """
+    if cut.offset is None or cut.new_from is None:
+        return False
+    return cut.unfound or (not cut.ahead.examined and cut.unread_since is not None)
+
+
+def earlier_windows(target: Target, windows: Windows, cut: Cut, earliest: int) -> Windows | None:
+    """Read the new log from where copies of the unread records may begin; None where that is read, or too much.
+
+    Args:
+        target: The position looked for.
+        windows: The last ones read.
+        cut: What they, or narrower ones, said.
+        earliest: No copy of an unread record lies below this offset.
+    """
+    if earliest >= (cut.new_from or 0) or windows.new.end - earliest > target.budget:
+        return None
+    new = target.new.clip(earliest, windows.new.end)
+    return replace(windows, new=new, phase=Phase.EARLIER, last=True, round=windows.round + 1)
+
+
+def settled(cut: Cut, earliest: int) -> Cut:
+    """Give what a cut in doubt is worth, where no copy of an unread record lies below `earliest`.
+
+    Unless all from there on was read, the place is only bounded.
+    """
+    if cut.offset is None or cut.new_from is None or earliest >= cut.new_from:
+        return cut
+    no_loss = cut.raw_skip == 0
+    return replace(
+        cut,
+        exactness=Exactness.BOUNDED,
+        reason=Reason.COPIES_BELOW,
+        offset=earliest,
+        lo=earliest,
+        hi=cut.offset if cut.hi is None else cut.hi,
+        replay=None if cut.replay is None else cut.replay + cut.offset - earliest,
+        foreign_below=None,
+        missing=0,
+        ahead=Ahead(examined=False),
+        caught_up=False,
+        raw_skip=None if no_loss else cut.raw_skip,
+        raw_replay=None if no_loss else cut.raw_replay,
+    )
 
 
 def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Windows:

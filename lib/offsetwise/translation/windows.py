@@ -17,8 +17,10 @@ class Reason(StrEnum):
     REPLAY_UNAVOIDABLE = "REPLAY_UNAVOIDABLE"
     NATIVE_BELOW = "NATIVE_BELOW"
     OLD_LOG_TRIMMED = "OLD_LOG_TRIMMED"
+    OLD_RECORDS_GONE = "OLD_RECORDS_GONE"
     NOT_YET_MIRRORED = "NOT_YET_MIRRORED"
     NO_COMMON_RECORD = "NO_COMMON_RECORD"
+    COPIES_BELOW = "COPIES_BELOW"
     FEW_ANCHORS = "FEW_ANCHORS"
     EMPTY_LOGS = "EMPTY_LOGS"
     LOG_MOVED = "LOG_MOVED"
@@ -53,6 +55,12 @@ class Cut:
     foreign_below: int | None = None
     missing: int = 0
     """Unread records inside the examined stretch that the new log does not hold."""
+    unfound: bool = False
+    """Whether unread records were seen that have no copy in the examined stretch."""
+    unread_since: int | None = None
+    """No record that was seen unread has an older timestamp than this; None where timestamps do not tell."""
+    new_from: int | None = None
+    """Where the reading of the new log began, if above its start."""
     aborted_visible: int = 0
     """Records of aborted transactions that are ordinary records on the new log."""
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))

@@ -132,6 +132,8 @@ def answer(
         aborted=identified.aborted,
         last=task.last,
     )
+    if not identified.timed:
+        cut = replace(cut, unread_since=None)
     return replace(made, cut=_no_better_than_masked(cut, identified))
 
 
