@@ -25,8 +25,9 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.console import board, desk
-from offsetwise.console.desk import Answer, Held, Progress, Question, Subject
+from offsetwise.console.desk import Answer, Held, Question, Subject
 from offsetwise.model import Comparison
+from offsetwise.progress import Progress
 from offsetwise.review.access import Role
 from offsetwise.store.store import open_store
 from tests.browser.conftest import process

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
 
 STAGES = (
-    {"model", "errors", "exit_codes", "garbage"},
+    {"model", "errors", "exit_codes", "garbage", "progress"},
     {"bundled", "files", "config", "client_properties", "strict_yaml", "batches"},
     {"sources"},
     {"snapshot"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +16,9 @@ from offsetwise.approval.key_files import read_approval
 from offsetwise.config import Migration
 from offsetwise.model import Receipt, ReceiptStep, Verification
 from offsetwise.plan.reading import plan_bytes, read_plan
+from offsetwise.progress import Progress
 from offsetwise.verify import LiveEyes
 from offsetwise.verify import verify as verified
-
-Progress = Callable[[str, int, int], None]
 
 
 def tools_for(migration: Migration, progress: Progress) -> run.Tools:

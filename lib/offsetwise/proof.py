@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from offsetwise.client_properties import ClientProperties
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
 from offsetwise.model import Candidate, Cluster, Link, Method, TopicPartition, Writers
+from offsetwise.progress import Progress
 from offsetwise.sources import kafka
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span
 
 if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Ask, ContentMatch, Found, Progress
+    from offsetwise.pipeline.content import Ask, ContentMatch, Found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,7 @@ def prove(
         SparkError: Spark cannot read the records.
     """
     from offsetwise.pipeline.content import ContentMatch  # noqa: PLC0415 - PySpark takes half a second to import
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
 
     asks: dict[tuple[TopicPartition, int], Ask] = {}
     for position in positions:
@@ -56,10 +55,7 @@ def prove(
     if not asks:
         return Proof()
     migration = scene.migration
-    progress("start Spark", 0, 1)
-    session = open_session(migration.spark, kafka=True)
-    ship(session, watch=partial(progress, "start Spark", 0, 1))
-    progress("start Spark", 1, 1)
+    session = start_spark(migration.spark, progress, records=True)
     match = ContentMatch(
         spark=session,
         properties=properties,

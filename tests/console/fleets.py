@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from offsetwise.config import load_migration
-from offsetwise.console.desk import Progress
 from offsetwise.fleet import Fleet, assemble
 from offsetwise.model import (
     Batch,
@@ -18,6 +17,7 @@ from offsetwise.model import (
     StateStore,
     TopicOffsets,
 )
+from offsetwise.progress import Progress
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 from offsetwise.workflow import fleet
 from tests.console import builders

@@ -11,7 +11,7 @@ from pathlib import Path
 from offsetwise import workflow
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
-from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
+from offsetwise.console.desk import Offered, Subject, SubjectKind
 from offsetwise.fleet import Fleet
 from offsetwise.lag.archive import Archive, Recording
 from offsetwise.lag.moments import Key
@@ -32,6 +32,7 @@ from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
+from offsetwise.progress import Progress
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files

@@ -12,7 +12,7 @@ import pytest
 from offsetwise.console import desk as desks
 from offsetwise.console.data import WorkflowReader, reader_of_process
 from offsetwise.errors import ConfigError, StorageError
-from offsetwise.workflow import unheard
+from offsetwise.progress import unheard
 from tests.console.readers import ETL, ORDERS
 
 SAMPLE = "orders-to-new (sample)"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1.element_tree import Element
 
-from offsetwise.console.desk import Progress, Subject
+from offsetwise.console.desk import Subject
 from offsetwise.errors import ClusterUnreachableError, FileError, StoreError
 from offsetwise.model import Comparison
+from offsetwise.progress import Progress
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
 from tests.console import builders

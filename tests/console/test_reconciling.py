@@ -12,7 +12,7 @@ import pytest
 from offsetwise.console import downloads, reconciling, wording
 from offsetwise.console.data import WorkflowReader
 from offsetwise.errors import SparkError
-from offsetwise.workflow import unheard
+from offsetwise.progress import unheard
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.console.readers import COUNTED, ValueReader

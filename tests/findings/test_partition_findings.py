@@ -204,7 +204,7 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
     "partition the checkpoint lacks": (
         case(row(old_offset=None, new_offset=None, restart=(), exactness=Exactness.UNKNOWN)),
         Code.NEW_PARTITION,
-        "no position for orders-0; the job would begin at its start, 0",
+        "The job has no position for orders-0; it would begin at its start, 0",
     ),
     "raw number copied into the new group": (
         case(new_commit=commit(1050)),

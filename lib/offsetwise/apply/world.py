@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.config import Migration, java_properties
 from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Snapshot
+from offsetwise.progress import Progress
 from offsetwise.sources import kafka
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.translation.identify import Records
 from offsetwise.workflow.comparing import digests
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

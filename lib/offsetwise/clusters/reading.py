@@ -5,7 +5,7 @@ The console calls them. Nothing here writes to a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from offsetwise import files
@@ -14,14 +14,12 @@ from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint, Cluster, Link, Snapshot, TopicPartition
+from offsetwise.progress import Progress
 from offsetwise.sources import connection, kafka, permissions, record_times
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.connection import Step
 from offsetwise.sources.mirror_topics import recognise
 from offsetwise.sources.permissions import AclCommand, Permissions
-
-Progress = Callable[[str, int, int], None]
-"""Called with step, done and total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,12 @@ from offsetwise.config import Migration
 from offsetwise.console import bundles
 from offsetwise.console.bundles import Handed
 from offsetwise.console.data import WorkflowReader
-from offsetwise.console.desk import Offered, Progress, Subject, SubjectKind
+from offsetwise.console.desk import Offered, Subject, SubjectKind
 from offsetwise.errors import ConfigError
 from offsetwise.lag.moments import Key
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, Comparison
+from offsetwise.progress import Progress
 from offsetwise.watch.background import Sampling
 from offsetwise.workflow import Observed
 

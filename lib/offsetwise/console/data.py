@@ -12,7 +12,7 @@ from offsetwise.clusters import reading as clusters
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
-from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Progress, Subject, SubjectKind
+from offsetwise.console.desk import MIGRATIONS_VARIABLE, Offered, Subject, SubjectKind
 from offsetwise.console.lag.source import LagSource
 from offsetwise.console.observations import Observations
 from offsetwise.errors import ConfigError
@@ -24,6 +24,7 @@ from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
+from offsetwise.progress import Progress
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 from offsetwise.sources.spark_batch_files import BatchFiles

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeV
 
 from offsetwise.errors import StoppedError
 from offsetwise.model import Cluster, Comparison, Plan, Reconciliation
+from offsetwise.progress import Progress, unheard
 
 if TYPE_CHECKING:
     from offsetwise.clusters.reading import MinimumAcls, ReadCluster
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
-
-Progress = Callable[[str, int, int], None]
-"""Called with step, done and total."""
 
 HELD_ANSWERS: Final = 16
 """Answers of each kind kept in memory; the one not looked at for longest goes first."""
@@ -250,7 +248,7 @@ class Desk:
                 return cast("Held[Answer]", found)
         if not self.recorded(question):
             return None
-        return self._hold(question, question.ask(self._reader, _unheard))
+        return self._hold(question, question.ask(self._reader, unheard))
 
     def read(self, question: Question[Answer]) -> Reading[Answer]:
         """Begin to read the answer, or join the reading that is under way."""
@@ -336,10 +334,6 @@ class Desk:
             for one in alike[: len(alike) - HELD_ANSWERS]:
                 del self._held[one]
             return held
-
-
-def _unheard(_step: str, _done: int, _total: int) -> None:
-    """Take progress and say nothing."""
 
 
 _current: list[Desk] = []

@@ -11,9 +11,10 @@ import streamlit as st
 from offsetwise import files
 from offsetwise.console import blocks, choosing, downloads, table
 from offsetwise.console.asking import asked
-from offsetwise.console.desk import Desk, Held, Offered, Progress, Reader
+from offsetwise.console.desk import Desk, Held, Offered, Reader
 from offsetwise.console.wording import cell, markdown, number, plain
 from offsetwise.model import Cluster, Reconciliation
+from offsetwise.progress import Progress
 
 MAX_RANGES: Final = 250
 """Ranges shown; the downloads have all."""

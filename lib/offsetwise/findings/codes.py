@@ -269,7 +269,7 @@ _ALL: Final = (
     _kind(
         Code.NEW_PARTITION,
         _WARNS,
-        "The checkpoint has no position for this partition",
+        "The job has no position for this partition",
         "Confirm that the job shall read the partition from its start.",
     ),
     _kind(

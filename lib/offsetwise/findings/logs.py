@@ -20,7 +20,7 @@ def topic_missing(case: Case) -> Finding | None:
     if case.new_topic is None:
         told.append(f"the new cluster has no topic {row.new_topic}")
     if case.old_topic is None and _on_old(case):
-        told.append(f"the old cluster has no topic {row.topic}, which the checkpoint names")
+        told.append(f"the old cluster has no topic {row.topic}, which the job reads")
     if not told:
         return None
     text = "; ".join(told)

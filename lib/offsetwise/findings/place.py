@@ -114,7 +114,7 @@ def replay(case: Case) -> Finding | None:
 
 
 def new_partition(case: Case) -> Finding | None:
-    """The checkpoint has no position for a partition that the new topic has."""
+    """The job has no position for a partition that the new topic has."""
     row = case.row
     if row.old_offset is not None:
         return None
@@ -122,7 +122,7 @@ def new_partition(case: Case) -> Finding | None:
     return about(
         row,
         Code.NEW_PARTITION,
-        f"The checkpoint has no position for {row.new_topic}-{row.partition}; the job would begin at {start}.",
+        f"The job has no position for {row.new_topic}-{row.partition}; it would begin at {start}.",
     )
 
 

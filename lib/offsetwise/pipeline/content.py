@@ -20,6 +20,7 @@ from offsetwise.model import Cluster, IsolationLevel, TopicPartition
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.progress import Progress
 from offsetwise.translation.identify import Records
 from offsetwise.translation.preserved import Probe, places, preserved
 from offsetwise.translation.search import (
@@ -46,7 +47,6 @@ ROUND_BUDGET_OFFSETS = 20_000_000
 
 SALT_BYTES = 16
 
-Progress = Callable[[str, int, int], None]
 Times = Mapping[TopicPartition, int]
 
 

@@ -19,9 +19,7 @@ from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows, StoreRows
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import first_line, spark_errors, translate_spark_error
-
-Progress = Callable[[str, int, int], None]
-"""Called with step, done and total, and several times a second while Spark works. To stop, it raises."""
+from offsetwise.progress import Progress, unheard
 
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 PROVIDERS: Final = {
@@ -48,7 +46,7 @@ _WORDS: Final = (
 
 
 def read_state_rows(
-    spark: SparkSession, path: str, checkpoint: Checkpoint, *, progress: Progress = lambda *_: None
+    spark: SparkSession, path: str, checkpoint: Checkpoint, *, progress: Progress = unheard
 ) -> StateRows:
     """Count the rows of every state store after the last committed batch.
 

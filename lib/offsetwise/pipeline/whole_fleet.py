@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from offsetwise.config import Migration
 from offsetwise.errors import StorageError
 from offsetwise.fleet import Fleet, RootTrouble, assemble
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet import inspect_many
+from offsetwise.progress import Progress
 from offsetwise.sources.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
 from offsetwise.sources.location import locate
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_row
-
-if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Progress
 
 WAVE_SIZE: Final = 500
 """Checkpoints per job, so that a person sees progress. Jobs of 250 take twice the CPU of one of 1,000."""
@@ -77,11 +75,9 @@ def _read(
     if len(uris) <= in_process:
         yield from (decode(read_row(uri, roots=roots, batches=0)) for uri in uris)
         return
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
 
-    progress("start Spark", 0, 1)
-    session = open_session(migration.spark, kafka=False)
-    progress("start Spark", 1, 1)
+    session = start_spark(migration.spark, progress)
     tell()
     yield from inspect_many(session, uris, roots=roots, batches=0, wave_size=WAVE_SIZE, watch=tell)
 

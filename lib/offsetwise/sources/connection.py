@@ -8,7 +8,6 @@ handshakes apart only in its log; authentication and everything behind it are li
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -18,13 +17,11 @@ from confluent_kafka import KafkaError, KafkaException
 from offsetwise.client_properties import ClientProperties
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError
+from offsetwise.progress import Progress, unheard
 from offsetwise.sources.kafka_client import Client, Deadline, is_authorisation, reason
 from offsetwise.sources.kafka_groups import read_groups
 from offsetwise.sources.kafka_logs import EARLIEST, LATEST, list_offsets, take_logs
 from offsetwise.sources.sockets import Address, connect, handshake, resolve
-
-Progress = Callable[[str, int, int], None]
-"""Called with step, done and total."""
 
 TIME_LIMIT_S: Final = 30.0
 """For all steps together: longer than a slow broker takes, shorter than a person waits."""
@@ -81,10 +78,6 @@ class _FailedError(Exception):
 
 class _SkippedError(Exception):
     """A step does not apply here."""
-
-
-def unheard(step: str, done: int, total: int) -> None:
-    """Take no notice of a progress report."""
 
 
 def try_connection(

@@ -7,7 +7,6 @@ from offsetwise.workflow.checkpoints import batch_files, checkpoint_reading, fle
 from offsetwise.workflow.comparing import check_two_clusters, compare, observe, snapshot
 from offsetwise.workflow.counting import reconcile
 from offsetwise.workflow.planning import draft, drift
-from offsetwise.workflow.progress import unheard
 from offsetwise.workflow.recorded import (
     load_migrations,
     sample,
@@ -40,5 +39,4 @@ __all__ = [
     "sample_reconciliation",
     "snapshot",
     "state_rows",
-    "unheard",
 ]

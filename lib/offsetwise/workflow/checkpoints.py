@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from offsetwise.config import Migration, SparkSettings
 from offsetwise.errors import MissingError, OffsetwiseError, UsageError
@@ -12,16 +11,12 @@ from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.fleet import expand, inspect_many
 from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.progress import Progress, unheard
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
 from offsetwise.sources.spark_state_path import spark_path
-from offsetwise.workflow.progress import unheard
-
-if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Progress
-
 
 INSPECT_IN_PROCESS = 3
 """Up to so many checkpoints are read here; more go through Spark."""
@@ -59,9 +54,9 @@ def inspect(
         for uri in found:
             yield _inspected(uri, roots, batches, uids, alone=len(found) == 1)
         return
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
 
-    session = open_session(spark or SparkSettings(), kafka=False)
+    session = start_spark(spark or SparkSettings(), unheard)
     yield from inspect_many(session, found, roots=roots, batches=batches)
 
 
@@ -121,14 +116,12 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = unheard)
     progress("read the checkpoint", 0, 1)
     read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, batches=0)
     path = spark_path(config.uri, roots=migration.checkpoint_roots)
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.state import check_state, read_state_rows  # noqa: PLC0415 - as above
 
     check_state(read)
     progress("read the checkpoint", 1, 1)
-    progress("start Spark", 0, 1)
-    session = open_session(migration.spark, kafka=False)
-    progress("start Spark", 1, 1)
+    session = start_spark(migration.spark, progress)
     return read_state_rows(session, path, read, progress=progress)
 
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from offsetwise.comparison import Scene, Subject, assemble, planned_at_ms, positions_of, standings_of
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, SameClusterError
 from offsetwise.model import BelongsTo, Cluster, Comparison, Snapshot
 from offsetwise.plan.rewind import rewound
+from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
 from offsetwise.sources import kafka
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.storage import open_tree
 from offsetwise.translation.belongs import belongs_to
-from offsetwise.workflow.progress import unheard
 from offsetwise.workflow.stored import Observed
-
-if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Progress
 
 
 def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] | None = None) -> Snapshot:

@@ -10,11 +10,10 @@ from offsetwise.client_properties import ClientProperties
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import ClusterError
 from offsetwise.model import Cluster, IsolationLevel, Reconciliation, TopicPartition
+from offsetwise.progress import Progress, unheard
 from offsetwise.sources import kafka
-from offsetwise.workflow.progress import unheard
 
 if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Progress
     from offsetwise.pipeline.reconcile import TopicLog
 
 
@@ -34,8 +33,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     from offsetwise.pipeline import reconcile as counting  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.content import SALT_BYTES  # noqa: PLC0415 - as above
     from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
 
     properties = spark_properties(migration)
     names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
@@ -44,10 +42,7 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         progress(f"read the {side} cluster", 0, 1)
         logs[side] = _topic_log(migration, side, name, properties[side])
         progress(f"read the {side} cluster", 1, 1)
-    progress("start Spark", 0, 1)
-    session = open_session(migration.spark, kafka=True)
-    ship(session, watch=partial(progress, "start Spark", 0, 1))
-    progress("start Spark", 1, 1)
+    session = start_spark(migration.spark, progress, records=True)
     progress("compare every record", 0, 1)
     count = partial(
         counting.reconcile,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from offsetwise.config import Migration
 from offsetwise.errors import CheckpointError, PlanError, StorageError
@@ -13,15 +12,12 @@ from offsetwise.plan.draft import draft as draft_plan
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.progress import Progress, unheard
 from offsetwise.sources import kafka
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.record_times import timestamps_at
 from offsetwise.workflow.comparing import digests, observe
-from offsetwise.workflow.progress import unheard
 from offsetwise.workflow.stored import Observed
-
-if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Progress
 
 
 def draft(

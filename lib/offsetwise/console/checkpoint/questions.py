@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from offsetwise.console.desk import Progress, Reader
+from offsetwise.console.desk import Reader
 from offsetwise.model.state import StateRows
+from offsetwise.progress import Progress
 from offsetwise.sources.spark_batch_files import BatchFiles
 from offsetwise.sources.spark_reading import CheckpointReading
 

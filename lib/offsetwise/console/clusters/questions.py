@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
-from offsetwise.console.desk import Progress, Reader
+from offsetwise.console.desk import Reader
 from offsetwise.model import Cluster
+from offsetwise.progress import Progress
 from offsetwise.sources.connection import Step
 from offsetwise.sources.permissions import Permissions
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from offsetwise.console.desk import Progress, Reader
+from offsetwise.console.desk import Reader
 from offsetwise.fleet import Fleet
+from offsetwise.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from offsetwise.console.desk import Progress, Reader, Subject
+from offsetwise.console.desk import Reader, Subject
 from offsetwise.lag.moments import Key
 from offsetwise.lag.view import LagView, PartitionView
+from offsetwise.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from offsetwise.console.desk import Progress, Reader
+from offsetwise.console.desk import Reader
 from offsetwise.model import Plan
 from offsetwise.plan.drift import Drift
+from offsetwise.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
