@@ -105,7 +105,7 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
     "no such topic on the old cluster": (
         case(row(old=UNREAD), old_topic=None),
         Code.TOPIC_MISSING,
-        "The old cluster has no topic orders, which the checkpoint names",
+        "The old cluster has no topic orders, which the job reads",
     ),
     "partition number too high for the new topic": (
         case(row(partition=2, new=UNREAD), old_topic=topic(partitions=3)),
