@@ -79,10 +79,11 @@ class TestARestart:
         assert read.problems == ()
         assert _offsets(read) == [(1050, None), (20, None)]
 
-    def test_names_at_most_a_few_partitions(self) -> None:
-        line = '{"orders":{' + ",".join(f'"{number}":{number}' for number in range(30)) + "}}"
+    @pytest.mark.parametrize(("partitions", "rest"), [(30, "26 more partitions"), (5, "1 more partition")])
+    def test_names_at_most_a_few_partitions(self, partitions: int, rest: str) -> None:
+        line = '{"orders":{' + ",".join(f'"{number}":{number}' for number in range(partitions)) + "}}"
 
-        assert _read(checkpoint({0: line}, (0,))).restart.endswith("orders-3 at 3, and 26 more partitions.")
+        assert _read(checkpoint({0: line}, (0,))).restart.endswith(f"orders-3 at 3, and {rest}.")
 
 
 class TestABatchThatIsMissing:

@@ -32,6 +32,7 @@ from offsetwise.sources.flink_source import (
 from offsetwise.sources.flink_transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
 from offsetwise.sources.flink_uid import operator_id
 from offsetwise.sources.storage import Entry, FolderReader, Tree, open_tree
+from offsetwise.sources.words import more_partitions
 
 UNALIGNED: Final = "CHECKPOINT_UNALIGNED"
 SHOWN_PARTITIONS: Final = 4
@@ -249,7 +250,7 @@ def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequen
     ][:SHOWN_PARTITIONS]
     more = sum(len(source.positions) for source in sources) - len(shown)
     if more:
-        shown.append(f"and {more:,} more partition" + "s" * (more > 1))
+        shown.append(more_partitions(more))
     shown += [
         f"{at.topic}-{at.partition} at its {at.starts_at} offset"
         for source in sources

@@ -21,6 +21,7 @@ from offsetwise.sources.flink_kafka import (
     read_legacy,
     read_split,
 )
+from offsetwise.sources.words import more_partitions
 
 READER_STATE: Final = "SourceReaderState"
 LEGACY_STATE: Final = "topic-partition-offset-states"
@@ -175,7 +176,7 @@ def _failed(kept: Kept, failed: Sequence[DamagedError]) -> list[Problem]:
 
 def _twice(kept: Kept, twice: dict[_Key, tuple[Split, Split]]) -> Problem:
     (topic, partition), (first, second) = next(iter(twice.items()))
-    more = f" (and {len(twice) - 1:,} more partitions)" if len(twice) > 1 else ""
+    more = f" ({more_partitions(len(twice) - 1)})" if len(twice) > 1 else ""
     return damaged(
         f"{kept.called} keeps {topic}-{partition} twice, at byte {first.place:,} and byte {second.place:,}{more}: "
         "which one counts cannot be told, both are left out."
@@ -214,7 +215,7 @@ def _by_cluster(splits: Sequence[Split]) -> str:
 
 def _several(keys: Sequence[_Key]) -> str:
     topic, partition = keys[0]
-    return f"{topic}-{partition}" + (f" and {len(keys) - 1:,} more partitions" if len(keys) > 1 else "")
+    return f"{topic}-{partition}" + (f" {more_partitions(len(keys) - 1)}" if len(keys) > 1 else "")
 
 
 def damaged(message: str) -> Problem:

@@ -19,6 +19,7 @@ from offsetwise.sources.spark_offset_log import (
 )
 from offsetwise.sources.spark_restart import DAMAGED, RESTORE, Restart
 from offsetwise.sources.storage import FolderReader
+from offsetwise.sources.words import more_partitions
 
 POLLUTED: Final = "CHECKPOINT_POLLUTED"
 SHOWN_PARTITIONS: Final = 4
@@ -262,7 +263,7 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
     if not back:
         return []
     one, start, end = back[0]
-    more = f" (and {len(back) - 1} more partitions)" if len(back) > 1 else ""
+    more = f" ({more_partitions(len(back) - 1)})" if len(back) > 1 else ""
     return [
         Problem(
             code=POLLUTED,
@@ -303,7 +304,7 @@ def _places(sources: Sequence[CheckpointSource]) -> str:
     positions = [position for source in sources for position in source.positions]
     shown = [_place(position) for position in positions[:SHOWN_PARTITIONS]]
     if len(positions) > len(shown):
-        shown.append(f"and {len(positions) - len(shown)} more partitions")
+        shown.append(more_partitions(len(positions) - len(shown)))
     shown += [f"source {one.id} at {one.raw.strip()[:40]}" for one in sources if one.raw is not None]
     return ", ".join(shown)
 
