@@ -389,6 +389,47 @@ class TestSchema:
             json.loads((SAMPLE / name).read_text(encoding="utf-8")), json.loads(call("schema", kind).out)
         )
 
+    def test_of_a_comparison_has_the_published_words_and_keys(self) -> None:
+        rule = json.loads(call("schema", "comparison").out)["$defs"]
+
+        assert rule["Exactness"]["enum"] == ["EXACT", "POSITION_EXACT", "PRESERVED", "BOUNDED", "CLAIMED", "UNKNOWN"]
+        assert rule["RawVerdict"]["enum"] == ["SAME", "LOSS", "REPLAY", "CONFUSION", "OUT_OF_RANGE", "UNKNOWN"]
+        published = """source topic partition old_offset new_topic new_offset exactness method restart bounds replay
+            skip foreign_below counted ahead old new lag_old lag_new mirror_maker raw findings evidence"""
+        assert set(published.split()) <= set(rule["PartitionComparison"]["required"])
+
+    def test_of_the_migration_has_the_published_words(self) -> None:
+        rule = json.loads(call("schema", "migration").out)
+
+        assert rule["required"] == ["name", "source", "target"]
+        assert {
+            name: rule["$defs"][name]["enum"] for name in ("Link", "IsolationLevel", "NamingPolicy", "Writers")
+        } == {
+            "Link": ["mirrormaker", "preserving", "other"],
+            "IsolationLevel": ["read_uncommitted", "read_committed"],
+            "NamingPolicy": ["identity", "default"],
+            "Writers": ["mirror-only", "mixed", "unknown"],
+        }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--migration", "a.yaml", "--migration", "b.yaml"),
+        ("-m", "a.yaml", "b.yaml"),
+        ("--migration", "a.yaml", "b.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_the_console_loads_every_migration_file_that_is_named(
+    given: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[Path] = []
+    monkeypatch.setattr("offsetwise.console.launch.launch", lambda files, **_: loaded.extend(files))
+
+    assert call("console", *given).code == 0
+    assert loaded == [Path("a.yaml"), Path("b.yaml")]
+
 
 @pytest.mark.parametrize("command", ["status", "down"])
 def test_the_lab_says_what_runs_in_a_folder(command: str, tmp_path: Path) -> None:

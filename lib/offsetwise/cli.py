@@ -210,6 +210,7 @@ def schema(
 
 @app.command(epilog=EPILOG)
 def console(
+    more: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="More migration files.")] = None,
     *,
     migration: Annotated[
         list[Path] | None, typer.Option("--migration", "-m", help="A migration file; may be repeated.")
@@ -228,7 +229,7 @@ def console(
     from offsetwise.console.launch import launch  # noqa: PLC0415 - Streamlit takes a second to import
 
     launch(
-        migration or [],
+        [*(migration or []), *(more or [])],
         port=port,
         address=address,
         access_file=access,
