@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from offsetwise.clusters.mirror_health import mirror_health
 from offsetwise.model import Heartbeat, MirrorState, MirrorTopic, OffsetSync
 from tests.clusters.values import TAKEN_MS, log, new, old, topic
@@ -26,6 +28,20 @@ def test_mirrored_up_to_is_the_newest_sync_and_what_both_logs_hold_behind_it() -
     (row,) = health.partitions
     assert (row.upstream, row.downstream, row.old_behind, row.new_behind, row.apart) == (1149, 1049, 50, 40, 10)
     assert health.last_sync_ms == 5
+
+
+def test_of_two_mirrors_with_different_separators_the_migrations_own_is_shown() -> None:
+    dashes = "mm2-offset-syncs-new-internal"
+    both = MirrorState(
+        topics=(
+            MirrorTopic(name=dashes, kind="offset-syncs", alias="new", records=1),
+            MirrorTopic(name=SYNCS, kind="offset-syncs", alias="new", records=1),
+        ),
+        syncs=((dashes, (sync(7, 7),)), (SYNCS, (sync(1149, 1049),))),
+    )
+    seen = old(topic(), mirror=both)
+    shown = {each: mirror_health(replace(seen, separator=each), None).partitions[0].upstream for each in (".", "-")}
+    assert shown == {".": 1149, "-": 7}
 
 
 def test_the_new_log_is_found_under_its_new_name() -> None:

@@ -71,7 +71,14 @@ def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHea
     """Say how far the mirror got, from whichever clusters were read."""
     states = {side: MirrorState() if read is None else read.snapshot.mirror for side, read in _sides(old, new)}
     aliases = {side: "" if read is None else read.snapshot.alias for side, read in _sides(old, new)}
-    flow = find_flow(states["old"], states["new"], source_alias=aliases["old"], target_alias=aliases["new"])
+    separator = next((each.separator for each in (old, new) if each is not None), ".")
+    flow = find_flow(
+        states["old"],
+        states["new"],
+        source_alias=aliases["old"],
+        target_alias=aliases["new"],
+        separator=separator,
+    )
     newest = {(sync.topic, sync.partition): sync for sync in flow.syncs}
     logs_old, logs_new = _logs(old), _logs(new)
     names = {} if old is None else old.counterparts

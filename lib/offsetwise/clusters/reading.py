@@ -31,6 +31,8 @@ class ReadCluster:
     """What its topics are called on the other cluster; topics of neither side of the migration are left out."""
     link: Link | None
     """How records come to the new cluster; None where no migration file says it."""
+    separator: str = "."
+    """What the mirror puts between alias and topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +150,7 @@ def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
         other = migration.new_topic(topic.name) if taken.cluster is Cluster.OLD else migration.old_topic(topic.name)
         if other is not None:
             named[topic.name] = other
-    return ReadCluster(snapshot=taken, counterparts=named, link=migration.link)
+    return ReadCluster(snapshot=taken, counterparts=named, link=migration.link, separator=migration.topics.separator)
 
 
 def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
