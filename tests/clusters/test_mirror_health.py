@@ -40,7 +40,9 @@ def test_of_two_mirrors_with_different_separators_the_migrations_own_is_shown() 
         syncs=((dashes, (sync(7, 7),)), (SYNCS, (sync(1149, 1049),))),
     )
     seen = old(topic(), mirror=both)
-    shown = {each: mirror_health(replace(seen, separator=each), None).partitions[0].upstream for each in (".", "-")}
+    shown = {
+        each: mirror_health(replace(seen, separator=each), new(topic())).partitions[0].upstream for each in (".", "-")
+    }
     assert shown == {".": 1149, "-": 7}
 
 
