@@ -8,6 +8,7 @@ JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
 POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
+SPARK   := $(VENV)/spark.jsa
 PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
@@ -17,7 +18,7 @@ PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
-test: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
+test: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(SPARK)
 	$(PYTEST) $(PYTEST_ARGS)
 
 gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
@@ -62,6 +63,10 @@ $(POSTGRES): tools/find-postgres
 	tools/find-postgres
 	mkdir -p $(VENV)
 	touch $@
+
+$(SPARK): $(JARS) tests/quick_spark.py
+	rm -f $@
+	$(BIN)/python -m tests.quick_spark
 
 $(FLINK): $(PACKAGE) tests/integration/flink_distribution.py
 	$(BIN)/python -m tests.integration.flink_distribution

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from offsetwise.lab import Lab
+from tests import quick_spark
 from tests.figures import machine, write_figures
 from tests.scheduling import FilesWithOneLab, uses_lab
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+quick_spark.use()
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("any machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
