@@ -162,6 +162,75 @@ def test_timeouts_get_the_java_clients_names() -> None:
     assert (made["request.timeout.ms"], made["client.id"]) == ("5000", "x")
 
 
+KEY = "-----BEGIN ENCRYPTED PRIVATE KEY-----"
+CERTIFICATE = "-----BEGIN CERTIFICATE-----"
+TLS = PLAIN | {"security.protocol": "ssl"}
+BY_A_RULE = {
+    "sasl.mechanism": (SASL, "sasl.mechanism"),
+    "sasl.mechanisms": (
+        PLAIN
+        | {"security.protocol": "sasl_ssl", "sasl.mechanisms": "PLAIN", "sasl.username": "a", "sasl.password": "b"},
+        "sasl.mechanism",
+    ),
+    "sasl.password": (SASL, "sasl.jaas.config"),
+    "sasl.username": (SASL, "sasl.jaas.config"),
+    "security.protocol": (SASL, "security.protocol"),
+    "ssl.ca.location": (TLS | {"ssl.ca.location": "cert.pem"}, "ssl.truststore.certificates"),
+    "ssl.ca.pem": (TLS | {"ssl.ca.pem": CERTIFICATE}, "ssl.truststore.certificates"),
+    "ssl.certificate.location": (
+        TLS | {"ssl.certificate.location": "cert.pem", "ssl.key.location": "key.pem"},
+        "ssl.keystore.certificate.chain",
+    ),
+    "ssl.certificate.pem": (
+        TLS | {"ssl.certificate.pem": CERTIFICATE, "ssl.key.location": "key.pem"},
+        "ssl.keystore.certificate.chain",
+    ),
+    "ssl.endpoint.identification.algorithm": (
+        TLS | {"ssl.endpoint.identification.algorithm": "https"},
+        "ssl.endpoint.identification.algorithm",
+    ),
+    "ssl.key.location": (
+        TLS | {"ssl.certificate.location": "cert.pem", "ssl.key.location": "key.pem"},
+        "ssl.keystore.key",
+    ),
+    "ssl.key.password": (
+        TLS | {"ssl.certificate.pem": CERTIFICATE, "ssl.key.pem": KEY, "ssl.key.password": "x"},
+        "ssl.key.password",
+    ),
+    "ssl.key.pem": (
+        TLS | {"ssl.certificate.pem": CERTIFICATE, "ssl.key.pem": KEY, "ssl.key.password": "x"},
+        "ssl.keystore.key",
+    ),
+    "ssl.keystore.location": (TLS | {"ssl.keystore.location": "me.p12"}, "ssl.keystore.location"),
+    "ssl.keystore.password": (
+        TLS | {"ssl.keystore.location": "me.p12", "ssl.keystore.password": "x"},
+        "ssl.keystore.password",
+    ),
+}
+REFUSED = {
+    "broker.address.family": {"broker.address.family": "v4"},
+    "enable.ssl.certificate.verification": {"enable.ssl.certificate.verification": "false"},
+} | {name: {"sasl.mechanism": "OAUTHBEARER", name: "x"} for name in ALLOWED if name.startswith("sasl.oauthbearer.")}
+ALWAYS = {"socket.keepalive.enable"}
+"""What the Java client does anyway."""
+
+
+def test_every_allowed_property_reaches_java_or_is_refused(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(certificate)
+    for name, known in ALLOWED.items():
+        if known.java is not None:
+            assert to_java(PLAIN | {name: "7"}, where="source")[known.java] == "7", name
+    for name, (given, java) in BY_A_RULE.items():
+        assert name in given
+        assert java in to_java(given, where="source"), name
+    for name, given in REFUSED.items():
+        with pytest.raises(ConfigError, match="no equal"):
+            to_java(TLS | given, where=name)
+
+    one_to_one = {name for name, known in ALLOWED.items() if known.java is not None}
+    assert one_to_one | BY_A_RULE.keys() | REFUSED.keys() | ALWAYS == ALLOWED.keys()
+
+
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
