@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = ("s3", "gcs", "azure", "postgres", "dev")
 PINS = dict(line.partition("==")[::2] for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
 PINNED = {canonicalize_name(name): version for name, version in PINS.items()}
-STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink")
+STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink", "spark.jsa")
 
 
 def installed(name: str) -> Distribution | None:
@@ -83,7 +83,7 @@ def test_every_version_that_is_installed_is_pinned() -> None:
 @pytest.fixture
 def set_up(tmp_path: Path) -> Path:
     """A checkout in which every step of the set-up is done."""
-    needed = ("tools/find-browser", "tools/find-postgres", "lib/offsetwise/lab/jars.py")
+    needed = ("tools/find-browser", "tools/find-postgres", "lib/offsetwise/lab/jars.py", "tests/quick_spark.py")
     for name in ("Makefile", "pyproject.toml", "constraints.txt", *needed, "tests/integration/flink_distribution.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
@@ -114,7 +114,7 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     steps = would_run(set_up, "console")
 
     assert [step for step in steps if "-c constraints.txt" in step and '".[s3,dev]"' in step] != []
-    assert not any(word in step for step in steps for word in ("prefetch", "find-browser", "find-postgres", "flink"))
+    assert not any(word in step for step in steps for word in ("prefetch", "find-browser", "find-postgres", "flink", "spark"))
 
 
 def test_the_ci_runs_the_tests_as_a_person_does() -> None:
