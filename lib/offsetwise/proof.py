@@ -24,7 +24,8 @@ class Proof:
     """What the records said, by partition and offset; empty where none were read."""
 
     found: Mapping[tuple[TopicPartition, int], Found] = field(default_factory=dict)
-    pending_equal: Mapping[TopicPartition, bool] = field(default_factory=dict)
+    pending_equal: Mapping[tuple[TopicPartition, int, int], bool] = field(default_factory=dict)
+    """By partition, and the first and the last end of the pending batch: two sources may read one topic."""
     salt: str = ""
 
 
@@ -89,9 +90,9 @@ def _pending(
     positions: Iterable[Position],
     asks: Mapping[tuple[TopicPartition, int], Ask],
     found: Mapping[tuple[TopicPartition, int], Found],
-) -> dict[TopicPartition, bool]:
+) -> dict[tuple[TopicPartition, int, int], bool]:
     """Compare the records of the pending batch on both clusters, where both its ends are proven."""
-    ranges = {}
+    batches: dict[tuple[TopicPartition, int, int], Ask] = {}
     for position in positions:
         partition = TopicPartition(topic=position.topic, partition=position.partition)
         first, last = position.offset, position.planned
@@ -99,8 +100,11 @@ def _pending(
             continue
         begin, end = (_place(found[partition, offset], offset) for offset in (first, last))
         if begin is not None and end is not None and begin <= end and first <= last:
-            ranges[asks[partition, first]] = (Span(start=first, end=last), Span(start=begin, end=end))
-    return {ask.partition: equal for ask, equal in match.same_records(ranges).items()} if ranges else {}
+            ask = asks[partition, first]
+            target = replace(ask.target, old=Span(start=first, end=last), new=Span(start=begin, end=end))
+            batches[partition, first, last] = replace(ask, target=target)
+    equal = match.same_records(list(batches.values())) if batches else {}
+    return {key: equal[ask] for key, ask in batches.items() if ask in equal}
 
 
 def _place(found: Found, offset: int) -> int | None:
@@ -131,7 +135,9 @@ def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:
         position=position,
         told=_told(scene, position, position.offset, read),
         planned=None if position.planned is None else _told(scene, position, position.planned, read),
-        pending_equal=read.pending_equal.get(partition),
+        pending_equal=(
+            None if position.planned is None else read.pending_equal.get((partition, position.offset, position.planned))
+        ),
     )
 
 

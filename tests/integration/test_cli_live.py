@@ -15,6 +15,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.lab import Lab
 from tests.commands import call, run
+from tests.integration.topics import copies
+from tests.integration.topics import produce as produce_records
+from tests.sources.folders import checkpoint, write
 
 Row = dict[str, Any]
 Change = Callable[..., Path]
@@ -124,6 +127,27 @@ def test_the_comparison_names_the_checkpoint_the_clusters_and_the_sums(compared:
 def test_every_partition_of_the_sample_is_exact(compared: dict[str, Any]) -> None:
     assert {key: row["exactness"] for key, row in rows(compared).items()} == dict.fromkeys(rows(compared), "EXACT")
     assert {row["skip"] for row in compared["partitions"]} == {"0"}
+
+
+def test_of_two_sources_that_read_one_topic_each_has_its_own_pending_batch(
+    lab: Lab, changed: Change, tmp_path: Path
+) -> None:
+    records = copies(0, 40)
+    for bootstrap, held in ((lab.old_bootstrap, records), (lab.new_bootstrap, [*records[:12], *records[13:]])):
+        topics(bootstrap, twice=1)
+        produce_records(bootstrap, {"twice": held})
+    lines = ('{"twice":{"0":5}}\n{"value":1}\n{"twice":{"0":5}}', '{"twice":{"0":10}}\n{"value":2}\n{"twice":{"0":20}}')
+    folder = write(checkpoint(dict(enumerate(lines)), (0,), initial={}), tmp_path / "twice")
+    path = changed(checkpoint_roots=[str(folder)], checkpoints=[{"name": "twice", "uri": str(folder)}])
+
+    made = call("compare", "--migration", path, "--checkpoint", "twice", "--json").answered()
+
+    assert [(row["source"], row["old_offset"], row["new_offset"], row["restart"][1]) for row in made["partitions"]] == [
+        ("0", "5", "5", {"batch": 1, "old": "10", "new": "10"}),
+        ("2", "5", "5", {"batch": 1, "old": "20", "new": "19"}),
+    ]
+    assert [row["pending_equal"] for row in made["partitions"]] == [True, False]
+    assert ["PENDING_BATCH_DIFFERS" in row["findings"] for row in made["partitions"]] == [False, True]
 
 
 def test_a_renamed_topic_is_not_missing_under_its_old_name(compared: dict[str, Any]) -> None:

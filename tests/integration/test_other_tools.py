@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
+from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
-from offsetwise.model import Exactness, TopicPartition
+from offsetwise.model import Cluster, Exactness, TopicPartition
 from offsetwise.pipeline.content import Found
+from offsetwise.sources.kafka import log_starts
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
 from tests.integration.topics import Record, copies, create, natives, produce, trim
@@ -115,6 +117,27 @@ def test_a_place_behind_a_run_that_ended_early_does_not_skip_what_an_earlier_run
     cost = both.cost(position, cut.offset or 0)
     assert cost.skip == 0
     assert cost.replay <= (cut.replay or 0)
+
+
+def test_windows_that_retention_passed_while_they_were_read_are_void_and_read_again(lab: Lab) -> None:
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, "tool-passed")
+        produce(bootstrap, {"tool-passed": copies(0, N)})
+    partition = TopicPartition(topic="tool-passed", partition=0)
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, partition, "tool-passed")
+    new = ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap})
+
+    def passed(side: Cluster, wanted: Sequence[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+        trim(lab.new_bootstrap, "tool-passed", 100)
+        return dict.fromkeys(wanted, 0) if side is Cluster.OLD else log_starts(new, wanted)
+
+    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_starts=passed)
+    cut = _cut(found, both, 50)
+    assert (cut.offset, cut.exactness, cut.ahead.missing) == (100, Exactness.POSITION_EXACT, 50)
+
+    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_starts=lambda _, wanted: dict.fromkeys(wanted))
+    cut = _cut(found, both, 50)
+    assert (cut.offset, cut.exactness, cut.reason) == (None, Exactness.UNKNOWN, Reason.LOG_MOVED)
 
 
 def test_records_of_others_below_the_place_are_never_passed_over_in_silence(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,6 +15,9 @@ from offsetwise.sources import kafka
 from offsetwise.translation.search import Span, Target
 from tests.lab.reading import Log, Read, read_log
 from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin, right_somewhere
+
+LogStarts = Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int | None]]
+"""How the log starts are read again after the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ def find(
     natives_excluded: bool = False,
     preserving: bool = False,
     spark: SparkSettings | None = None,
+    log_starts: LogStarts | None = None,
 ) -> dict[tuple[Both, int], Found]:
     """Find positions by content on Spark, all in one run."""
     configs = {
@@ -126,7 +130,7 @@ def find(
         },
         isolation=isolation,
         offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
-        log_starts=lambda side, wanted: kafka.log_starts(configs[side], wanted),
+        log_starts=log_starts or (lambda side, wanted: kafka.log_starts(configs[side], wanted)),
         progress=lambda *_: None,
     )
     asks = {

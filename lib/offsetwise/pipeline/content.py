@@ -113,23 +113,26 @@ class ContentMatch:
                 found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
         return found
 
-    def same_records(self, ranges: Mapping[Ask, tuple[Span, Span]]) -> dict[Ask, bool]:
-        """Compare the records of an old and a new span as multisets, where both fit the budget."""
-        fitting = {
-            ask: spans for ask, spans in ranges.items() if max(len(spans[0]), len(spans[1])) <= ask.target.budget
-        }
+    def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
+        """Compare the old and the new span of each ask's target as multisets of records.
+
+        Those above the budget, and those that retention passed while they were read, are left out.
+        """
         tasks = {
             ask: Task(
                 question=Question.SAME,
                 position=ask.target.position,
-                old=old,
-                new=new,
+                old=ask.target.old,
+                new=ask.target.new,
                 old_whole=ask.target.old,
                 new_whole=ask.target.new,
             )
-            for ask, (old, new) in fitting.items()
+            for ask in asks
+            if max(len(ask.target.old), len(ask.target.new)) <= ask.target.budget
         }
-        return {ask: bool(given.same) for ask, given in self._ask(tasks, "compare the pending batch").items()}
+        answers = self._ask(tasks, "compare the pending batch")
+        passed = self._passed_by_retention(list(answers))
+        return {ask: bool(given.same) for ask, given in answers.items() if ask not in passed}
 
     def _probe(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
         probes: dict[Ask, list[tuple[Span, Answer]]] = {ask: [] for ask in asks}
@@ -235,7 +238,7 @@ class ContentMatch:
         return {ask: offset for ask in lost if (offset := offsets.get(ask.new_partition)) is not None}
 
     def _passed_by_retention(self, asks: Sequence[Ask]) -> dict[Ask, Ask]:
-        """Give the positions whose log starts moved while they were read, with their logs as they are now."""
+        """Give the positions whose log starts moved meanwhile, or are not told, with their logs as they are now."""
         if not asks:
             return {}
         old = self.log_starts(Cluster.OLD, sorted({ask.partition for ask in asks}))
@@ -243,9 +246,9 @@ class ContentMatch:
         made = {}
         for ask in asks:
             target = ask.target
-            old_start = max(target.old.start, old.get(ask.partition) or 0)
-            new_start = max(target.new.start, new.get(ask.new_partition) or 0)
-            if (old_start, new_start) != (target.old.start, target.new.start):
+            starts = (old.get(ask.partition), new.get(ask.new_partition))
+            old_start, new_start = max(target.old.start, starts[0] or 0), max(target.new.start, starts[1] or 0)
+            if None in starts or (old_start, new_start) != (target.old.start, target.new.start):
                 renewed = replace(
                     target,
                     old=replace(target.old, start=min(old_start, target.old.end)),

@@ -58,7 +58,7 @@ def decide(
         new_records=len(new.offsets),
         raw_differs=_differs(position, old, new),
         unread_since=_unread_since(old, split, before),
-        new_from=None if new.at_start else new.start,
+        new_from=_new_from(new, before),
     )
     stretch = _stretch(old, new, split, before, after)
     if stretch is None:
@@ -171,6 +171,7 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
             foreign_below=len(foreign),
             missing=sum(count.unfound.values()),
             unfound=bool(count.unfound),
+            new_from=None if ahead.examined and count.new.at_start else seen.new_from,
             aborted_visible=sum(count.held[h] for h in aborted - known),
             ahead=ahead,
             caught_up=count.stretch.whole_right and not unread,
@@ -241,6 +242,16 @@ def _exhausted(seen: Cut, old: LogWindow, new: LogWindow, chain: list[Pair], spl
         replay=None if hi is None else hi - lo,
         unfound=bool(unfound),
     )
+
+
+def _new_from(new: LogWindow, before: list[Pair]) -> int | None:
+    """Give where the new log begins to be known, if above its start.
+
+    What lies below the first paired record was read, but need not be compared with all of the old log.
+    """
+    if not new.at_start:
+        return new.start
+    return new.offsets[before[0][1]] if before and before[0][1] else None
 
 
 def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:

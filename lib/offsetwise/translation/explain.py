@@ -62,7 +62,10 @@ def _reason(row: PartitionComparison, offset: int, cut: Cut) -> str:  # noqa: PL
         case Reason.EMPTY_LOGS:
             return "Neither log holds a record to tell a place from."
         case Reason.LOG_MOVED:
-            return "Retention moved a log start past the records while they were read, twice."
+            return (
+                "Nothing says that retention kept what was read: twice, a log start moved past records while they were "
+                "read, or the broker did not tell it again."
+            )
         case _:
             return (
                 f"Only {cut.anchors_before} records before and {cut.anchors_after} after the position could be paired "

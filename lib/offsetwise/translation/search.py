@@ -156,7 +156,7 @@ def earlier_windows(target: Target, windows: Windows, cut: Cut, earliest: int) -
         cut: What they, or narrower ones, said.
         earliest: No copy of an unread record lies below this offset.
     """
-    if earliest >= (cut.new_from or 0) or windows.new.end - earliest > target.budget:
+    if earliest >= min(cut.new_from or 0, windows.new.start) or windows.new.end - earliest > target.budget:
         return None
     new = target.new.clip(earliest, windows.new.end)
     return replace(windows, new=new, phase=Phase.EARLIER, last=True, round=windows.round + 1)

@@ -60,7 +60,7 @@ class Cut:
     unread_since: int | None = None
     """No record that was seen unread has an older timestamp than this; None where timestamps do not tell."""
     new_from: int | None = None
-    """Where the reading of the new log began, if above its start."""
+    """Where the new log begins to be known, if above its start."""
     aborted_visible: int = 0
     """Records of aborted transactions that are ordinary records on the new log."""
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
