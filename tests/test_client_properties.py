@@ -64,6 +64,19 @@ def test_librdkafka_knows_every_allowed_property() -> None:
             AdminClient({name: known.values[0] if known.values else samples.get(known.kind, "x")})
 
 
+@pytest.mark.parametrize("name", [name for name, known in ALLOWED.items() if known.kind is Kind.NUMBER])
+def test_a_number_is_accepted_exactly_where_librdkafka_takes_it(name: str) -> None:
+    known = ALLOWED[name]
+    most = PLAIN | {"reconnect.backoff.max.ms": "3600000"}
+    for value in (known.least, known.most):
+        given = most | {name: str(value)} | ({"reconnect.backoff.ms": "0"} if name.endswith("backoff.max.ms") else {})
+        check(given, where="source.properties")
+        AdminClient({**given})
+    for value in (known.least - 1, known.most + 1):
+        with pytest.raises(ConfigError, match=f"expected milliseconds from {known.least} to {known.most}"):
+            check(most | {name: str(value)}, where="source.properties")
+
+
 @pytest.mark.parametrize(
     ("properties", "said"),
     [
@@ -81,8 +94,12 @@ def test_librdkafka_knows_every_allowed_property() -> None:
         pytest.param(PLAIN | {"security.protocol": "sasl_ssl"}, "sasl.mechanism is missing", id="no-mechanism"),
         pytest.param(SASL | {"sasl.mechanisms": "PLAIN"}, "two names of one property", id="mechanism-twice"),
         pytest.param(SASL | {"sasl.mechanism": "GSSAPI"}, "expected one of plain", id="kerberos"),
-        pytest.param(SASL | {"ssl.ca.location": "a", "ssl.ca.pem": "b"}, "found both", id="ca-twice"),
+        pytest.param(
+            SASL | {"ssl.ca.location": "a", "ssl.ca.pem": "-----BEGIN CERTIFICATE-----"}, "found both", id="ca-twice"
+        ),
         pytest.param(SASL | {"sasl.password": "canary"}, "expected a reference", id="plain-secret"),
+        pytest.param(SASL | {"ssl.ca.pem": "ca.pem"}, "expected PEM text, found no '-----BEGIN' line", id="pem-path"),
+        pytest.param(PLAIN | {"reconnect.backoff.ms": "10001"}, "expected the first not to be longer", id="backoff"),
     ],
 )
 def test_values_that_cannot_work_are_refused_before_anything_is_contacted(

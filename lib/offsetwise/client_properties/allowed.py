@@ -34,6 +34,9 @@ class Property:
     """The Java client's name where the value is taken as it is; None where `to_java` has a rule or nothing to do."""
     values: tuple[str, ...] = ()
     """The values allowed, lower case; empty for any."""
+    least: int = 0
+    most: int = 86_400_000
+    """Of a number: librdkafka refuses what lies outside."""
 
 
 ALLOWED: Final[dict[str, Property]] = {
@@ -46,10 +49,10 @@ ALLOWED: Final[dict[str, Property]] = {
     "client.rack": Property(java="client.rack"),
     "connections.max.idle.ms": Property(kind=Kind.NUMBER, java="connections.max.idle.ms"),
     "enable.ssl.certificate.verification": Property(kind=Kind.BOOLEAN),
-    "metadata.max.age.ms": Property(kind=Kind.NUMBER, java="metadata.max.age.ms"),
-    "reconnect.backoff.max.ms": Property(kind=Kind.NUMBER, java="reconnect.backoff.max.ms"),
-    "reconnect.backoff.ms": Property(kind=Kind.NUMBER, java="reconnect.backoff.ms"),
-    "retry.backoff.ms": Property(kind=Kind.NUMBER, java="retry.backoff.ms"),
+    "metadata.max.age.ms": Property(kind=Kind.NUMBER, java="metadata.max.age.ms", least=1),
+    "reconnect.backoff.max.ms": Property(kind=Kind.NUMBER, java="reconnect.backoff.max.ms", most=3_600_000),
+    "reconnect.backoff.ms": Property(kind=Kind.NUMBER, java="reconnect.backoff.ms", most=3_600_000),
+    "retry.backoff.ms": Property(kind=Kind.NUMBER, java="retry.backoff.ms", least=1, most=300_000),
     "sasl.mechanism": Property(values=("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")),
     "sasl.mechanisms": Property(values=("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")),
     "sasl.oauthbearer.client.id": Property(),
@@ -60,9 +63,11 @@ ALLOWED: Final[dict[str, Property]] = {
     "sasl.password": Property(kind=Kind.SECRET),
     "sasl.username": Property(),
     "security.protocol": Property(values=("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")),
-    "socket.connection.setup.timeout.ms": Property(kind=Kind.NUMBER, java="socket.connection.setup.timeout.ms"),
+    "socket.connection.setup.timeout.ms": Property(
+        kind=Kind.NUMBER, java="socket.connection.setup.timeout.ms", least=1_000
+    ),
     "socket.keepalive.enable": Property(kind=Kind.BOOLEAN),
-    "socket.timeout.ms": Property(kind=Kind.NUMBER, java="request.timeout.ms"),
+    "socket.timeout.ms": Property(kind=Kind.NUMBER, java="request.timeout.ms", least=10, most=300_000),
     "ssl.ca.location": Property(kind=Kind.PATH),
     "ssl.ca.pem": Property(kind=Kind.PEM),
     "ssl.certificate.location": Property(kind=Kind.PATH),

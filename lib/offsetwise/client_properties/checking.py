@@ -12,6 +12,8 @@ from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientPrope
 from offsetwise.client_properties.references import follow, is_reference, only_reference
 from offsetwise.errors import ConfigError, ForbiddenPropertyError
 
+_BACKOFF: Final = {"reconnect.backoff.ms": "100", "reconnect.backoff.max.ms": "10000"}
+"""Librdkafka's defaults."""
 _SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 
@@ -94,6 +96,11 @@ def _check_value(name: str, value: str, where: str, *, referred: bool = False) -
             f"{key}: expected the absolute path of a file behind the reference, found {shown(value)}.",
             fix="Write the path itself, without a reference, or let the reference lead to an absolute path.",
         )
+    if known.kind is Kind.PEM and "-----BEGIN " not in value:
+        raise ConfigError(
+            f"{key}: expected {known.kind}, found no '-----BEGIN' line in it.",
+            fix="Give the text of a PEM file, or its path under the name that ends with .location.",
+        )
     if known.kind is not Kind.PEM and (not value or any(ord(character) < 32 for character in value)):
         raise ConfigError(
             f"{key}: expected {known.kind}, found {'nothing' if not value else 'control characters'}.",
@@ -104,9 +111,12 @@ def _check_value(name: str, value: str, where: str, *, referred: bool = False) -
             f"{key}: expected one of {', '.join(known.values)}, found {shown(value[:60])}.",
             fix="Use one of these values.",
         )
-    if known.kind is Kind.NUMBER and not (value.isascii() and value.isdigit() and int(value) <= 86_400_000):
+    if known.kind is Kind.NUMBER and not (
+        value.isascii() and value.isdigit() and known.least <= int(value) <= known.most
+    ):
         raise ConfigError(
-            f"{key}: expected milliseconds from 0 to 86400000, found {shown(value[:60])}.", fix="Give a whole number."
+            f"{key}: expected milliseconds from {known.least} to {known.most}, found {shown(value[:60])}.",
+            fix="Give a whole number.",
         )
     if known.kind is Kind.BOOLEAN and value.lower() not in ("true", "false"):
         raise ConfigError(f"{key}: expected true or false, found {shown(value[:60])}.", fix="Write true or false.")
@@ -146,6 +156,13 @@ def _check_together(properties: Mapping[str, str], where: str) -> None:
             raise ConfigError(
                 f"{where}: expected one of {stem}.location and {stem}.pem, found both.", fix="Remove one of them."
             )
+    wait, longest = (properties.get(name, usual) for name, usual in _BACKOFF.items())
+    if wait.isdigit() and longest.isdigit() and int(wait) > int(longest):
+        raise ConfigError(
+            f"{where}: reconnect.backoff.ms is {wait} and reconnect.backoff.max.ms {longest}, expected the first not "
+            "to be longer.",
+            fix="Raise reconnect.backoff.max.ms, or lower reconnect.backoff.ms.",
+        )
     if protocol.startswith("sasl_"):
         needed = _needed_by(sasl_mechanism(properties))
         missing = [name for name in needed if name not in properties]
