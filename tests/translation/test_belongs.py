@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from offsetwise.model import Cluster, LogRange, TopicPartition
-from offsetwise.translation.belongs import Standing, belongs_to
+from offsetwise.translation.belongs import CLOCKS_APART_MS, Standing, belongs_to
 
 NAMES = {Cluster.OLD: "prod-a", Cluster.NEW: "prod-b"}
 PLANNED_AT_MS = 1_767_225_600_000
+TOO_YOUNG_MS = PLANNED_AT_MS + CLOCKS_APART_MS + 1
 LOG = LogRange(log_start=0, lso=1200, hw=1200)
 
 
@@ -70,18 +71,19 @@ def test_one_partition_decides_for_all() -> None:
 
 
 def test_a_record_younger_than_the_batch_was_not_in_it() -> None:
-    cluster, reason = told(standing(1050, time_on_old=PLANNED_AT_MS - 1, time_on_new=PLANNED_AT_MS + 1))
+    cluster, reason = told(standing(1050, time_on_old=PLANNED_AT_MS - 1, time_on_new=TOO_YOUNG_MS))
 
     assert cluster is Cluster.OLD
-    assert "the record before 1,050 of orders-0 is younger than the batch that read it" in reason
+    assert "the record before 1,050 of orders-0 is more than 5 minutes younger than the batch that read it" in reason
 
 
-def test_a_record_as_old_as_the_batch_may_have_been_in_it() -> None:
-    assert told(standing(1050, time_on_new=PLANNED_AT_MS))[0] is None
+def test_clocks_a_few_minutes_apart_tell_nothing() -> None:
+    assert told(standing(1050, time_on_new=TOO_YOUNG_MS - 1))[0] is None
+    assert told(standing(1050, time_on_old=TOO_YOUNG_MS - 1))[0] is None
 
 
 def test_times_say_nothing_where_the_batchs_own_is_unknown() -> None:
-    assert told(standing(1050, time_on_new=PLANNED_AT_MS + 1), planned_at_ms=None)[0] is None
+    assert told(standing(1050, time_on_new=TOO_YOUNG_MS), planned_at_ms=None)[0] is None
 
 
 def test_positions_that_fit_neither_cluster_belong_to_none_and_both_reasons_are_given() -> None:

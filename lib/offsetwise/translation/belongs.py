@@ -9,6 +9,10 @@ from offsetwise.model import BelongsTo, Cluster, LogRange, TopicPartition
 
 SHOWN = 3
 
+CLOCKS_APART_MS = 5 * 60_000
+"""How far the clocks of producers and of the job's driver may be apart. The record before the position of a job that
+keeps up is as old as its batch: seconds of difference must not tell its cluster."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -28,7 +32,7 @@ def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, name
     """Infer the cluster from log ranges and, where records were read, from their times.
 
     A log's end never moves back, so a position past the end of a log was not read from it. A record that a
-    producer stamped after the batch was planned was not in that batch.
+    producer stamped well after the batch was planned was not in that batch.
 
     Args:
         standings: The positions of the restart.
@@ -73,8 +77,11 @@ def _against(standing: Standing, log: LogRange | None, time: int | None, planned
         return f"it has no {standing.partition}"
     if log.hw is not None and standing.offset > log.hw:
         return f"{standing.partition} stands at {standing.offset:,}, its log ends at {log.hw:,}"
-    if time is not None and planned_at_ms is not None and time > planned_at_ms:
-        return f"the record before {standing.offset:,} of {standing.partition} is younger than the batch that read it"
+    if time is not None and planned_at_ms is not None and time > planned_at_ms + CLOCKS_APART_MS:
+        return (
+            f"the record before {standing.offset:,} of {standing.partition} is more than {CLOCKS_APART_MS // 60_000} "
+            "minutes younger than the batch that read it"
+        )
     return None
 
 
