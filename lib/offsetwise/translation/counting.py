@@ -119,9 +119,8 @@ class Count:
         """Give the index behind which every record is surely unread: of the first paired one, or past read copies."""
         paired = [j - self.stretch.new_from for i, j in self.chain if i >= self.split]
         first = next((j for j in paired if j >= cut), len(self.here))
-        repeated = next(
-            (j + 1 for j in reversed(range(cut, len(self.here))) if self.here[j] in self.read.keys() - self.unread), 0
-        )
+        only_read = self.read.keys() - self.unread.keys()
+        repeated = next((j + 1 for j in reversed(range(cut, len(self.here))) if self.here[j] in only_read), 0)
         return max(first, repeated)
 
     def unexplained(self, start: int, end: int) -> int:
