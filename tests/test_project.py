@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
@@ -16,7 +17,8 @@ from packaging.utils import canonicalize_name
 import offsetwise
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = WHOLE["project"]
 EXTRAS = ("s3", "gcs", "azure", "postgres", "dev")
 PINS = dict(line.partition("==")[::2] for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
 PINNED = {canonicalize_name(name): version for name, version in PINS.items()}
@@ -114,7 +116,30 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     steps = would_run(set_up, "console")
 
     assert [step for step in steps if "-c constraints.txt" in step and '".[s3,dev]"' in step] != []
-    assert not any(word in step for step in steps for word in ("prefetch", "find-browser", "find-postgres", "flink", "spark"))
+    needed_by_tests = ("prefetch", "find-browser", "find-postgres", "flink", "spark")
+    assert not any(word in step for step in steps for word in needed_by_tests)
+
+
+@pytest.mark.parametrize("goal", ["sample", "sample-flink"])
+def test_a_sample_is_recorded_anew_by_one_command_that_stops_its_lab(goal: str, set_up: Path) -> None:
+    *recording, stopping = would_run(set_up, goal)
+
+    scripts = [script for step in recording for script in re.findall(r"tools/\w+\.py", step)]
+    assert scripts
+    assert all((ROOT / script).is_file() for script in scripts)
+    assert "offsetwise lab down" in stopping
+
+
+@pytest.mark.parametrize("check", ["ruff check", "ruff format --check", "mypy"])
+def test_the_sources_pass(check: str) -> None:
+    ran = subprocess.run([sys.executable, "-m", *check.split()], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_types_are_checked_strictly() -> None:
+    assert WHOLE["tool"]["mypy"]["strict"] is True
+    assert {"lib", "tests", "pages", "app.py"} <= set(WHOLE["tool"]["mypy"]["files"])
 
 
 def test_the_ci_runs_the_tests_as_a_person_does() -> None:
