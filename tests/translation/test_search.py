@@ -204,13 +204,18 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
         assert in_doubt(cut) is expected
 
     def test_is_read_again_from_where_such_copies_may_begin(self) -> None:
-        read = first_windows(LARGE)
+        target = replace(LARGE, budget=2_000)
+        read = first_windows(target)
 
-        wider = earlier_windows(LARGE, read, self.LOCATED, 949_500)
-
-        assert wider == replace(read, new=Span(start=949_500, end=950_064), phase=Phase.EARLIER, last=True, round=2)
-        assert earlier_windows(LARGE, read, self.LOCATED, 949_000) is None, "more than the budget"
-        assert earlier_windows(LARGE, read, self.LOCATED, 949_936) is None, "read already"
+        assert earlier_windows(target, read, self.LOCATED, 949_500) == Windows(
+            old=Span(start=1_049_000, end=1_050_064),
+            new=Span(start=949_500, end=950_064),
+            phase=Phase.EARLIER,
+            last=True,
+            round=2,
+        )
+        assert earlier_windows(target, read, self.LOCATED, 949_000) is None, "more than the budget"
+        assert earlier_windows(target, read, self.LOCATED, 949_936) is None, "read already"
 
     def test_stands_where_everything_from_there_on_was_read(self) -> None:
         assert settled(self.LOCATED, 949_936) == self.LOCATED

@@ -171,7 +171,7 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
             foreign_below=len(foreign),
             missing=sum(count.unfound.values()),
             unfound=bool(count.unfound),
-            new_from=None if ahead.examined and count.new.at_start else seen.new_from,
+            new_from=_read_from(count.new) if ahead.examined else seen.new_from,
             aborted_visible=sum(count.held[h] for h in aborted - known),
             ahead=ahead,
             caught_up=count.stretch.whole_right and not unread,
@@ -247,11 +247,13 @@ def _exhausted(seen: Cut, old: LogWindow, new: LogWindow, chain: list[Pair], spl
 def _new_from(new: LogWindow, before: list[Pair]) -> int | None:
     """Give where the new log begins to be known, if above its start.
 
-    What lies below the first paired record was read, but need not be compared with all of the old log.
+    Records below the first paired one may be copies of any, unless the old log was read to its end.
     """
-    if not new.at_start:
-        return new.start
-    return new.offsets[before[0][1]] if before and before[0][1] else None
+    return new.offsets[before[0][1]] if before and before[0][1] else _read_from(new)
+
+
+def _read_from(new: LogWindow) -> int | None:
+    return None if new.at_start else new.start
 
 
 def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:

@@ -156,10 +156,15 @@ def earlier_windows(target: Target, windows: Windows, cut: Cut, earliest: int) -
         cut: What they, or narrower ones, said.
         earliest: No copy of an unread record lies below this offset.
     """
-    if earliest >= min(cut.new_from or 0, windows.new.start) or windows.new.end - earliest > target.budget:
+    if earliest >= (cut.new_from or 0):
         return None
-    new = target.new.clip(earliest, windows.new.end)
-    return replace(windows, new=new, phase=Phase.EARLIER, last=True, round=windows.round + 1)
+    # Twice as far on the old log, so that whatever was copied in order finds its original.
+    reach = 2 * max(0, windows.new.start - earliest) + target.window
+    old = target.old.clip(windows.old.start - reach, windows.old.end)
+    new = target.new.clip(min(earliest, windows.new.start), windows.new.end)
+    if max(len(old), len(new)) > target.budget:
+        return None
+    return replace(windows, old=old, new=new, phase=Phase.EARLIER, last=True, round=windows.round + 1)
 
 
 def settled(cut: Cut, earliest: int) -> Cut:
