@@ -179,6 +179,14 @@ def test_a_checkpoint_without_kafka_positions_cannot_be_compared(sample: Path) -
     refused(compare(sample), "CheckpointError", "it has no Kafka source", "Nothing was compared.")
 
 
+def test_a_checkpoint_of_topics_without_partitions_cannot_be_compared(sample: Path) -> None:
+    folder = sample / "checkpoints" / "orders"
+    shutil.rmtree(folder)
+    write(checkpoint({0: '{"orders":{}}'}, (0,), initial={}), folder)
+
+    refused(compare(sample), "CheckpointError", "its Kafka source holds no partition yet", "Nothing was compared.")
+
+
 class TestAMigrationFile:
     @pytest.mark.parametrize(
         ("change", "error", "told"),

@@ -140,6 +140,17 @@ def test_windows_that_retention_passed_while_they_were_read_are_void_and_read_ag
     assert (cut.offset, cut.exactness, cut.reason) == (None, Exactness.UNKNOWN, Reason.LOG_MOVED)
 
 
+def test_of_two_lost_positions_of_one_partition_each_is_looked_for_at_its_own_time(
+    lab: Lab, logs: dict[str, Both]
+) -> None:
+    both = logs["duplicates"]
+    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [20, 60]}, window=2)
+    for position in (20, 60):
+        before = next(r.timestamp_ms for r in both.old.records if r.offset == position - 1)
+        reached = next(r.offset for r in both.new.records if (r.timestamp_ms or 0) >= (before or 0))
+        assert found[both, position].at_time == reached
+
+
 def test_records_of_others_below_the_place_are_never_passed_over_in_silence(
     logs: dict[str, Both], found: dict[tuple[Both, int], Found]
 ) -> None:

@@ -226,16 +226,21 @@ class ContentMatch:
         return made
 
     def _times(self, windows: Mapping[Ask, Windows], answers: Mapping[Ask, Answer]) -> dict[Ask, int]:
-        """Look up where the new log reached the time of the record before each lost position: one batched call."""
-        lost = {}
+        """Look up where the new log reached the time of the record before each lost position.
+
+        One batched call, and one more for each further position of one partition.
+        """
+        lost: dict[Ask, int] = {}
         for ask, read in windows.items():
             cut, time = answers[ask].cut, answers[ask].time_before
             if cut is not None and time is not None and wants_time(read, cut):
                 lost[ask] = time
-        if not lost:
-            return {}
-        offsets = self.offsets_for_times({ask.new_partition: time for ask, time in lost.items()})
-        return {ask: offset for ask in lost if (offset := offsets.get(ask.new_partition)) is not None}
+        made: dict[Ask, int] = {}
+        while lost:
+            asked = {ask.new_partition: ask for ask in lost}
+            offsets = self.offsets_for_times({at: lost.pop(ask) for at, ask in asked.items()})
+            made |= {ask: offset for at, ask in asked.items() if (offset := offsets.get(at)) is not None}
+        return made
 
     def _passed_by_retention(self, asks: Sequence[Ask]) -> dict[Ask, Ask]:
         """Give the positions whose log starts moved meanwhile, or are not told, with their logs as they are now."""

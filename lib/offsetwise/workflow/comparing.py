@@ -141,7 +141,8 @@ def _subject(
     read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
     progress("read the checkpoint", 1, 1)
     if not any(source.positions for source in read.sources):
-        why = "; ".join(problem.message for problem in read.problems) or "it has no Kafka source"
+        has = "its Kafka source holds no partition yet" if any(each.kind == "kafka" for each in read.sources) else ""
+        why = "; ".join(problem.message for problem in read.problems) or has or "it has no Kafka source"
         raise CheckpointError(
             f"{config.uri}: expected Kafka positions, found none that can be used: {why}. Nothing was compared.",
             fix=f"Look at it: offsetwise inspect {config.uri}",
