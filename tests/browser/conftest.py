@@ -63,7 +63,7 @@ def process(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[tuple[str, i
         running = subprocess.Popen(
             [sys.executable, *(part.replace("{port}", str(port)) for part in command)],
             cwd=cwd,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": str(ROOT)},
             stdout=out,
             stderr=subprocess.STDOUT,
         )

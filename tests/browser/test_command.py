@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
 from tests.browser.conftest import CLI, SCREENSHOTS, console, settle, whole
@@ -30,6 +34,25 @@ def test_a_migration_whose_clusters_are_down_keeps_checkpoint_and_sample(browser
         expect(page.get_by_text("the last attempt failed")).to_be_visible()
         expect(page.get_by_role("button", name="Open the sample")).to_be_visible()
         page.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another system has another command that opens a browser")
+def test_the_console_is_opened_in_the_browser_where_there_is_a_display(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = tmp_path / "opened"
+    (tmp_path / "xdg-open").write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.part; mv {opened}.part {opened}\n')
+    (tmp_path / "xdg-open").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("STREAMLIT_SERVER_HEADLESS", "false")
+
+    with console("-c", CLI, "console", "--port", "{port}", log=tmp_path / "log") as address:
+        end = time.monotonic() + 60
+        while not opened.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+
+    assert opened.read_text() == address
 
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -19,6 +19,8 @@ from offsetwise.store.address import address as store_address
 
 _APP: Final = Path(__file__).resolve().parents[3] / "app.py"
 _SETTINGS: Final = _APP.parent / ".streamlit" / "config.toml"
+_NO_BROWSER: Final = "STREAMLIT_SERVER_HEADLESS"
+"""Streamlit's own variable, which only its own command reads. Without a display it opens no browser anyway."""
 
 
 def launch(
@@ -66,6 +68,8 @@ def launch(
     }
     if port is not None:
         options["server_port"] = port
+    if os.environ.get(_NO_BROWSER, "").lower() == "true":
+        options["server_headless"] = True
     bootstrap.load_config_options(flag_options=options)
     rules = access.load_access(access_file) if access_file else access.Access()
     access.use(rules, access_file)
