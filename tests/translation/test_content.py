@@ -227,6 +227,13 @@ def test_stating_that_nobody_else_writes_turns_unexplained_records_below_into_ex
     assert (stated.offset, stated.foreign_below, stated.exactness) == (3, 0, Exactness.EXACT)
 
 
+def test_where_nobody_else_writes_what_the_old_log_has_lost_is_read_again_unless_it_surely_was_read() -> None:
+    before, after = cut(2, "a.cd", "abcd", natives_excluded=True), cut(1, "a.cd", "abcd", natives_excluded=True)
+
+    assert (before.offset, before.exactness) == (2, Exactness.EXACT)
+    assert (after.offset, after.exactness, after.ahead.foreign) == (1, Exactness.POSITION_EXACT, 1)
+
+
 def test_the_evidence_shows_the_records_on_both_sides_of_the_cut() -> None:
     made = cut(4, log("abcdef", start=2), "abcdef")
 

@@ -151,9 +151,10 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
     if natives_excluded:
         surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
     trimmed = not read and count.stretch.whole_left and count.old.start > 0
-    if natives_excluded and count.position >= count.old.start and (trimmed or count.stretch.whole_right):
-        # All unread records were seen, or what is gone lay below the log start: none of the
-        # unexplained records below them is one that the job has yet to read.
+    all_seen = count.stretch.whole_right and not count.lost_after
+    if natives_excluded and count.position >= count.old.start and (trimmed or all_seen):
+        # What is gone lay below the position: none of the unexplained records below the unread ones
+        # is one that the job has yet to read.
         cut = surely_read = highest
     foreign = [index for index in range(surely_read, cut) if here[index] not in known]
     ahead = count.ahead(cut)

@@ -115,6 +115,12 @@ class Count:
         first = self.old.offsets[after - 1] + 1 if after else self.old.start
         return self.position - first > self.split - after
 
+    @property
+    def lost_after(self) -> bool:
+        """Whether the old log may have lost records between the position and the next record there."""
+        following = self.old.offsets[self.split] if self.split < len(self.old.offsets) else self.old.end
+        return following > self.position
+
     def until_sure(self, cut: int) -> int:
         """Give the index behind which every record is surely unread: of the first paired one, or past read copies."""
         paired = [j - self.stretch.new_from for i, j in self.chain if i >= self.split]
