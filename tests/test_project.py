@@ -120,6 +120,37 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     assert not any(word in step for step in steps for word in needed_by_tests)
 
 
+DEBIAN = pytest.mark.skipif(not Path("/etc/debian_version").exists(), reason="elsewhere nothing is installed")
+
+
+def found_browser(folder: Path, **scripts: str) -> subprocess.CompletedProcess[str]:
+    """Look for a browser on a machine whose only commands are these."""
+    for name, script in {"id": "echo 1000", **scripts}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    (folder / "bash").symlink_to(str(shutil.which("bash")))
+    command = [ROOT / "tools" / "find-browser"]
+    return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True, check=False)
+
+
+@DEBIAN
+def test_what_only_tests_need_is_installed_where_sudo_asks_for_no_password(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+
+    ran = found_browser(tmp_path, sudo=f'echo "$@" >>{asked}')
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert re.search(r"^--non-interactive .*apt-get install .*chromium", asked.read_text(), flags=re.MULTILINE)
+
+
+def test_where_nothing_may_be_installed_the_command_is_told(tmp_path: Path) -> None:
+    ran = found_browser(tmp_path, sudo="exit 1")
+
+    assert ran.returncode == 1
+    assert "need Chromium, found none on the PATH. No test was run." in ran.stderr
+    assert "apt-get install chromium" in ran.stderr
+
+
 @pytest.mark.parametrize("goal", ["sample", "sample-flink"])
 def test_a_sample_is_recorded_anew_by_one_command_that_stops_its_lab(goal: str, set_up: Path) -> None:
     *recording, stopping = would_run(set_up, goal)
