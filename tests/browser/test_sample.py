@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import choose, console, settle
+from tests.browser.conftest import choose, console, process, settle
 from tests.browser.keyboard import tabbed
 from tools.screenshots import pages
 
@@ -31,6 +31,21 @@ def test_the_overview_shows_1050_beside_950_and_leads_to_the_proof(page: Page, b
     expect(page.get_by_role("heading", name="Compare", level=1)).to_be_visible()
     expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
     expect(page.get_by_text("Why 950")).to_be_visible()
+
+
+def test_the_sample_is_explored_without_java_and_starts_nothing(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with process("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as (address, server):
+        for path in ("", "compare"):
+            page.goto(f"{address}/{path}")
+            settle(page)
+            expect(page.get_by_role("heading", level=1).first).to_be_visible()
+        started = Path(f"/proc/{server}/task/{server}/children")
+
+        assert not started.exists() or started.read_text() == ""
 
 
 def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page, bundled: str) -> None:
