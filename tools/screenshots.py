@@ -71,6 +71,21 @@ STALLED: Final = ("clusters", "compare")
 """The pages that show a reading while it goes on."""
 COLOURS: Final = 128
 GAP_PX: Final = 12
+FRAMES: Final = 20
+RESTS: Final = """frames => {
+    if (!window.drawn) {
+        window.drawn = {since: 0};
+        new MutationObserver(() => { window.drawn.since = 0 })
+            .observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    }
+    const busy = document.querySelector('[data-testid="stStatusWidget"], [data-testid="stSkeleton"]')
+        || document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'running';
+    window.drawn.since = busy ? 0 : window.drawn.since + 1;
+    if (window.drawn.since <= frames) return false;
+    window.drawn.since = 0;
+    return true;
+}"""
+"""Asked at every frame."""
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
 
 
@@ -93,13 +108,15 @@ def pages() -> list[str]:
 def settle(page: Page) -> None:
     """Wait until Streamlit has run the page and the browser has drawn it."""
     page.get_by_role("heading", level=1).wait_for(timeout=SETTLE_MS)
-    page.wait_for_function(
-        """() => !document.querySelector('[data-testid="stStatusWidget"]')
-              && !document.querySelector('[data-testid="stSkeleton"]')
-              && document.querySelector('[data-testid="stApp"]').dataset.testScriptState !== 'running'""",
-        timeout=SETTLE_MS,
-    )
-    page.wait_for_timeout(600)
+    rest(page)
+
+
+def rest(page: Page) -> None:
+    """Wait until nothing runs, and nothing has changed on the page for a number of frames.
+
+    A busy machine draws fewer of them a second, so it is given more time.
+    """
+    page.wait_for_function(RESTS, arg=FRAMES, timeout=SETTLE_MS)
 
 
 def whole(page: Page) -> None:
@@ -108,7 +125,7 @@ def whole(page: Page) -> None:
     for _ in range(2):
         height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
         page.set_viewport_size({"width": width, "height": min(TALLEST_PX, int(height) + 4)})
-        page.wait_for_timeout(500)
+        rest(page)
 
 
 def ask(page: Page, path: str) -> None:

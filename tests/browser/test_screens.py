@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 
 from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
 from tests.browser.keyboard import not_reached
-from tools.screenshots import LINKS, THEMES, WIDTHS, ask, linked, pages
+from tools.screenshots import LINKS, THEMES, WIDTHS, ask, linked, pages, rest
 
 BYTES_PER_CLICK = 200_000
 SERVER_MIB = 600
@@ -62,7 +62,7 @@ def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the
         assert not_reached(page) == []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_timeout(300)
+        rest(page)
         fits(page)
     keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
 
