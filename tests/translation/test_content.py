@@ -127,6 +127,9 @@ class TestAPlaceIsOnlyBounded:
         assert (whole.offset, whole.exactness, whole.ahead.foreign) == (1, Exactness.POSITION_EXACT, 2)
         assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.OLD_RECORDS_GONE)
         assert (made.lo, made.hi, made.skip, made.replay) == (1, 3, 0, 2), "both may be copies of compacted ones"
+        assert (made.raw_skip, made.raw_replay) == (0, 0), "the old number lies behind both"
+        between = cut(2, "a.cdefg", "abxycdefg")
+        assert (between.lo, between.hi, between.raw_skip, between.raw_replay) == (1, 4, None, None)
 
     def test_and_what_it_may_repeat_includes_copies_whose_originals_the_old_log_has_lost(self) -> None:
         kept, lost = cut(4, "abcdefg", "axbcdefg"), cut(5, "a.bcdefg", "axbcdefg")

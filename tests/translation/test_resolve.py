@@ -89,6 +89,12 @@ class TestByContent:
         assert (row.new_offset, row.exactness, row.method) == (910, Exactness.CLAIMED, Method.MIRROR_SYNC)
         assert (row.bounds, row.counted) == ((910, 1010), False)
 
+    def test_every_reason_has_a_sentence_of_its_own(self) -> None:
+        sentences = {reason: by_content(replace(BOUNDED, reason=reason)).evidence.reason for reason in Reason}
+
+        assert len(set(sentences.values())) == len(Reason)
+        assert all(sentence.endswith(".") for sentence in sentences.values())
+
     def test_bounds_without_an_upper_end_reach_to_the_log_end(self) -> None:
         row = by_content(replace(BOUNDED, hi=None, replay=None))
 

@@ -210,7 +210,10 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
         # unread one, and the old log has lost records there: the job may have read them.
         hi = count.place(count.until_sure(cut))
         reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
-        return replace(bounded, reason=reason, hi=hi, replay=at_most)
+        gone = replace(bounded, reason=reason, hi=hi, replay=at_most)
+        # Below `hi` the old number may repeat some of them, too: that it repeats nothing is not known.
+        costs_nothing = made.raw_skip == made.raw_replay == 0
+        return replace(gone, raw_skip=None, raw_replay=None) if costs_nothing and count.position < hi else gone
     # Records of other writers may stand anywhere below, and the job would never read them: their
     # absence is either seen, by reading the whole log, or stated.
     settled = ahead.examined and not (ahead.missing or ahead.duplicated or ahead.foreign)
