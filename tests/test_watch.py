@@ -259,7 +259,7 @@ class TestCommand:
             assert running.stdout is not None
             first = running.stdout.readline()
             running.send_signal(signal.SIGTERM)
-            rest, said = running.communicate(timeout=60)
+            rest, said = running.communicate(timeout=300)
 
         assert running.returncode == 0, said
         assert "Traceback" not in said
