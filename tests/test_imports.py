@@ -6,6 +6,7 @@ import ast
 import importlib
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -65,8 +66,13 @@ SOURCES = {_name(path, LIB): path for path in sorted((LIB / "offsetwise").rglob(
 PAGES = {_name(path, ROOT): path for path in (*ROOT.glob("app.py"), *sorted(ROOT.glob("pages/**/*.py")))}
 
 
-def _imported(path: Path, *, top_level_only: bool = False) -> Iterator[str]:
+@cache
+def _imported(path: Path, *, top_level_only: bool = False) -> tuple[str, ...]:
     """Give the full names a file imports; `from a import b` gives `a.b`, a module or not."""
+    return tuple(_imports(path, top_level_only=top_level_only))
+
+
+def _imports(path: Path, *, top_level_only: bool) -> Iterator[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = tree.body if top_level_only else ast.walk(tree)
     for node in nodes:
@@ -112,7 +118,7 @@ def test_a_stage_imports_only_what_stands_before_it(module: str) -> None:
 
 
 def test_the_package_itself_imports_nothing() -> None:
-    assert list(_imported(SOURCES["offsetwise"])) == []
+    assert _imported(SOURCES["offsetwise"]) == ()
 
 
 def _shipped(folder: Path) -> set[str]:
