@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -34,7 +34,7 @@ from offsetwise.model import (
     Snapshot,
     TopicState,
 )
-from offsetwise.sources import kafka
+from offsetwise.sources import kafka, kafka_client
 from offsetwise.store.store import open_store
 from offsetwise.watch.background import BackgroundSamplers
 from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, served
@@ -45,6 +45,14 @@ from tests.lag_samples import row, sample
 from tests.sources.flink_files import kafka_source, metadata
 from tests.sources.folders import write
 from tests.store.test_store import ORDERS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _refusals_are_final() -> Iterator[None]:
+    """A broker that refuses has no second address here, and a reading asks two of them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kafka_client, "_ALL_DOWN_GRACE_S", 0.1)
+        yield
 
 
 @pytest.fixture
