@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from offsetwise.model import Side
+from offsetwise.model import Neighbour, Side
 from offsetwise.translation.preserved import PROBE_RECORDS, Probe, kept, places, preserved, probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import LogWindow
@@ -73,15 +73,45 @@ class TestRecordsKeptAround:
 
 
 class TestOffsetsAre:
+    LOG = Span(start=0, end=100)
+    ENOUGH = (Probe(agree=1), Probe(agree=2))
+
+    def near(self, *offsets: int, position: int = 50) -> list[Neighbour]:
+        return [
+            Neighbour(
+                old_offset=offset,
+                new_offset=offset,
+                timestamp_ms=None,
+                identity=str(offset),
+                side=Side.READ if offset < position else Side.UNREAD,
+            )
+            for offset in offsets
+        ]
+
     def test_kept_where_records_agree_near_and_far(self) -> None:
-        assert preserved([Probe(agree=1)], [Probe(agree=1), Probe(agree=2)])
+        assert preserved(50, self.LOG, self.LOG, self.near(49, 50), self.ENOUGH)
 
     def test_not_kept_where_one_record_differs_anywhere(self) -> None:
-        assert not preserved([Probe(agree=9)], [Probe(agree=9), Probe(agree=9, differ=1)])
+        assert not preserved(50, self.LOG, self.LOG, self.near(49, 50), [*self.ENOUGH, Probe(agree=9, differ=1)])
 
-    def test_not_known_to_be_kept_where_nothing_near_the_position_agrees(self) -> None:
-        assert not preserved([Probe(alike=9)], [Probe(alike=9), Probe(agree=9)])
+    @pytest.mark.parametrize("agree", [(), (49,), (50,)], ids=["nowhere near", "before it only", "at it only"])
+    def test_not_known_to_be_kept_where_records_do_not_agree_on_both_sides_of_the_position(
+        self, agree: tuple[int, ...]
+    ) -> None:
+        assert not preserved(50, self.LOG, self.LOG, self.near(*agree), self.ENOUGH)
+
+    def test_kept_at_an_end_of_the_logs_where_records_agree_on_the_only_side_there_is(self) -> None:
+        assert preserved(50, self.LOG, Span(start=0, end=50), self.near(49), self.ENOUGH)
+        assert preserved(50, self.LOG, Span(start=50, end=100), self.near(50), self.ENOUGH)
 
     def test_not_known_to_be_kept_on_too_few_records(self) -> None:
-        assert not preserved([Probe(agree=2)], [Probe(agree=2)])
-        assert not preserved([], [])
+        assert not preserved(50, self.LOG, self.LOG, self.near(49, 50), [Probe(agree=2)])
+        assert not preserved(50, self.LOG, self.LOG, [], [])
+
+
+def test_records_that_the_link_moved_at_the_end_of_the_log_are_not_taken_for_kept() -> None:
+    old, new = Span(start=0, end=20), Span(start=0, end=23)
+    held = [str(number) for number in range(20)]
+    windows = window(range(20), held), window([*range(18), 21, 22], held)
+
+    assert not preserved(19, old, new, kept(19, *windows), [probe(*windows)])

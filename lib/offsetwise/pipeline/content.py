@@ -160,7 +160,13 @@ class ContentMatch:
             made[ask] = Found(
                 answer=max(near, key=lambda each: len(each.kept), default=Answer()),
                 probes=sum(every, Probe()),
-                preserved=preserved([each.probe or Probe() for each in near], every),
+                preserved=preserved(
+                    ask.target.position,
+                    ask.target.old,
+                    ask.target.new,
+                    [record for each in near for record in each.kept],
+                    every,
+                ),
                 old_offsets_read=offsets,
                 new_offsets_read=offsets,
             )

@@ -43,7 +43,7 @@ class _Seen(StrEnum):
 
 def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
     """Give the places to probe: log start, middle, around the position, end, inside both logs."""
-    both = Span(start=max(old.start, new.start), end=min(old.end, new.end))
+    both = _both(old, new)
     if both.end <= both.start:
         return ()
     half = PROBE_RECORDS // 2
@@ -91,13 +91,22 @@ def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _Seen]]:
             yield index, _Seen.ALIKE
 
 
-def preserved(near: Iterable[Probe], all_places: Iterable[Probe]) -> bool:
-    """Whether the offsets are kept, as far as the probes show.
+def preserved(position: int, old: Span, new: Span, near: Iterable[Neighbour], all_places: Iterable[Probe]) -> bool:
+    """Whether the offsets are kept, as far as the probes show: before the position, at it, and wherever they looked.
 
     Args:
-        near: The probes before and at the position.
-        all_places: Every probe, the near ones included.
+        position: The next record to read.
+        old: From the old log's start to its end.
+        new: The same of the new one. What only one of them holds says nothing.
+        near: The records around the position that agree.
+        all_places: Every probe.
     """
-    total = sum(all_places, Probe())
-    close = sum(near, Probe())
-    return not total.differ and close.agree > 0 and total.agree >= ENOUGH
+    both, total = _both(old, new), sum(all_places, Probe())
+    sides = {each.side for each in near}
+    before = Side.READ in sides or position <= both.start
+    after = Side.UNREAD in sides or position >= both.end
+    return bool(sides) and before and after and not total.differ and total.agree >= ENOUGH
+
+
+def _both(old: Span, new: Span) -> Span:
+    return Span(start=max(old.start, new.start), end=min(old.end, new.end))
