@@ -237,6 +237,20 @@ def test_where_nobody_else_writes_what_the_old_log_has_lost_is_read_again_unless
     assert (after.offset, after.exactness, after.ahead.foreign) == (1, Exactness.POSITION_EXACT, 1)
 
 
+def test_a_marker_before_the_end_of_the_old_log_is_no_record_that_it_has_lost() -> None:
+    made = cut(4, "abc.", "abcde")
+
+    assert (made.offset, made.exactness, made.ahead.foreign) == (3, Exactness.POSITION_EXACT, 2)
+
+
+@pytest.mark.parametrize(
+    ("position", "old", "place"), [(3, "abc", 3), (3, log("", start=3), 0)], ids=["caught up", "empty old log"]
+)
+def test_what_the_old_log_got_after_it_was_read_is_not_skipped(position: int, old: str | LogWindow, place: int) -> None:
+    for natives_excluded in (False, True):
+        assert cut(position, old, "abcde", natives_excluded=natives_excluded).offset == place
+
+
 def test_the_evidence_shows_the_records_on_both_sides_of_the_cut() -> None:
     made = cut(4, log("abcdef", start=2), "abcdef")
 

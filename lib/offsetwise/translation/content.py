@@ -152,7 +152,9 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
         surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
     trimmed = not read and count.stretch.whole_left and count.old.start > 0
     all_seen = count.stretch.whole_right and not count.lost_after
-    if natives_excluded and count.position >= count.old.start and (trimmed or all_seen):
+    # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
+    ordered = highest < len(here) and count.position >= count.old.start
+    if natives_excluded and ordered and (trimmed or all_seen):
         # What is gone lay below the position: none of the unexplained records below the unread ones
         # is one that the job has yet to read.
         cut = surely_read = highest

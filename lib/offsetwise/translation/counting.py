@@ -110,6 +110,8 @@ class Count:
         before = [(i, j) for i, j in self.chain if i < self.split and j < below]
         if self.stretch.whole_left and self.old.start > 0 and len(before) < ANCHORS:
             return True
+        if self.stretch.whole_right and self.split == len(self.old.offsets):
+            return False  # Kafka never compacts a log's last segment: at its end stand markers of transactions.
         copied = {j - self.stretch.new_from: i for i, j in before}
         after = copied.get(cut - 1, self.stretch.old_from - 1) + 1
         first = self.old.offsets[after - 1] + 1 if after else self.old.start
