@@ -65,6 +65,32 @@ def test_nothing_is_skipped_that_only_an_earlier_run_of_the_mirror_copied(figure
     assert tally[Exactness.EXACT] > LOGS // 20
 
 
+def test_nothing_is_skipped_that_the_old_log_got_after_it_was_read() -> None:
+    proven = 0
+    for number in range(LOGS):
+        random = Random(SEED * 3_000_017 + number)
+        pair = generate(random)
+        if not pair.old or pair.old[0].time is None:
+            continue
+        read = random.randint(0, len(pair.old) - 1)
+        end = pair.old[read].offset
+        target = replace(
+            pair.target,
+            position=random.randint(pair.target.old.start, end),
+            old=replace(pair.target.old, end=end),
+        )
+        earlier = replace(pair, old=pair.old[:read], target=target)
+        place = locate(earlier, natives_excluded=all(entry.origin is not None for entry in pair.new)).offset
+        if place is None:
+            continue
+        proven += 1
+        ahead = {entry.origin for entry in pair.new if entry.offset >= place}
+        below = {entry.origin for entry in pair.new if entry.offset < place and entry.origin is not None}
+        later = {entry.offset for entry in pair.old[read:]}
+        assert not (below - ahead) & later, f"log {number}: {target} at {place}"
+    assert proven > LOGS // 10
+
+
 def test_a_later_position_never_resumes_earlier() -> None:
     both_proven = 0
     for number in range(LOGS // 5):
