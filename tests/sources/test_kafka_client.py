@@ -1,11 +1,12 @@
 import logging
 import time
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from offsetwise.config import ClusterConfig
-from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConfigError
 from offsetwise.model import Cluster
 from offsetwise.sources.kafka import read_cluster
 from offsetwise.sources.kafka_client import LOGGER, Deadline, consumer_configuration, diagnose, reason
@@ -19,6 +20,20 @@ def test_a_broker_that_is_down_is_named_soon_and_nothing_reaches_stderr(capfd: p
         read_cluster(Cluster.OLD, NOWHERE, topics=None, groups=())
     assert time.monotonic() - begun < 10
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_a_file_that_librdkafka_cannot_use_is_named_by_its_property_and_nothing_is_contacted(
+    content: str | None, tmp_path: Path
+) -> None:
+    authorities = tmp_path / "ca.pem"
+    if content is not None:
+        authorities.write_text(content)
+    tls = {"security.protocol": "SSL", "ssl.ca.location": str(authorities)}
+    config = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"} | tls)
+    with pytest.raises(ConfigError, match=r"Cluster 'old'.*ssl\.ca\.location failed.*Nothing was contacted") as raised:
+        read_cluster(Cluster.OLD, config, topics=None, groups=())
+    assert "Correct the property" in raised.value.fix
 
 
 def test_what_librdkafka_logs_can_be_had_through_logging(caplog: pytest.LogCaptureFixture) -> None:

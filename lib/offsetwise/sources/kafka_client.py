@@ -19,7 +19,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient
 
 from offsetwise.config import ClusterConfig, client_properties
-from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
 
 LOGGER: Final = logging.getLogger("offsetwise.kafka")
 LOGGER.addHandler(logging.NullHandler())
@@ -141,7 +141,12 @@ class Admin(AdminClient):
 
 
 class Client:
-    """An admin client of one cluster, and what librdkafka told about its connections."""
+    """An admin client of one cluster, and what librdkafka told about its connections.
+
+    Raises:
+        ConfigError: librdkafka cannot use its properties, or a file that they name.
+        SecretError: A reference leads nowhere.
+    """
 
     def __init__(self, config: ClusterConfig, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
         self.config = config
@@ -153,7 +158,14 @@ class Client:
         self._counter = counter
         self._statistics = 0
         self.log = _Log()
-        self.admin = Admin(self._configuration(), logger=self.log.logger)
+        try:
+            self.admin = Admin(self._configuration(), logger=self.log.logger)
+        except KafkaException as error:
+            raise ConfigError(
+                f"Cluster {config.name!r}: expected properties that librdkafka can use, but: {error.args[0].str()}. "
+                "Nothing was contacted.",
+                fix="Correct the property in the migration file, or the file that it names.",
+            ) from error
 
     def begin_anew(self, timeout_s: float) -> None:
         """Give a client that is used again all its time, and forget what went wrong before."""
