@@ -12,6 +12,7 @@ from offsetwise.model import (
     Evidence,
     Exactness,
     GroupOffset,
+    IsolationLevel,
     Link,
     LogRange,
     Neighbour,
@@ -219,7 +220,15 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
     "foreign records ahead": (
         case(row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=1), exactness=Exactness.POSITION_EXACT)),
         Code.FOREIGN_AHEAD,
-        "1 record ahead of the place",
+        "1 record ahead of the place on the new cluster comes from no record of the old log",
+    ),
+    "foreign records ahead of a job that reads committed ones": (
+        case(
+            row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=2), exactness=Exactness.POSITION_EXACT),
+            job=Job(isolation=IsolationLevel.READ_COMMITTED),
+        ),
+        Code.FOREIGN_AHEAD,
+        "2 records ahead of the place on the new cluster come from no committed record of the old log",
     ),
     "second copies ahead": (
         case(row(ahead=Ahead(examined=True, missing=0, duplicated=5, foreign=0), exactness=Exactness.POSITION_EXACT)),

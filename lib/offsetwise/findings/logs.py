@@ -114,10 +114,13 @@ def foreign_ahead(case: Case) -> Finding | None:
     row = case.row
     if not row.ahead.foreign:
         return None
+    verb = "comes" if row.ahead.foreign == 1 else "come"
+    # The mirror copies what is not committed, and a job that reads committed records never compares it.
+    known = "committed record" if case.job.isolation is IsolationLevel.READ_COMMITTED else "record"
     return about(
         row,
         Code.FOREIGN_AHEAD,
-        f"{records(row.ahead.foreign)} ahead of the place on the new cluster come from no record of the old log.",
+        f"{records(row.ahead.foreign)} ahead of the place on the new cluster {verb} from no {known} of the old log.",
     )
 
 
