@@ -71,20 +71,20 @@ STALLED: Final = ("clusters", "compare")
 """The pages that show a reading while it goes on."""
 COLOURS: Final = 128
 GAP_PX: Final = 12
+RUNS: Final = """document.querySelector('[data-testid="stStatusWidget"], [data-testid="stSkeleton"]')
+    || document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'running'"""
 FRAMES: Final = 20
-RESTS: Final = """frames => {
-    if (!window.drawn) {
-        window.drawn = {since: 0};
-        new MutationObserver(() => { window.drawn.since = 0 })
-            .observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
-    }
-    const busy = document.querySelector('[data-testid="stStatusWidget"], [data-testid="stSkeleton"]')
-        || document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'running';
-    window.drawn.since = busy ? 0 : window.drawn.since + 1;
+RESTS: Final = f"""frames => {{
+    if (!window.drawn) {{
+        window.drawn = {{since: 0}};
+        new MutationObserver(() => {{ window.drawn.since = 0 }})
+            .observe(document, {{subtree: true, childList: true, attributes: true, characterData: true}});
+    }}
+    window.drawn.since = ({RUNS}) ? 0 : window.drawn.since + 1;
     if (window.drawn.since <= frames) return false;
     window.drawn.since = 0;
     return true;
-}"""
+}}"""
 """Asked at every frame."""
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
 
@@ -108,7 +108,9 @@ def pages() -> list[str]:
 def settle(page: Page) -> None:
     """Wait until Streamlit has run the page and the browser has drawn it."""
     page.get_by_role("heading", level=1).wait_for(timeout=SETTLE_MS)
-    rest(page)
+    page.wait_for_function(f"() => !({RUNS})", timeout=SETTLE_MS)
+    # What follows may press something, which is lost where the page is about to be run again.
+    page.wait_for_timeout(600)
 
 
 def rest(page: Page) -> None:
