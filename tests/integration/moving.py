@@ -288,10 +288,13 @@ def moved(
     old = {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}}
     new = {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}}
     stated = {"stateful": True, "watermark_ms": 600_000, "sink": "foreachBatch", "tolerates_replay": False}
-    listed: dict[str, Any] = {"name": "orders", "uri": "./checkpoints/orders", "job": stated | (job or {})}
-    if back:
+    listed = {
+        "name": "orders",
+        "uri": "./checkpoints/orders",
+        "job": stated | (job or {}),
         # Both logs hold the numbers; only people know on which cluster the job ran last. `old` is the file's source.
-        listed["belongs_to"] = "old"
+        "belongs_to": "old",
+    }
     body = {
         "name": "end-to-end",
         "source": new if back else old,
