@@ -192,43 +192,41 @@ class ContentMatch:
                 if wanted is not None:
                     following[ask] = wanted
             windows = _within_budget(following)
-        doubtful = {ask: each for ask, each in found.items() if each.answer.cut and in_doubt(each.answer.cut)}
-        return found | self._settled(doubtful, latest)
+        cuts = {ask: cut for ask, each in found.items() if (cut := each.answer.cut) is not None and in_doubt(cut)}
+        return found | self._settled(found, cuts, latest)
 
-    def _settled(self, found: Mapping[Ask, Found], latest: Mapping[Ask, Windows]) -> dict[Ask, Found]:
-        """Look further down for copies of unread records, where the place may skip some."""
-        earliest = self._earliest(found)
+    def _settled(
+        self, found: Mapping[Ask, Found], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
+    ) -> dict[Ask, Found]:
+        """Look further down for copies of unread records, where the cut may skip some."""
+        earliest = self._earliest(cuts)
         windows = {
             ask: wanted
-            for ask, each in found.items()
-            if each.answer.cut is not None
-            and (wanted := earlier_windows(ask.target, latest[ask], each.answer.cut, earliest[ask])) is not None
+            for ask, cut in cuts.items()
+            if (wanted := earlier_windows(ask.target, latest[ask], cut, earliest[ask])) is not None
         }
-        made = dict(found)
+        made = {ask: found[ask] for ask in cuts}
         if windows:
             step = f"look further down for copies of {len(windows)} positions"
             for ask, given in self._ask({ask: _task(ask, each) for ask, each in windows.items()}, step).items():
                 made[ask] = _updated(found[ask], windows[ask], given, None)
-        return {
-            ask: each
-            if each.answer.cut is None
-            else replace(each, answer=replace(each.answer, cut=settled(each.answer.cut, earliest[ask])))
-            for ask, each in made.items()
-        }
+        for ask, each in made.items():
+            if each.answer.cut is not None:
+                cut = settled(each.answer.cut, earliest[ask])
+                made[ask] = replace(each, answer=replace(each.answer, cut=cut))
+        return made
 
-    def _earliest(self, found: Mapping[Ask, Found]) -> dict[Ask, int]:
+    def _earliest(self, cuts: Mapping[Ask, Cut]) -> dict[Ask, int]:
         """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp, in one call."""
         times: dict[TopicPartition, int] = {}
-        for ask, each in found.items():
-            since = each.answer.cut.unread_since if each.answer.cut is not None else None
-            if since is not None:
-                times[ask.new_partition] = min(since, times.get(ask.new_partition, since))
+        for ask, cut in cuts.items():
+            if cut.unread_since is not None:
+                times[ask.new_partition] = min(cut.unread_since, times.get(ask.new_partition, cut.unread_since))
         offsets = self.offsets_for_times(times) if times else {}
         made = {}
-        for ask, each in found.items():
-            told = each.answer.cut is not None and each.answer.cut.unread_since is not None
-            first = offsets.get(ask.new_partition) if told else None
-            made[ask] = ask.target.new.start if first is None else max(first, ask.target.new.start)
+        for ask, cut in cuts.items():
+            first = None if cut.unread_since is None else offsets.get(ask.new_partition)
+            made[ask] = max(first or 0, ask.target.new.start)
         return made
 
     def _times(self, windows: Mapping[Ask, Windows], answers: Mapping[Ask, Answer]) -> dict[Ask, int]:

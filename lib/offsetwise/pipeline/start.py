@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from pyspark.sql import SparkSession
 
@@ -11,7 +12,7 @@ from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import ship
 from offsetwise.progress import Progress
 
-STEP = "start Spark"
+STEP: Final = "start Spark"
 
 
 def start_spark(settings: SparkSettings, progress: Progress, *, records: bool = False) -> SparkSession:

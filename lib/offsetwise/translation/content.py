@@ -62,7 +62,7 @@ def decide(
     )
     stretch = _stretch(old, new, split, before, after)
     if stretch is None:
-        return _exhausted(seen, old, new, chain, split) if last else seen
+        return _exhausted(seen, new, before, after, unread=Counter(old.identities[split:])) if last else seen
     count = Count(position=position, old=old, new=new, split=split, stretch=stretch, chain=chain)
     return _judge(seen, count, natives_excluded=natives_excluded, aborted=frozenset(aborted))
 
@@ -184,9 +184,8 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
         )
     )
     bounded = replace(made, exactness=Exactness.BOUNDED)
-    below = next((j for j in range(count.stretch.new_from) if count.new.identities[j] in count.unfound), None)
-    if below is not None:
-        lo = count.new.offsets[below]
+    lo = _lowest(count.new, count.stretch.new_from, count.unfound)
+    if lo is not None:
         return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=replay + place - lo)
     if made.foreign_below:
         lo = count.place(foreign[0])
@@ -224,20 +223,18 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
     return replace(made, exactness=Exactness.POSITION_EXACT)
 
 
-def _exhausted(seen: Cut, old: LogWindow, new: LogWindow, chain: list[Pair], split: int) -> Cut:
+def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]) -> Cut:
     """Say what can be said when the windows cannot grow: verified bounds, or nothing."""
     unknown = replace(seen, exactness=Exactness.UNKNOWN)
-    before, after = chain[: seen.anchors_before], chain[seen.anchors_before :]
-    if not chain:
+    if not before and not after:
         return replace(unknown, reason=Reason.NO_COMMON_RECORD)
     hi = new.offsets[after[0][1]] if len(after) >= ANCHORS else None
     if len(before) < ANCHORS:
         return replace(unknown, hi=hi)
     first = before[-1][1] + 1
-    unread = Counter(old.identities[split:])
     unfound = unread - Counter(new.identities[first:])
-    below = next((j for j in range(first) if new.identities[j] in unfound), None)
-    lo = new.offsets[first - 1] + 1 if below is None else new.offsets[below]
+    below = _lowest(new, first, unfound)
+    lo = new.offsets[first - 1] + 1 if below is None else below
     return replace(
         unknown,
         exactness=Exactness.BOUNDED,
@@ -248,6 +245,11 @@ def _exhausted(seen: Cut, old: LogWindow, new: LogWindow, chain: list[Pair], spl
         replay=None if hi is None else hi - lo,
         unfound=bool(unfound),
     )
+
+
+def _lowest(new: LogWindow, end: int, wanted: Counter[Hashable]) -> int | None:
+    """Give the lowest offset of a wanted record below the index `end`."""
+    return next((new.offsets[j] for j in range(end) if new.identities[j] in wanted), None)
 
 
 def _new_from(new: LogWindow, before: list[Pair]) -> int | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
@@ -197,13 +199,11 @@ def _choose(
         for cluster, alias, state, records in places
         for topic in _preferred(state.topics, kind, separator)
     ]
-    matching = [entry for entry in found if entry[2]]
+    # On each cluster the topic that fits best, which stands first: what another flow wrote does not count.
+    matching = [next(entries) for _, entries in groupby((entry for entry in found if entry[2]), key=itemgetter(0))]
     aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in places)
     if matching:
-        best = {entry[0]: entry for entry in reversed(matching)}
-        cluster, topic, _, taken = next(
-            (entry for entry in matching if entry[3] and entry is best[entry[0]]), matching[0]
-        )
+        cluster, topic, _, taken = next((entry for entry in matching if entry[3]), matching[0])
         return (
             taken,
             f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken)} records.",
