@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -13,6 +16,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board, desk
+from offsetwise.console.desk import Desk, Held, Question, Reading
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 
@@ -35,6 +39,26 @@ def settle(page: AppTest) -> None:
             return
         time.sleep(0.05)
         page.run()
+
+
+def answer_at_look(patched: pytest.MonkeyPatch, kind: type[Question[Any]], number: int) -> None:
+    """Let a question of this kind be answered right after the page looked for its answer for the n-th time."""
+    gate, looks = threading.Event(), itertools.count(1)
+    run, held = Desk._run, Desk.held
+
+    def run_behind_gate(self: Desk, question: Question[Any], reading: Reading[Any]) -> None:
+        assert gate.wait(timeout=60)
+        run(self, question, reading)
+
+    def look(self: Desk, question: Question[Any]) -> Held[Any] | None:
+        found, reading = held(self, question), self.reading(question)
+        if isinstance(question, kind) and reading is not None and next(looks) == number:
+            gate.set()
+            reading.outcome.result(timeout=60)
+        return found
+
+    patched.setattr(Desk, "_run", run_behind_gate)
+    patched.setattr(Desk, "held", look)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -20,6 +20,7 @@ from offsetwise.clusters.retention import Standing
 from offsetwise.console import desk, downloads
 from offsetwise.console.clusters import frames, history, topics
 from offsetwise.console.clusters.figures import lanes_of, ranges, takeaway
+from offsetwise.console.clusters.questions import ClusterOf
 from offsetwise.console.clusters.view import View, view
 from offsetwise.console.data import WorkflowReader
 from offsetwise.console.desk import Held
@@ -30,7 +31,7 @@ from offsetwise.sources.connection import Step, StepName, StepState
 from offsetwise.sources.permissions import AclCommand, Granted, Permissions, Resource
 from tests.clusters.values import TAKEN_MS, log, new, old, topic
 from tests.console import builders, clusters_of_tests
-from tests.console.conftest import APP, OpenPage, words
+from tests.console.conftest import APP, OpenPage, answer_at_look, settle, words
 from tests.console.readers import ValueReader
 from tests.sources.test_connection import closed_port, listening, silence
 
@@ -49,10 +50,10 @@ def settled(page: AppTest, *, but: str = "") -> AppTest:
     """Run the page again, as a browser does, until nothing is being read any more (or only what is waited for)."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
-        page.run()
         if not any(status.label for status in page.status if not but or but not in status.label):
             return page
         time.sleep(0.05)
+        page.run()
     raise AssertionError(words(page))
 
 
@@ -246,6 +247,18 @@ def test_a_live_migration_is_read_only_when_a_person_asks(open_page: OpenPage) -
     assert not page.exception
     assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
     assert (asked.calls["cluster old"], asked.calls["cluster new"]) == (1, 1)
+
+
+@pytest.mark.parametrize("look", range(1, 5))
+def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    answer_at_look(monkeypatch, ClusterOf, look)
+    page = open_page(reader(live=True), CLUSTERS, migration=LIVE)
+    page.button(key="read-both").click().run()
+    settle(page)
+    assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
+    assert "not read" not in words(page)
 
 
 def test_one_cluster_down_leaves_the_other_whole_and_says_what_to_do(open_page: OpenPage) -> None:

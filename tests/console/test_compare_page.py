@@ -7,9 +7,10 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from offsetwise.console.desk import ComparisonOf
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
 from tests.console import builders
-from tests.console.conftest import COMPARE, OpenPage, words
+from tests.console.conftest import COMPARE, OpenPage, answer_at_look, settle, words
 from tests.console.readers import ValueReader
 
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
@@ -167,6 +168,19 @@ def test_two_sessions_share_one_reading_that_is_under_way(open_page: OpenPage) -
     page.button(key="compare-now").click().run()
     assert page.metric[0].value == "8"
     assert reader.calls["compare"] == 1
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_a_comparison_that_ends_while_the_page_is_drawn_stands_under_its_own_caption(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    answer_at_look(monkeypatch, ComparisonOf, look)
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    page = open_page(reader, COMPARE, migration="orders-to-new")
+    page.button(key="compare-now").click().run()
+    settle(page)
+    assert page.metric[0].value == "8"
+    assert "not read yet" not in words(page)
 
 
 def test_a_cluster_that_is_down_shows_its_error_and_keeps_the_checkpoint(open_page: OpenPage) -> None:

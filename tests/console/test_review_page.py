@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import access, board, desk
 from offsetwise.console.access import Access
+from offsetwise.console.reviewing.questions import DriftOf
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start
 from offsetwise.plan.drift import Drift, DriftKind
@@ -29,7 +30,7 @@ from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
 from tests.browser.reviews import seeded
 from tests.console import builders
-from tests.console.conftest import APP, words
+from tests.console.conftest import APP, answer_at_look, settle, words
 from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, SECRETS, claims
 from tests.review.people import ADA, ANN, BOTH, RALPH, RITA, Scene, access_with_key
@@ -398,6 +399,19 @@ class TestFreshness:
         assert "Approve is off: the plan is stale" in said(page)
         assert "reject" in offered(page)
 
+    @pytest.mark.parametrize("at", range(1, 4))
+    def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
+        self, court: Court, monkeypatch: pytest.MonkeyPatch, at: int
+    ) -> None:
+        answer_at_look(monkeypatch, DriftOf, at)
+        plan = court.submitted()
+        court.reader.drifted = (MOVED,)
+        page = court.opened(mail(RITA))
+        look(page, plan)
+        assert "**Changed since it was submitted.**" in said(page)
+        assert "ckpt, last planned batch: reviewed 6, now 7." in said(page)
+        assert "approve" not in offered(page)
+
     def test_what_another_session_saw_after_the_page_was_drawn_counts_too(self, court: Court) -> None:
         plan = court.submitted()
         court.reader.drifted = (MOVED,)
@@ -420,12 +434,7 @@ class TestFreshness:
 def look(page: AppTest, plan: Saved) -> None:
     """Ask whether anything changed, and wait for the answer as the browser does."""
     page.button(key=f"drift-{plan.digest[:8]}-now").click().run()
-    for _ in range(200):
-        if not page.status:
-            break
-        time.sleep(0.05)
-        page.run()
-    page.run()
+    settle(page)
 
 
 class TestTheList:

@@ -17,7 +17,11 @@ _POLL_S: Final = 0.5
 
 
 def asked(desk: Desk, question: Question[Answer], offer: blocks.Offer) -> Held[Answer] | None:
-    """Draw whether the answer was read, is being read, or failed, and give the last one there is."""
+    """Draw whether the answer was read, is being read, or failed, and give the last one there is.
+
+    What is drawn above it takes what is given here: an answer may come while the page is being drawn, and nothing
+    would draw it again.
+    """
     reading = desk.reading(question)
     held = desk.held(question)
     if desk.recorded(question):

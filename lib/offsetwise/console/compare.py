@@ -39,14 +39,7 @@ _ANSWER: Final = {
 def comparison(desk: Desk, migration: Offered, subject: Subject, head: guard.Head) -> Held[Comparison] | None:
     """Give the comparison to show; a live one only if it was read, or a person asks for it now."""
     question = ComparisonOf(migration=migration.name, subject=subject)
-    held = desk.held(question)
-    if held is not None:
-        head.says(_caption(held.value))
-    else:
-        head.says(
-            f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · "
-            f"{markdown(str(subject))} · not read yet"
-        )
+    head.says(_caption(migration, subject, desk.held(question)))
     offer = blocks.Offer(
         what=f"{markdown(str(subject))} and both clusters",
         why="Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
@@ -57,6 +50,7 @@ def comparison(desk: Desk, migration: Offered, subject: Subject, head: guard.Hea
         stop="Stop comparing",
     )
     found = blocks.live(desk, question, offer)
+    head.says(_caption(migration, subject, found))
     if found is None and desk.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
         _checkpoint_alone(desk, ReadingOf(migration=migration.name, name=subject.name))
     return found
@@ -133,7 +127,11 @@ def _checkpoint_alone(desk: Desk, question: ReadingOf) -> None:
             evidence.checkpoint_alone(held.value.checkpoint)
 
 
-def _caption(shown: Comparison) -> str:
+def _caption(migration: Offered, subject: Subject, held: Held[Comparison] | None) -> str:
+    if held is None:
+        clusters = f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}**"
+        return f"{clusters} · {markdown(str(subject))} · not read yet"
+    shown = held.value
     what = (
         f"checkpoint **{markdown(_last(shown.checkpoint.uri))}**"
         if shown.checkpoint

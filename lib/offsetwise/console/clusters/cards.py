@@ -58,11 +58,7 @@ def _card(desk: Desk, migration: Offered, question: ClusterOf) -> HeldCluster | 
     name = migration.old if side is Cluster.OLD else migration.new
     mark = f":blue[**{words.OLD}**]" if side is Cluster.OLD else f":orange[**{words.NEW}**]"
     st.markdown(f"{mark} · **{markdown(name)}**")
-    held = desk.held(question)
-    if held is not None:
-        _facts(held.value.snapshot)
-    elif desk.reading(question) is None:
-        st.markdown(":gray[not read yet]")
+    facts = st.container()
     offer = Offer(
         what=f"the {side} cluster",
         now="Read this cluster",
@@ -70,7 +66,12 @@ def _card(desk: Desk, migration: Offered, question: ClusterOf) -> HeldCluster | 
         icon=":material/hub:",
         key=f"cluster-{side}",
     )
-    asked(desk, question, offer)
+    held = asked(desk, question, offer)
+    with facts:
+        if held is not None:
+            _facts(held.value.snapshot)
+        elif desk.reading(question) is None:
+            st.markdown(":gray[not read yet]")
     return held
 
 

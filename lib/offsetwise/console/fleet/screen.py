@@ -26,15 +26,7 @@ _ANSWER: Final = {
 def fleet(desk: Desk, migration: Offered, head: guard.Head) -> Held[Fleet] | None:
     """Give the fleet to show; a live one only if it was read, or a person asks for it now."""
     question = FleetOf(migration=migration.name)
-    held = desk.held(question)
-    name = f"migration **{markdown(migration.name)}**"
-    if held is None:
-        head.says(f"{name} · not read yet")
-    else:
-        roots = held.value.roots
-        where = f"below **{markdown(roots[0])}**" if len(roots) == 1 else f"below {many(len(roots), 'root')}"
-        read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
-        head.says(f"{name} · {where} · {read} · :material/lock: read-only")
+    head.says(_caption(migration, desk.held(question)))
     offer = blocks.Offer(
         what=f"the checkpoints of {markdown(migration.name)}",
         why=(
@@ -47,7 +39,19 @@ def fleet(desk: Desk, migration: Offered, head: guard.Head) -> Held[Fleet] | Non
         key="fleet",
         stop="Stop reading",
     )
-    return blocks.live(desk, question, offer)
+    found = blocks.live(desk, question, offer)
+    head.says(_caption(migration, found))
+    return found
+
+
+def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
+    name = f"migration **{markdown(migration.name)}**"
+    if held is None:
+        return f"{name} · not read yet"
+    roots = held.value.roots
+    where = f"below **{markdown(roots[0])}**" if len(roots) == 1 else f"below {many(len(roots), 'root')}"
+    read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
+    return f"{name} · {where} · {read} · :material/lock: read-only"
 
 
 def draw(held: Held[Fleet], migration: str) -> None:

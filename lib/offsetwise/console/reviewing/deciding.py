@@ -10,7 +10,6 @@ import streamlit as st
 from offsetwise.approval import Verdict
 from offsetwise.console import asking, blocks, desk, guard
 from offsetwise.console.board import Seat
-from offsetwise.console.desk import Held
 from offsetwise.console.reviewing import acting, derived, sentences
 from offsetwise.console.reviewing.checklist import Looked
 from offsetwise.console.reviewing.questions import DriftOf
@@ -41,15 +40,12 @@ def question(sheet: Sheet) -> DriftOf:
     return DriftOf(migration=sheet.plan.migration, digest=sheet.digest, plan=sheet.plan)
 
 
-def checklist(sheet: Sheet, found: Held[tuple[Drift, ...]] | None) -> None:
-    """Draw what to check before approving, and the offer to look at the clusters again."""
+def checklist(sheet: Sheet) -> tuple[Drift, ...]:
+    """Draw what to check before approving, with the offer to look at the clusters again; give what changed there."""
     st.subheader("Before you approve", anchor=False)
+    drifts: tuple[Drift, ...] = ()
     with guard.block("checklist"):
-        looked = None
-        if found is not None:
-            looked = Looked(drifts=found.value, at=f"{found.at:%Y-%m-%d %H:%M:%S} UTC")
-        for check in derived.checked(sheet, looked):
-            _check(check)
+        checks = st.container()
         offer = blocks.Offer(
             what="what the plan requires",
             now="Look whether anything changed",
@@ -57,7 +53,15 @@ def checklist(sheet: Sheet, found: Held[tuple[Drift, ...]] | None) -> None:
             icon=":material/update:",
             key=f"drift-{sheet.digest[:8]}",
         )
-        asking.asked(desk.current(), question(sheet), offer)
+        found = asking.asked(desk.current(), question(sheet), offer)
+        looked = None
+        if found is not None:
+            drifts = found.value
+            looked = Looked(drifts=drifts, at=f"{found.at:%Y-%m-%d %H:%M:%S} UTC")
+        with checks:
+            for check in derived.checked(sheet, looked):
+                _check(check)
+    return drifts
 
 
 def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool) -> None:

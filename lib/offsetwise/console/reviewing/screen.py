@@ -8,7 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, board, desk, evidence, guard, paging
+from offsetwise.console import blocks, board, evidence, guard, paging
 from offsetwise.console.board import Seat
 from offsetwise.console.palette import Tone
 from offsetwise.console.reviewing import (
@@ -57,10 +57,11 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
         with guard.block("told"):
             answers.draw(told)
     overtaken = _overtaken(seat, sheet)
-    held = desk.current().held(deciding.question(sheet))
-    drifts = () if held is None else held.value
     with st.container(horizontal=True, gap="large"):
-        with st.container(width=_PLAN_PX):
+        left, right = st.container(width=_PLAN_PX), st.container()
+        with right:
+            drifts = deciding.checklist(sheet)
+        with left:
             if drifts:
                 _drifted(sheet, drifts)
             since = derived.before(seat.board, seat.person, sheet)
@@ -72,8 +73,7 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
             with guard.block("findings"):
                 _findings(sheet)
             versions.draw(seat, sheet)
-        with st.container():
-            deciding.checklist(sheet, held)
+        with right:
             deciding.draw(seat, sheet, drifts, overtaken=overtaken)
             with guard.block("discussion"):
                 talk.draw(sheet, now)
