@@ -6,6 +6,7 @@ server), so each has an error that says what was tried.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -55,6 +56,11 @@ class _Running:
     session: SparkSession
     kafka: bool
     ours: bool
+
+
+def _not_of_gateway(record: logging.LogRecord) -> bool:
+    """Keep back what PySpark's gateway tells the root logger, with a traceback: it raises the same as well."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 _lock = RLock()
@@ -140,6 +146,7 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession
 
     _check_java()
     _end_jvm()
+    logging.getLogger().addFilter(_not_of_gateway)
     spark_conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
     # Everybody on the machine sees the command line that starts the JVM.
     shown_conf = SparkConf(loadDefaults=False).setAll([each for each in wanted.items() if not is_secret(each[0])])
