@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.model import TopicOffsets
-from offsetwise.sources.spark_offset_log import SourceOffset, checksum_fits, parse_source
+from offsetwise.sources.spark_offset_log import GarbledError, SourceOffset, checksum_fits, parse_offsets, parse_source
 from offsetwise.sources.spark_restart import decide_restart
 from tests.sources.folders import crc_of
 
@@ -112,6 +112,45 @@ def test_a_key_that_stands_twice_anywhere_is_damage(text: str) -> None:
 
     if twice:
         assert "twice" in str(parse_source("0", text).damage)
+
+
+def batch_with(metadata: str) -> bytes:
+    return f'v1\n{metadata}\n{{"t":{{"0":1}}}}'.encode()
+
+
+@given(st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.just('"},"x":{'), max_size=3))
+def test_a_configuration_is_read_alike_however_its_line_is_written(conf: dict[str, str]) -> None:
+    metadata = {"batchWatermarkMs": 7, "batchTimestampMs": 1795229355292, "conf": conf}
+
+    as_spark, spaced = (
+        parse_offsets(batch_with(json.dumps(metadata, separators=each))) for each in ((",", ":"), (", ", ": "))
+    )
+
+    assert as_spark == spaced
+    assert (as_spark.watermark_ms, as_spark.timestamp_ms) == (7, 1795229355292)
+    assert as_spark.configuration == tuple(sorted(conf.items()))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{},"conf":{}}', "twice"),
+        ('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"a":"1","a":"2"}}', "twice"),
+        ('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"a":1}}', "as texts"),
+        ('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"a":"1"}}}', "expected JSON"),
+        ('{"batchWatermarkMs":00,"batchTimestampMs":1,"conf":{}}', "expected JSON"),
+        ('{"batchWatermarkMs":0,"batchTimestampMs":9223372036854775808,"conf":{}}', "64-bit"),
+    ],
+)
+def test_metadata_that_could_be_read_in_two_ways_is_damage(metadata: str, said: str) -> None:
+    with pytest.raises(GarbledError, match=said):
+        parse_offsets(batch_with(metadata))
+
+
+def test_what_a_later_spark_adds_to_the_metadata_is_passed_over() -> None:
+    found = parse_offsets(batch_with('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"a":"b"},"new":{"a":1}}'))
+
+    assert (found.watermark_ms, found.timestamp_ms, found.configuration) == (0, 1, (("a", "b"),))
 
 
 def test_numbers_below_zero_stand_apart_and_the_order_of_the_rest_is_kept() -> None:

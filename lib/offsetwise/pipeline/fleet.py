@@ -33,7 +33,7 @@ LEAST_TASKS: Final = 8
 """So that a small fleet is spread too; fewer where the session has fewer cores."""
 DECODED_AT_ONCE: Final = 50
 """What a caller who drops each checkpoint holds nevertheless."""
-COLUMNS: Final = "id long, row string"
+COLUMNS: Final = "id long, row binary"
 
 _MAGIC: Final = re.compile(r"[*?\[]")
 

@@ -141,7 +141,8 @@ def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
 
 
 def _batch_ids(entries: Sequence[Entry]) -> tuple[int, ...]:
-    return tuple(sorted(int(entry.name) for entry in entries if entry.name[0] != "." and _is_batch(entry.name)))
+    ids = [int(name) for name, *_ in entries if name[0] != "." and _BATCH.fullmatch(name)]
+    return tuple(sorted(batch for batch in ids if batch < 2**63))
 
 
 def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *, batches: int) -> _Logs:
@@ -285,10 +286,6 @@ def _young_tmp(folder: FolderReader, log: str) -> str | None:
 def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
     found = read.get(f"offsets/{batch}")
     return found if isinstance(found, bytes) else None
-
-
-def _is_batch(name: str) -> bool:
-    return _BATCH.fullmatch(name) is not None and int(name) < 2**63
 
 
 def _crc(path: str) -> str:

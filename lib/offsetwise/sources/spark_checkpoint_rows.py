@@ -1,12 +1,13 @@
 """One checkpoint as one row: what a Spark worker reads, and how its answer travels to the driver.
 
-The text is compact (a thousand checkpoints with a hundred batches each are millions of positions), private to one
-run, and never stored: `files.py` is the format for that.
+A row is compact and quick to make (a thousand checkpoints with a hundred batches each are millions of positions),
+private to one run, whose workers have the driver's Python, and never stored: `files.py` is the format for that.
 """
 
 from __future__ import annotations
 
-import json
+import gc
+import marshal
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -42,7 +43,7 @@ class FailedCheckpoint:
     fix: str
 
 
-def read_row(uri: str, *, roots: Sequence[str] | None, batches: int) -> str:
+def read_row(uri: str, *, roots: Sequence[str] | None, batches: int) -> bytes:
     """Read one checkpoint and give its row; whatever goes wrong becomes a row as well."""
     try:
         return encode(read_checkpoint(uri, roots=roots, batches=batches))
@@ -69,27 +70,23 @@ def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] 
         batches: As for `read_checkpoint`.
 
     Yields:
-        Per checkpoint one record batch: `id` long, `row` string.
+        Per checkpoint one record batch: `id` long, `row` binary.
     """
     import pyarrow as pa  # noqa: PLC0415 - the driver reads rows without it
 
+    gc.freeze()  # PySpark looks for garbage after every task, most of the time among what was imported
     for batch in rows:
         for place in batch.column("id").to_pylist():
             row = read_row(uris[place], roots=roots, batches=batches)
-            yield pa.RecordBatch.from_pydict({"id": pa.array([place], pa.int64()), "row": pa.array([row])})
+            yield pa.RecordBatch.from_pydict({"id": pa.array([place], pa.int64()), "row": pa.array([row], pa.binary())})
 
 
-def encode(value: Checkpoint | FailedCheckpoint) -> str:
+def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
     """Write a row."""
     if isinstance(value, FailedCheckpoint):
         body: dict[str, Any] = {"failed": [value.uri, value.error, value.problem, value.fix]}
-        return json.dumps(body)
-    # Most batches have the partitions of the batch before, so a row has each column of them once.
-    columns: dict[tuple[int, ...], int] = {}
-
-    def column(partitions: tuple[int, ...]) -> int:
-        return columns.setdefault(partitions, len(columns))
-
+        return marshal.dumps(body)
+    # Most batches have the very partitions of the batch before: marshal writes those once.
     body = {
         "head": [
             value.uri,
@@ -121,13 +118,12 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
                 batch.timestamp_ms,
                 batch.watermark_ms,
                 [
-                    [one.id, one.raw, [[of.topic, column(of.partitions), of.offsets] for of in one.offsets]]
+                    [one.id, one.raw, [[of.topic, of.partitions, of.offsets] for of in one.offsets]]
                     for one in batch.sources
                 ],
             ]
             for batch in value.batches
         ],
-        "partitions": list(columns),
         "state": [[one.operator, one.partitions, one.files, one.size_bytes, one.keys] for one in value.state],
         "configuration": value.configuration,
         "offset_files": value.offset_files,
@@ -135,16 +131,15 @@ def encode(value: Checkpoint | FailedCheckpoint) -> str:
         "transactions": [asdict(one) for one in value.transactions],
         "saved": None if value.saved is None else asdict(value.saved),
     }
-    return json.dumps(body, separators=(",", ":"))
+    return marshal.dumps(body)
 
 
-def decode(row: str) -> Checkpoint | FailedCheckpoint:
+def decode(row: bytes) -> Checkpoint | FailedCheckpoint:
     """Read a row that `encode` wrote."""
-    body = json.loads(row)
+    body = marshal.loads(row)  # noqa: S302 - what this run's own worker wrote
     if "failed" in body:
         uri, error, problem, fix = body["failed"]
         return FailedCheckpoint(uri=uri, error=error, problem=problem, fix=fix)
-    columns = [tuple(partitions) for partitions in body["partitions"]]
     uri, engine, job_id, planned, committed, reruns, restart, offset_version, commit_version = body["head"]
     return Checkpoint(
         uri=uri,
@@ -183,8 +178,8 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
                         id=source,
                         raw=raw,
                         offsets=tuple(
-                            TopicOffsets(topic=topic, partitions=columns[column], offsets=tuple(offsets))
-                            for topic, column, offsets in topics
+                            TopicOffsets(topic=topic, partitions=partitions, offsets=offsets)
+                            for topic, partitions, offsets in topics
                         ),
                     )
                     for source, raw, topics in sources
@@ -196,10 +191,10 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
             StateStore(operator=operator, partitions=partitions, files=files, size_bytes=size, keys=keys)
             for operator, partitions, files, size, keys in body["state"]
         ),
-        configuration=tuple((key, text) for key, text in body["configuration"]),
+        configuration=body["configuration"],
         offset_log_version=offset_version,
         commit_log_version=commit_version,
-        offset_files=tuple((path, digest) for path, digest in body["offset_files"]),
+        offset_files=body["offset_files"],
         operators=tuple(_operator(one) for one in body["operators"]),
         transactions=tuple(Transaction(**one) for one in body["transactions"]),
         saved=None if body["saved"] is None else _saved(body["saved"]),
@@ -207,8 +202,7 @@ def decode(row: str) -> Checkpoint | FailedCheckpoint:
 
 
 def _operator(body: dict[str, Any]) -> Operator:
-    states = (OperatorState(**each | {"places": tuple(each["places"])}) for each in body["states"])
-    return Operator(**body | {"states": tuple(states)})
+    return Operator(**body | {"states": tuple(OperatorState(**each) for each in body["states"])})
 
 
 def _saved(body: dict[str, Any]) -> Saved:

@@ -24,6 +24,10 @@ INT64_MAX: Final = 2**63 - 1
 PARTITION_MAX: Final = 2**31 - 1
 
 _LINES: Final = re.compile(r"\r\n|\n|\r")
+_AS_WRITTEN: Final = re.compile(
+    r'\{"batchWatermarkMs":(0|[1-9][0-9]{0,17}),"batchTimestampMs":(0|[1-9][0-9]{0,17}),"conf":(\{.*\})\}'
+)
+"""The metadata as Spark writes it."""
 _VERSION: Final = re.compile(r"v([1-9][0-9]{0,8})")
 _SOURCE_ID: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._\-]{1,249}")
@@ -81,16 +85,16 @@ def parse_offsets(data: bytes) -> OffsetFile:
     version = _version(lines[0], OFFSET_LOG_VERSIONS, "offset")
     if len(lines) < 3:
         raise GarbledError(f"expected a version, a metadata and one line per source, found {len(lines)} line(s)")
-    metadata = _metadata(lines[1])
+    timestamp_ms, watermark_ms, configuration = _metadata(lines[1])
     if version == 1:
         sources = tuple(parse_source(str(index), text) for index, text in enumerate(lines[2:]))
     else:
         sources = _named_sources(lines[2:])
     return OffsetFile(
         version=version,
-        timestamp_ms=_optional_int(metadata, "batchTimestampMs"),
-        watermark_ms=_optional_int(metadata, "batchWatermarkMs"),
-        configuration=_configuration(metadata),
+        timestamp_ms=timestamp_ms,
+        watermark_ms=watermark_ms,
+        configuration=configuration,
         sources=sources,
     )
 
@@ -277,13 +281,33 @@ def _version(line: str, known: tuple[int, ...], what: str) -> int:
     return version
 
 
-def _metadata(line: str) -> Mapping[str, Any]:
+_Configuration = tuple[tuple[str, str], ...]
+
+
+def _metadata(line: str) -> tuple[int | None, int | None, _Configuration]:
+    """Read a batch's timestamp and watermark, in milliseconds, and the configuration recorded with it."""
+    written = _AS_WRITTEN.fullmatch(line)
+    if written is not None:
+        try:
+            return int(written[2]), int(written[1]), _recorded(written[3])
+        except GarbledError:
+            pass  # told of the whole line, below
     if not line.strip():
-        return {}
+        return None, None, ()
     value = _json(line)
     if not isinstance(value, dict):
         raise GarbledError("expected a JSON object as the batch's metadata, found another JSON value")
-    return value
+    return (
+        _optional_int(value, "batchTimestampMs"),
+        _optional_int(value, "batchWatermarkMs"),
+        _configuration(value.get("conf")),
+    )
+
+
+@lru_cache(maxsize=64)
+def _recorded(text: str) -> _Configuration:
+    """Read a configuration, which is the same in most batches of a checkpoint."""
+    return _configuration(_json(text))
 
 
 def _optional_int(metadata: Mapping[str, Any], key: str) -> int | None:
@@ -295,8 +319,7 @@ def _optional_int(metadata: Mapping[str, Any], key: str) -> int | None:
     return value
 
 
-def _configuration(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    conf = metadata.get("conf")
+def _configuration(conf: Any) -> _Configuration:
     if conf is None:
         return ()
     if not isinstance(conf, dict) or not set(map(type, conf.values())) <= {str}:
@@ -305,31 +328,30 @@ def _configuration(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _json(text: str) -> Any:
-    return _decode(_STRICT, text)
-
-
-def _offsets_json(text: str) -> Any:
-    """Read JSON as `_json` does, and objects of objects of numbers without a call for each.
-
-    A string has two quotes. When the text has no more of them than the keys that were kept, there is no other
-    string in it, so no key stood there twice.
-    """
-    value = _decode(_PLAIN, text)
-    if not isinstance(value, dict) or set(map(type, value.values())) != {dict}:
-        return _json(text)
-    keys = len(value) + sum(map(len, value.values()))
-    return value if text.count('"') == 2 * keys else _json(text)
-
-
-def _decode(decoder: json.JSONDecoder, text: str) -> Any:
     try:
-        return decoder.decode(text)
+        return _STRICT.decode(text)
     except GarbledError:
         raise
     except RecursionError as error:
         raise GarbledError("expected JSON, found it nested too deeply") from error
     except ValueError as error:
         raise GarbledError(f"expected JSON, found {text[:60]!r} ({str(error)[:80]})") from error
+
+
+def _offsets_json(text: str) -> Any:
+    """Read JSON as `_json` does, and objects of objects of numbers without a call for each.
+
+    A string has two quotes. When the text has no more of them than the keys that were kept, there is no other
+    string in it, so no key stood there twice. Whatever else it finds, `_json` says what it is.
+    """
+    try:
+        value, end = _PLAIN.raw_decode(text)
+    except (ValueError, RecursionError):
+        return _json(text)
+    if end != len(text) or not isinstance(value, dict) or set(map(type, value.values())) != {dict}:
+        return _json(text)
+    keys = len(value) + sum(map(len, value.values()))
+    return value if text.count('"') == 2 * keys else _json(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
