@@ -36,6 +36,7 @@ from tests.findings.cases import (
 )
 
 TOLERANT = Job(tolerates_replay=True)
+UNEXAMINED = Ahead(examined=False)
 UNREAD = LogRange(log_start=None, lso=None, hw=None)
 
 
@@ -44,6 +45,10 @@ def next_record(timestamp_ms: int, new_offset: int | None = 950) -> Evidence:
         old_offset=1050, new_offset=new_offset, timestamp_ms=timestamp_ms, identity="ab", side=Side.UNREAD
     )
     return Evidence(reason="Counted.", neighbours=(record,))
+
+
+def made_of(identity: str) -> Evidence:
+    return Evidence(reason="Counted.", identity=identity)
 
 
 def commit(offset: int, *, epoch: int | None = None, metadata: str = "") -> GroupOffset:
@@ -256,8 +261,13 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
         Code.ISOLATION_DIFFERS,
         "stands at 1,050, 10 offsets past the last stable offset of the old log (1,040)",
     ),
+    "what lies ahead is too much to read, and no timestamp tells": (
+        case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT, evidence=made_of("key, value and headers"))),
+        Code.EARLIER_COPIES_POSSIBLE,
+        "What lies ahead of 950 on the new cluster was more than the budget and was not read",
+    ),
     "records left out between copied ones": (
-        case(row(ahead=Ahead(examined=False), exactness=Exactness.POSITION_EXACT), missing=4),
+        case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), missing=4),
         Code.RECORDS_FILTERED,
         "4 records between copied ones",
     ),
@@ -360,7 +370,7 @@ SILENT: dict[str, tuple[Case, Code]] = {
         Code.TARGET_AHEAD,
     ),
     "what lies ahead was not examined": (
-        case(row(ahead=Ahead(examined=False), exactness=Exactness.POSITION_EXACT)),
+        case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT)),
         Code.MISSING_AHEAD,
     ),
     "epoch the new cluster has": (
@@ -396,11 +406,25 @@ SILENT: dict[str, tuple[Case, Code]] = {
     ),
     "compaction explains what is missing": (
         case(
-            row(ahead=Ahead(examined=False), exactness=Exactness.POSITION_EXACT),
+            row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT),
             missing=4,
             new_topic=topic(cleanup_policy="compact,delete"),
         ),
         Code.RECORDS_FILTERED,
+    ),
+    "timestamps tell what lies below": (
+        case(
+            row(
+                ahead=UNEXAMINED,
+                exactness=Exactness.POSITION_EXACT,
+                evidence=made_of("timestamp, key, value and headers"),
+            )
+        ),
+        Code.EARLIER_COPIES_POSSIBLE,
+    ),
+    "all that lies ahead was read": (
+        case(row(exactness=Exactness.POSITION_EXACT, evidence=made_of("key, value and headers"))),
+        Code.EARLIER_COPIES_POSSIBLE,
     ),
     "missing records are counted to the end": (case(missing=4), Code.RECORDS_FILTERED),
 }
@@ -443,7 +467,7 @@ def test_nothing_read_gives_no_finding_but_untranslated() -> None:
         skip=None,
         foreign_below=None,
         counted=False,
-        ahead=Ahead(examined=False),
+        ahead=UNEXAMINED,
         old=UNREAD,
         new=UNREAD,
         raw=raw(RawVerdict.UNKNOWN),

@@ -38,6 +38,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     logs.missing_ahead,
     logs.foreign_ahead,
     logs.duplicates_ahead,
+    logs.earlier_copies_possible,
     place.schema_ids_masked,
     logs.metadata_not_carried,
     logs.leader_epoch_carried,

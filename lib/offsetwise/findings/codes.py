@@ -49,6 +49,7 @@ class Code(StrEnum):
     PENDING_BATCH = "PENDING_BATCH"
     RETENTION_BEFORE_CUTOVER = "RETENTION_BEFORE_CUTOVER"
     DUPLICATES_AHEAD = "DUPLICATES_AHEAD"
+    EARLIER_COPIES_POSSIBLE = "EARLIER_COPIES_POSSIBLE"
     READER_SUSPECTED = "READER_SUSPECTED"
     LEADER_EPOCH_CARRIED = "LEADER_EPOCH_CARRIED"
     GROUP_DRIFT = "GROUP_DRIFT"
@@ -331,6 +332,13 @@ _ALL: Final = (
         _WARNS,
         "Second copies lie ahead",
         "Make sure that the sink drops repeated records; see them with `offsetwise reconcile`.",
+    ),
+    _kind(
+        Code.EARLIER_COPIES_POSSIBLE,
+        _WARNS,
+        "Copies of unread records may lie below the place",
+        "Raise `content.budget_records` until all that lies ahead is read, or make sure that the topic was never "
+        "mirrored twice.",
     ),
     _kind(
         Code.READER_SUSPECTED,

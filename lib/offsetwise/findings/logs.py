@@ -136,6 +136,21 @@ def duplicates_ahead(case: Case) -> Finding | None:
     )
 
 
+def earlier_copies_possible(case: Case) -> Finding | None:
+    """Neither records nor timestamps tell whether a mirror that went back left copies of unread records below."""
+    row = case.row
+    told = row.ahead.examined or "timestamp" in row.evidence.identity
+    if row.exactness is not Exactness.POSITION_EXACT or row.new_offset is None or told:
+        return None
+    return about(
+        row,
+        Code.EARLIER_COPIES_POSSIBLE,
+        f"What lies ahead of {row.new_offset:,} on the new cluster was more than the budget and was not read, and a "
+        "broker sets the timestamps: if the mirror ever went back, and its later run stopped before its first one, "
+        "unread records may have their only copies below, and would be skipped.",
+    )
+
+
 def records_filtered(case: Case) -> Finding | None:
     """Records between copied ones have no copy, and compaction does not explain it."""
     if not case.missing or case.row.ahead.examined or _compacted(case.new_topic):
