@@ -58,11 +58,6 @@ class _Running:
     ours: bool
 
 
-def _not_of_gateway(record: logging.LogRecord) -> bool:
-    """Keep back what PySpark's gateway tells the root logger, with a traceback: it raises the same as well."""
-    return "py4j" not in Path(record.pathname).parts
-
-
 _lock = RLock()
 _running: _Running | None = None
 
@@ -165,6 +160,11 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession
             _end_jvm()
             _end_starting_jvm(interrupt)
             raise
+
+
+def _not_of_gateway(record: logging.LogRecord) -> bool:
+    """Keep back what PySpark's gateway tells the root logger, with a traceback: it raises the same as well."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 def _connect(remote: str, conf: ClientProperties) -> SparkSession:
