@@ -114,16 +114,27 @@ def _place(found: Found, offset: int) -> int | None:
     return cut.offset if cut is not None and cut.exactness is not None and cut.exactness.proven else None
 
 
-def standings_with_times(scene: Scene, positions: Iterable[Position], read: Proof) -> Iterator[Standing]:
-    """Hold every position against both clusters, with the times of the records before it."""
-    for standing in standings_of(scene, positions):
+def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> Iterator[Standing]:
+    """Hold every position against both clusters, with what the records told of it."""
+    held = [position for position in positions if position.offset is not None]
+    for position, standing in zip(held, standings_of(scene, held), strict=True):
         found = read.found.get((standing.partition, standing.offset))
         cut = found.answer.cut if found is not None else None
+        standing = replace(standing, same=_stands_alike(position, standing.partition, read))  # noqa: PLW2901
         if found is None or cut is None or not found.answer.timed:
             yield standing
             continue
         before = [each.timestamp_ms for each in cut.at_raw if (each.new_offset or 0) < standing.offset]
         yield replace(standing, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
+
+
+def _stands_alike(position: Position, partition: TopicPartition, read: Proof) -> bool:
+    """Say whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
+    numbers = [offset for offset in (position.offset, position.planned) if offset is not None]
+    found = [read.found.get((partition, number)) for number in numbers]
+    return position.new_topic == position.topic and all(
+        each is not None and _place(each, number) == number for each, number in zip(found, numbers, strict=True)
+    )
 
 
 def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:

@@ -21,6 +21,7 @@ def standing(
     new: LogRange | None = LOG,
     time_on_old: int | None = None,
     time_on_new: int | None = None,
+    same: bool = False,
 ) -> Standing:
     return Standing(
         partition=TopicPartition(topic="orders", partition=partition),
@@ -29,6 +30,7 @@ def standing(
         new=new,
         time_on_old=time_on_old,
         time_on_new=time_on_new,
+        same=same,
     )
 
 
@@ -66,7 +68,7 @@ def test_a_log_whose_end_is_unknown_speaks_against_nobody() -> None:
     assert told(standing(1050, new=unread))[0] is None
 
 
-def test_one_partition_decides_for_all() -> None:
+def test_the_range_of_one_partition_decides_for_all() -> None:
     assert told(standing(1050), standing(1030, partition=1, new=log(0, 1000)))[0] is Cluster.OLD
 
 
@@ -80,6 +82,24 @@ def test_a_record_younger_than_the_batch_was_not_in_it() -> None:
 def test_clocks_a_few_minutes_apart_tell_nothing() -> None:
     assert told(standing(1050, time_on_new=TOO_YOUNG_MS - 1))[0] is None
     assert told(standing(1050, time_on_old=TOO_YOUNG_MS - 1))[0] is None
+
+
+def test_one_record_of_another_time_does_not_speak_for_a_cluster_whose_other_records_do_not() -> None:
+    assert told(standing(1050, time_on_new=TOO_YOUNG_MS), standing(1030, partition=1, time_on_new=0))[0] is None
+    assert told(standing(1050, time_on_old=TOO_YOUNG_MS), standing(1030, partition=1, time_on_old=0))[0] is None
+
+
+def test_partitions_whose_times_are_not_known_leave_it_to_the_others() -> None:
+    assert told(standing(1050, time_on_new=TOO_YOUNG_MS), standing(1030, partition=1))[0] is Cluster.OLD
+
+
+def test_where_every_number_is_the_same_place_on_both_it_makes_no_difference() -> None:
+    assert told(standing(1050, same=True), standing(1030, partition=1, same=True)) == (
+        Cluster.OLD,
+        "The same records stand at these numbers in the logs of 'prod-a' and of 'prod-b': it makes no difference which "
+        "of them they were read from.",
+    )
+    assert told(standing(1050, same=True), standing(1030, partition=1))[0] is None
 
 
 def test_times_say_nothing_where_the_batchs_own_is_unknown() -> None:

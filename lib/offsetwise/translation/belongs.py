@@ -26,13 +26,16 @@ class Standing:
     """Timestamp of the record before the position on the old cluster, where records were read."""
     time_on_new: int | None = None
     """Timestamp of the record before the same number on the new cluster, where records were read."""
+    same: bool = False
+    """Whether records proved that the same number is the same place on both clusters."""
 
 
 def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, names: Mapping[Cluster, str]) -> BelongsTo:
-    """Infer the cluster from log ranges and, where records were read, from their times.
+    """Infer the cluster from log ranges and, where records were read, from their identity and times.
 
-    A log's end never moves back, so a position past the end of a log was not read from it. A record that a
-    producer stamped well after the batch was planned was not in that batch.
+    A log's end never moves back, so a position past the end of a log was not read from it. Records that producers
+    stamped well after the batch was planned were not in that batch: all partitions have to say so, since a single
+    record may carry any time. Where every number is the same place on both clusters, nothing depends on the answer.
 
     Args:
         standings: The positions of the restart.
@@ -42,21 +45,19 @@ def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, name
     standings = tuple(standings)
     if not standings:
         return BelongsTo(cluster=None, reason="There is no Kafka position to tell it from.")
-    against: dict[Cluster, list[str]] = {Cluster.OLD: [], Cluster.NEW: []}
-    for standing in standings:
-        for cluster, log, time in (
-            (Cluster.OLD, standing.old, standing.time_on_old),
-            (Cluster.NEW, standing.new, standing.time_on_new),
-        ):
-            reason = _against(standing, log, time, planned_at_ms)
-            if reason:
-                against[cluster].append(reason)
+    against = {cluster: _against(standings, cluster, planned_at_ms) for cluster in Cluster}
     possible = [cluster for cluster, reasons in against.items() if not reasons]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
         return BelongsTo(
             cluster=possible[0],
             reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {_some(against[other])}.",
+        )
+    if possible and all(standing.same for standing in standings):
+        return BelongsTo(
+            cluster=Cluster.OLD,
+            reason=f"The same records stand at these numbers in the logs of {names[Cluster.OLD]!r} and of "
+            f"{names[Cluster.NEW]!r}: it makes no difference which of them they were read from.",
         )
     if possible:
         return BelongsTo(
@@ -72,17 +73,27 @@ def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, name
     )
 
 
-def _against(standing: Standing, log: LogRange | None, time: int | None, planned_at_ms: int | None) -> str | None:
-    if log is None:
-        return f"it has no {standing.partition}"
-    if log.hw is not None and standing.offset > log.hw:
-        return f"{standing.partition} stands at {standing.offset:,}, its log ends at {log.hw:,}"
-    if time is not None and planned_at_ms is not None and time > planned_at_ms + CLOCKS_APART_MS:
-        return (
-            f"the record before {standing.offset:,} of {standing.partition} is more than {CLOCKS_APART_MS // 60_000} "
-            "minutes younger than the batch that read it"
-        )
-    return None
+def _against(standings: tuple[Standing, ...], cluster: Cluster, planned_at_ms: int | None) -> list[str]:
+    """Say what speaks against a cluster, nothing if it may be the one."""
+    beyond: list[str] = []
+    young: list[str] = []
+    timed = 0
+    for standing in standings:
+        is_old = cluster is Cluster.OLD
+        log, time = (standing.old, standing.time_on_old) if is_old else (standing.new, standing.time_on_new)
+        if log is None:
+            beyond.append(f"it has no {standing.partition}")
+        elif log.hw is not None and standing.offset > log.hw:
+            beyond.append(f"{standing.partition} stands at {standing.offset:,}, its log ends at {log.hw:,}")
+        if time is None or planned_at_ms is None:
+            continue
+        timed += 1
+        if time > planned_at_ms + CLOCKS_APART_MS:
+            young.append(
+                f"the record before {standing.offset:,} of {standing.partition} is more than "
+                f"{CLOCKS_APART_MS // 60_000} minutes younger than the batch that read it"
+            )
+    return beyond + young if len(young) == timed else beyond
 
 
 def _some(reasons: list[str]) -> str:

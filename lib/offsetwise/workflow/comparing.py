@@ -11,7 +11,7 @@ from offsetwise.errors import CheckpointError, ClusterError, ConfigError, SameCl
 from offsetwise.model import BelongsTo, Cluster, Comparison, Snapshot
 from offsetwise.plan.rewind import rewound
 from offsetwise.progress import Progress, unheard
-from offsetwise.proof import Proof, learnt_of, prove, standings_with_times
+from offsetwise.proof import Proof, learnt_of, prove, standings_read
 from offsetwise.sources import kafka
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.storage import open_tree
@@ -101,8 +101,8 @@ def observe(
     _check_old(belongs, subject)
     read = Proof() if properties is None else prove(scene, positions, properties, progress)
     if belongs.cluster is None and read.found:
-        timed = standings_with_times(scene, positions, read)
-        belongs = belongs_to(timed, planned_at_ms=planned_at, names=names)
+        known = standings_read(scene, positions, read)
+        belongs = belongs_to(known, planned_at_ms=planned_at, names=names)
         _check_old(belongs, subject)
     progress("judge", 0, 1)
     made = assemble(scene, [learnt_of(scene, position, read) for position in positions], belongs)
