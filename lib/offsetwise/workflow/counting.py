@@ -95,9 +95,16 @@ def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> Non
     )
     for each in log.ranges:
         now = starts.get(TopicPartition(topic=each.topic, partition=each.partition))
-        if now is not None and now > each.start:
+        where = f"{each.topic}-{each.partition} on {migration.cluster(side).name!r}"
+        if now is None:
             raise ClusterError(
-                f"{each.topic}-{each.partition} on {migration.cluster(side).name!r}: retention moved the log start "
-                f"from {each.start} to {now} while the records were read, so the counts cannot be relied on.",
+                f"{where}: expected its log start once more after the records were read, but the broker did not say. "
+                "Retention may have passed, so the counts cannot be relied on.",
+                fix="Check the broker that leads it, then run it again.",
+            )
+        if now > each.start:
+            raise ClusterError(
+                f"{where}: retention moved the log start from {each.start} to {now} while the records were read, so "
+                "the counts cannot be relied on.",
                 fix="Run it again; extend the topic's retention until the migration is over.",
             )

@@ -1,0 +1,45 @@
+"""A whole topic counted while its log is cut back, or its broker falls silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from offsetwise import workflow
+from offsetwise.config import load_migration
+from offsetwise.errors import ClusterError
+from offsetwise.lab import Lab
+from offsetwise.model import TopicPartition
+from offsetwise.sources import kafka
+from tests.integration.topics import copies, create, produce
+
+TOPIC = "counted"
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (7, "retention moved the log start from 0 to 7 while the records were read"),
+        (None, "expected its log start once more after the records were read, but the broker did not say"),
+    ],
+    ids=["cut back", "silent"],
+)
+def test_counts_that_retention_may_have_passed_are_not_given(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int | None, said: str
+) -> None:
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, f"{TOPIC}-{start}")
+        produce(bootstrap, {f"{TOPIC}-{start}": copies(0, 20)})
+    (tmp_path / "m.yaml").write_text(
+        "name: counting\n"
+        f'source: {{name: a, properties: {{bootstrap.servers: "{lab.old_bootstrap}"}}}}\n'
+        f'target: {{name: b, properties: {{bootstrap.servers: "{lab.new_bootstrap}"}}}}\n'
+        'spark: {master: "local[2]"}\n'
+    )
+    migration = load_migration(tmp_path / "m.yaml")
+    at = TopicPartition(topic=f"{TOPIC}-{start}", partition=0)
+    monkeypatch.setattr(kafka, "log_starts", lambda config, _wanted: {at: 0 if config is migration.source else start})
+
+    with pytest.raises(ClusterError, match=said):
+        workflow.reconcile(migration, at.topic)
