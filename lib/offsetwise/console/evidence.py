@@ -60,8 +60,9 @@ def _around(row: PartitionComparison) -> None:
 
 def _why(row: PartitionComparison) -> None:
     verdict = verdicts.EXACTNESS[row.exactness]
-    title = f"Why {number(row.new_offset)}" if row.new_offset is not None else "Why there is no answer"
-    st.markdown(f"**{title}** :{verdict.tone.badge}-badge[{verdict}]")
+    known = f"**Why {number(row.new_offset)}** · {verdicts.METHOD[row.method]}"
+    title = "**Why there is no answer**" if row.new_offset is None else known
+    st.markdown(f"{title} :{verdict.tone.badge}-badge[{verdict}]")
     st.markdown(verdicts.MEANING[row.exactness])
     statements = [row.evidence.reason, *row.evidence.statements]
     if row.exactness is Exactness.BOUNDED:

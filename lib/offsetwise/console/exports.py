@@ -14,6 +14,7 @@ from offsetwise.model import Comparison, PartitionComparison
 def csv(rows: Sequence[PartitionComparison]) -> bytes:
     """Write the partition table as CSV (UTF-8, LF). An unknown number is an empty cell."""
     table = frames.partition_table(rows)
+    table.insert(frames.PARTITION_COLUMNS.index("exactness"), "method", [row.method.value for row in rows])
     for column in ("findings", "exactness", "if unedited", "ahead"):
         table[column] = [wording.cell(text) for text in table[column]]
     return downloads.csv(table)

@@ -10,7 +10,7 @@ from typing import Final
 from offsetwise.console.palette import Tone
 from offsetwise.console.wording import at_most, many, number
 from offsetwise.fleet import severity_of
-from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Severity
+from offsetwise.model import Comparison, Exactness, Method, PartitionComparison, RawVerdict, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,17 @@ MEANING: Final = {
     Exactness.BOUNDED: "Proven to lie between two offsets; the lower one is used.",
     Exactness.CLAIMED: "A sync, a checkpoint or a timestamp says so; no record confirmed it.",
     Exactness.UNKNOWN: "Nobody can tell yet; the reason stands in the evidence.",
+}
+
+METHOD: Final = {
+    Method.CONTENT: "by content",
+    Method.PRESERVED: "by preserved offsets",
+    Method.MIRROR_CHECKPOINT: "by the mirror's checkpoint",
+    Method.MIRROR_SYNC: "by the mirror's sync",
+    Method.HEADER: "by the provenance header",
+    Method.TIMESTAMP: "by timestamp",
+    Method.EARLIEST: "by the log start",
+    Method.NONE: "by no method",
 }
 
 RAW: Final = {

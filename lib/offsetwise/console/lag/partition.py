@@ -11,6 +11,7 @@ from offsetwise.console import blocks, choosing, guard
 from offsetwise.console.desk import Desk
 from offsetwise.console.lag import derived, moments, sentences
 from offsetwise.console.lag.questions import PartitionLagOf
+from offsetwise.console.verdicts import METHOD
 from offsetwise.console.wording import lag as lag_words
 from offsetwise.console.wording import markdown, number, signed
 from offsetwise.lag.amounts import drift, lag
@@ -67,7 +68,7 @@ def draw(desk: Desk, question: PartitionLagOf) -> None:
 
 def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
     sample, judged = shown.history[-1].sample, shown.side(side)
-    place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} by {row.method.value}"
+    place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} {METHOD[row.method]}"
     st.markdown(
         f"**{sentences.MARK[side]} {side}** · lag {sentences.signed_lag(lag(row, side, sample.isolation_level))}  \n"
         f"{place}: **{number(row.place(side))}**  \n"

@@ -118,7 +118,7 @@ def _facts(row: Row) -> list[str]:
         )
     else:
         bounds = " and ".join(map(number, one.bounds))
-        made.append(f"by {markdown(str(one.method))}, between {bounds} on the new cluster")
+        made.append(f"{verdicts.METHOD[one.method]}, between {bounds} on the new cluster")
     if row.changed:
         made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
     if one.reason and (one.override is None or one.override.reason not in one.reason):
