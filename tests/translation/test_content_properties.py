@@ -16,6 +16,8 @@ from tests.translation.logs import answerable, cost_by_origin, cost_of_copied, g
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 FULL = os.environ.get("OFFSETWISE_GATES") == "full"
 LOGS = 100_000 if FULL else 5_000
+EXACT_FLOOR, PROVEN_FLOOR = (0.265, 0.543) if FULL else (0.25, 0.53)
+"""Shares of the answerable cases, of which all logs gave 0.269 and 0.547; few logs scatter more."""
 SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
 
 
@@ -41,8 +43,8 @@ def test_no_exact_answer_is_wrong_and_nothing_is_ever_skipped(figure: Callable[[
     proven = exact + tally[Exactness.POSITION_EXACT, True]
     figure(f"seed {SEED}, {LOGS} logs: EXACT {exact} and proven {proven} of {answers} answerable; wrong: {wrong[:20]}")
     assert not wrong
-    assert exact / answers > 0.23
-    assert proven / answers > 0.53
+    assert exact / answers > EXACT_FLOOR
+    assert proven / answers > PROVEN_FLOOR
 
 
 def test_nothing_is_skipped_that_only_an_earlier_run_of_the_mirror_copied(figure: Callable[[str], None]) -> None:
