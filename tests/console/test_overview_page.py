@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from offsetwise.console.desk import Subject
@@ -13,10 +14,16 @@ from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
 from tests.console import builders
 from tests.console.boards import ADA, RITA, VERA, Stage, here
-from tests.console.conftest import OpenPage, words
+from tests.console.conftest import COMPARE, OpenPage, words
 from tests.console.readers import ValueReader
 
 __all__ = ["here"]
+
+OVERVIEW = "pages/explore/overview.py"
+
+
+def cards(page: AppTest) -> dict[str, str]:
+    return {card.label: card.value for card in page.metric}
 
 
 def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: OpenPage) -> None:
@@ -38,7 +45,23 @@ def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:
     reader = ValueReader(live=builders.comparison())
     page = open_page(reader)
     assert "? not compared yet" in words(page)
+    assert cards(page) == {"Checkpoints": "1", "Groups": "1"}
     assert reader.calls["compare"] == reader.calls["checkpoint_reading"] == 0
+
+
+def test_what_was_compared_is_counted_with_what_would_go_wrong(open_page: OpenPage) -> None:
+    page = open_page(
+        ValueReader(live=builders.comparison(migration="orders-to-new")), COMPARE, migration="orders-to-new"
+    )
+    page.button(key="compare-now").click().run()
+    page.switch_page(OVERVIEW).run()
+    assert cards(page) == {
+        "Checkpoints": "1",
+        "Groups": "1",
+        "Compared": "1 of 2",
+        "Partitions that would go wrong": "5",
+        "Skipped if unedited": "≥ 200",
+    }
 
 
 def test_an_empty_sample_is_no_error(open_page: OpenPage) -> None:
@@ -67,13 +90,10 @@ def test_a_reader_that_fails_is_told_in_words(open_page: OpenPage) -> None:
 
 def test_a_failed_live_reading_is_visible_from_the_overview(open_page: OpenPage) -> None:
     reader = ValueReader(live=ClusterUnreachableError("Cluster 'new': expected an answer, none came.", fix="Start it."))
-    page = open_page(reader, "pages/explore/compare.py", migration="orders-to-new")
+    page = open_page(reader, COMPARE, migration="orders-to-new")
     page.button(key="compare-now").click().run()
-    page.switch_page("pages/explore/overview.py").run()
+    page.switch_page(OVERVIEW).run()
     assert "the last attempt failed" in words(page)
-
-
-OVERVIEW = "pages/explore/overview.py"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -85,14 +86,14 @@ def draw(desk: Desk) -> None:
 def _totals(desk: Desk, migrations: list[Offered]) -> None:
     keys = [ComparisonOf(migration=one.name, subject=subject) for one in migrations for subject in one.subjects]
     held = [found.value for found in map(desk.held, keys) if found is not None]
-    wrong = sum(one.summary.raw_wrong for one in held)
-    if not held:
-        return
-    cards = (
-        ("Compared", f"{number(len(held))} of {number(len(keys))}"),
-        ("Partitions that would go wrong", number(wrong)),
-        ("Skipped if unedited", f"≥ {number(sum(one.summary.raw_skip for one in held))}"),
-    )
+    kinds = Counter(key.subject.kind for key in keys)
+    cards = [("Checkpoints", number(kinds[SubjectKind.CHECKPOINT])), ("Groups", number(kinds[SubjectKind.GROUP]))]
+    if held:
+        cards += [
+            ("Compared", f"{number(len(held))} of {number(len(keys))}"),
+            ("Partitions that would go wrong", number(sum(one.summary.raw_wrong for one in held))),
+            ("Skipped if unedited", f"≥ {number(sum(one.summary.raw_skip for one in held))}"),
+        ]
     with st.container(horizontal=True):
         for label, value in cards:
             st.metric(label, value, border=True)
