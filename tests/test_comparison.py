@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from offsetwise.comparison import (
     Learnt,
     Scene,
@@ -117,13 +119,14 @@ def scene(
     subject: Subject | None = None,
     old: tuple[TopicState, ...] = (OLD_ORDERS,),
     new: tuple[TopicState, ...] = (NEW_ORDERS,),
+    live: bool = False,
 ) -> Scene:
     return Scene.of(
         migration,
         subject or Subject(checkpoint=CHECKPOINT),
         snapshot(Cluster.OLD, *old, mirror=SYNCS),
         snapshot(Cluster.NEW, *new),
-        live=False,
+        live=live,
     )
 
 
@@ -236,6 +239,16 @@ def test_rows_carry_the_codes_of_their_findings() -> None:
     assert [row.findings for row in made.partitions] == [("OPEN_TRANSACTION", "UNTRANSLATED"), ("UNTRANSLATED",)]
     assert {finding.code for finding in made.findings} >= {"UNTRANSLATED", "PENDING_BATCH"}
     assert (made.old.cluster_id, made.taken_at) == ("id of old", "2026-01-01T00:00:00+00:00")
+
+
+@pytest.mark.parametrize(("live", "codes"), [(True, {"TOPIC_RECREATED"}), (False, set())])
+def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_was_read_first(
+    live: bool, codes: set[str]
+) -> None:
+    given = scene(new=(TopicState(name="orders", partitions=(log(0, 0, 1010), log(1, 0, 1080))),), live=live)
+    made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
+
+    assert [{"TOPIC_RECREATED"} & set(row.findings) for row in made.partitions] == [codes, set()]
 
 
 def test_without_knowing_the_cluster_everything_is_flagged() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -14,6 +16,8 @@ from offsetwise.lab import Lab, Policy
 from offsetwise.model import Cluster, Exactness, TopicPartition
 from offsetwise.sources.kafka import read_cluster
 from offsetwise.translation.mirror import find_flow, mm2_answer
+from tests.commands import call
+from tests.integration.clusters import commit
 from tests.integration.test_content_live import check
 from tests.integration.topics import copies, create, produce
 from tests.integration.truth import Both, find, read_both
@@ -78,3 +82,21 @@ def test_records_decide_where_the_mirror_still_answers_for_the_topic_that_was_de
         cut = wanted[recreated, position].answer.cut
         assert cut is not None
         assert (cut.offset, cut.exactness) == (place, Exactness.EXACT)
+
+
+@pytest.mark.usefixtures("recreated")
+def test_a_group_with_records_left_on_the_topic_that_was_deleted_is_told_so_without_reading_records(
+    lab: Lab, tmp_path: Path
+) -> None:
+    commit(lab.old_bootstrap, "again-etl", TOPIC, {0: BEFORE})
+    sides = {"source": ("old", lab.old_bootstrap), "target": ("new", lab.new_bootstrap)}
+    clusters = {side: {"name": name, "properties": {"bootstrap.servers": at}} for side, (name, at) in sides.items()}
+    migration = tmp_path / "migration.yaml"
+    migration.write_text(yaml.safe_dump({"name": "again", **clusters}), encoding="utf-8")
+
+    body = call("compare", "-m", migration, "--group", "again-etl", "--no-content", "--json").answered()
+
+    (row,) = body["partitions"]
+    assert "TOPIC_RECREATED" in row["findings"]
+    (finding,) = [finding for finding in body["findings"] if finding["code"] == "TOPIC_RECREATED"]
+    assert (finding["severity"], finding["topic"], finding["partition"]) == ("blocks", TOPIC, 0)
