@@ -170,6 +170,12 @@ def test_the_page_on_files_names_every_key_of_a_migration() -> None:
             assert re.search(rf"`{key}\b|\b{key}:", text), f"{part.__name__}: {key}"
 
 
+def test_the_page_on_files_marks_the_schemes_that_no_test_reads() -> None:
+    text = section("docs/formats.md", "Migration (YAML, written by you)")
+
+    assert "; untested: `gs://`, `abfs://`, `hdfs://`)" in text
+
+
 def _keys(text: str, heading: str) -> set[str]:
     """Give the keys in the first column of the last table with this heading."""
     table = text.rsplit(f"| {heading} | meaning |", 1)[1].split("\n\n", maxsplit=1)[0]
