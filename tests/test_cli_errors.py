@@ -139,7 +139,7 @@ class TestAPath:
     [
         ({"offsets/7": b'v1\n{"batchWatermarkMs":0}\n{"orders":{"0":11'}, "garbled"),
         ({"offsets/7": b"v9\n{}\n" + orders(7).encode()}, "v9"),
-        ({"offsets/6": None, "offsets/.6.crc": None}, "6"),
+        ({"offsets/6": None, "offsets/.6.crc": None}, "offsets/6 is missing"),
         ({"offsets/.7.crc": b"crc\0\0\0\2\0\0\0\0\0"}, "crc"),
         ({"metadata": b"{"}, "metadata"),
         ({"offsets/7": b"", "offsets/.7.crc": None}, "offsets/7"),
@@ -221,6 +221,16 @@ class TestAMigrationFile:
         assert (found["error"] == error, told in found["problem"]) == (True, True), found
         assert str(sample / "migration.yaml") in found["problem"]
         assert "hunter2" not in ran.out + ran.err
+
+    def test_that_cannot_be_used_keeps_the_console_from_starting(self, sample: Path) -> None:
+        edit(sample / "migration.yaml", lambda body: body["source"]["properties"].update({"sasl.password": "hunter2"}))
+        ran = run("console", "--migration", sample / "migration.yaml", STREAMLIT_SERVER_HEADLESS="true")
+
+        assert (ran.code, ran.out) == (1, ""), "Streamlit says where it listens, and did not start"
+        assert ran.err.startswith(f"error {sample / 'migration.yaml'}: ")
+        assert "sasl.password" in ran.err
+        assert "\nnext " in ran.err
+        assert "hunter2" not in ran.err
 
     def test_that_is_missing_is_said(self) -> None:
         refused(call("compare", "-m", "/nowhere.yaml", "--checkpoint", "x", "--json"), "ConfigError", "/nowhere.yaml")
