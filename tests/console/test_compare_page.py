@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import threading
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from offsetwise.console import exports
 from offsetwise.console.desk import ComparisonOf
-from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
+from offsetwise.console.verdicts import METHOD
+from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConnectorError, OffsetwiseError, StorageError
+from offsetwise.findings import Code
+from offsetwise.findings.sentence import overall
+from offsetwise.model import BelongsTo, Finding, Method
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, answer_at_look, settle, words
 from tests.console.readers import ValueReader
@@ -52,16 +60,37 @@ def test_it_is_said_which_cluster_the_positions_belong_to_and_why(open_page: Ope
     ).replace("\\", "")
 
 
+def test_positions_of_nobody_knows_which_cluster_are_said_to_be_open_with_what_to_do(open_page: OpenPage) -> None:
+    unclear = BelongsTo(cluster=None, reason="Every position lies inside both logs.")
+    finding = overall(Code.CLUSTER_UNCLEAR, "The positions may come from either cluster.")
+    made = replace(builders.comparison(), belongs_to=unclear, findings=(finding,))
+    told = words(open_page(ValueReader({"orders": made}), COMPARE)).replace("\\", "")
+    assert "? Which cluster they belong to is open: Every position lies inside both logs." in told
+    assert "CLUSTER_UNCLEAR" in told
+    assert finding.remedy in told
+
+
 def test_the_worst_row_is_opened_with_its_proof(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), COMPARE)
     assert evidence(page) == "Evidence · orders\\-0"
-    assert "**Why 950**" in words(page)
+    assert "**Why 950** · by content :" in words(page)
     assert "911, which is 39 offsets earlier" in words(page)
     assert "Reading would begin behind 100 unread records" in words(page)
     assert "| mirror-sync | 911 | 951 |" in words(page)
     neighbours = page.dataframe[2].value
     assert neighbours["old offset"].tolist() == [1047, 1048, 1049, 1050, 1051, 1052]
     assert neighbours["for the job"].tolist()[2:4] == ["read", "unread, next"]
+
+
+@pytest.mark.parametrize("method", [each for each in Method if each is not Method.NONE])
+def test_what_a_place_was_derived_from_is_said_in_the_evidence_and_in_the_csv(
+    open_page: OpenPage, method: Method
+) -> None:
+    rows = (builders.partition(method=method),)
+    page = open_page(ValueReader({"orders": builders.comparison(rows)}), COMPARE)
+    assert f"**Why 950** · {METHOD[method]} :" in words(page)
+    (row,) = csv.DictReader(io.StringIO(exports.csv(rows).decode()))
+    assert row["method"] == method.value
 
 
 def test_a_link_opens_the_row_it_names(open_page: OpenPage) -> None:
@@ -207,11 +236,38 @@ def test_a_failure_keeps_the_last_good_comparison(open_page: OpenPage) -> None:
     assert page.metric[0].value == "8"
 
 
-def test_a_refusal_is_told_apart_from_silence(open_page: OpenPage) -> None:
-    reader = ValueReader(live=ClusterAuthError("Cluster 'new': the broker refused.", fix="Grant Describe."))
-    page = open_page(reader, COMPARE, migration="orders-to-new")
+@pytest.mark.parametrize(
+    ("error", "heading"),
+    [
+        (DOWN, "The cluster does not answer"),
+        (ClusterAuthError("Cluster 'new': the broker refused.", fix="Grant Describe."), "Not permitted"),
+        (
+            ConnectorError("Spark's Kafka connector: found no copy. No record was read.", fix="Connect once."),
+            "This could not be read",
+        ),
+        (
+            StorageError("/data/orders/offsets: found access refused. It was not read.", fix="Give read access."),
+            "This could not be read",
+        ),
+    ],
+    ids=["silence", "refusal", "connector", "unreadable"],
+)
+def test_what_stops_a_comparison_is_told_apart_and_with_what_to_do(
+    open_page: OpenPage, error: OffsetwiseError, heading: str
+) -> None:
+    page = open_page(ValueReader(live=error), COMPARE, migration="orders-to-new")
     page.button(key="compare-now").click().run()
-    assert "Not permitted" in page.error[0].value
+    assert not page.exception
+    assert page.error[0].value.replace("\\", "") == f"**{heading}**  \n{error.problem}"
+    assert f"**What to do:** {error.fix}" in words(page).replace("\\", "")
+
+
+@pytest.mark.parametrize("finding", builders.misfits().findings, ids=lambda finding: finding.code)
+def test_a_new_topic_that_does_not_fit_is_told_with_its_remedy(open_page: OpenPage, finding: Finding) -> None:
+    page = open_page(ValueReader({"orders": builders.misfits()}), COMPARE, row=f"{finding.topic}-0")
+    told = words(page).replace("\\", "")
+    assert finding.code in told
+    assert f"{finding.message}  \n**What to do:** {finding.remedy}" in told
 
 
 def test_an_error_of_no_kind_of_ours_shows_no_traceback_and_no_values(open_page: OpenPage) -> None:
