@@ -181,6 +181,13 @@ def test_snapshots_say_what_the_clusters_said(sample: Path, claimed: dict[str, A
         assert f"(cluster id {taken['cluster_id']}) written to {tmp_path / side}.json." in ran.err
         assert json.loads((tmp_path / f"{side}.json").read_text(encoding="utf-8")) == taken
 
+    old = json.loads((tmp_path / "old.json").read_text(encoding="utf-8"))
+    (group,) = [group for group in old["groups"] if group["name"] == "orders-etl"]
+    assert [(at["topic"], at["partition"], at["offset"]) for at in group["offsets"]] == [
+        ("orders", 0, "1000"),
+        ("orders", 1, "975"),
+    ]
+
     again = call(
         *("compare", "--migration", sample, "--checkpoint", "orders", "--json"),
         *("--snapshots", tmp_path / "old.json", tmp_path / "new.json"),

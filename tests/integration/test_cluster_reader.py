@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, LogRange, Snapshot, TopicPartition
 from offsetwise.sources import kafka_logs
-from offsetwise.sources.kafka import offsets_for_times, read_cluster
+from offsetwise.sources.kafka import CONFIGS, offsets_for_times, read_cluster
 from offsetwise.sources.kafka_client import Client, RequestCounter
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, trim
@@ -36,6 +36,7 @@ def test_a_snapshot_says_where_every_log_begins_and_ends(lab: Lab) -> None:
     assert [(p.log_start, p.lso, p.hw) for p in topic.partitions] == [(4, 10, 10), (0, 20, 20), (0, 0, 0)]
     assert {(p.leader, p.leader_epoch, p.error) for p in topic.partitions} == {(1, 0, None)}
     assert dict(topic.config)["retention.ms"] == CENTURY_MS
+    assert [name for name, _ in topic.config] == list(CONFIGS)
     assert topic.id
     assert len(topic.id) == 22
     assert snapshot.cluster_id

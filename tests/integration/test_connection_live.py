@@ -244,3 +244,11 @@ def test_the_time_of_the_last_sync_comes_with_the_snapshot(sample: Path, lab: La
     syncs = [topic for topic in mirror.topics if topic.kind == "offset-syncs" and topic.records]
     assert syncs
     assert all(topic.newest_ms is not None and topic.newest_ms > FIRST_MS for topic in syncs)
+
+
+def test_the_newest_heartbeat_of_each_flow_comes_with_the_snapshot(sample: Path, lab: Lab) -> None:
+    assert sample.is_file()
+    mirror = read_cluster(Cluster.NEW, config(lab.new_bootstrap), topics=(), groups=()).mirror
+    newest = max(topic.newest_ms or 0 for topic in mirror.topics if topic.kind == "heartbeats")
+    (beat,) = [beat for beat in mirror.heartbeats if (beat.source, beat.target) == ("old", "new")]
+    assert FIRST_MS < beat.timestamp_ms <= newest
