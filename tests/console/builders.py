@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+from offsetwise.findings import Code
+from offsetwise.findings.sentence import about, overall
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -225,6 +227,36 @@ def reference_rows() -> tuple[PartitionComparison, ...]:
             raw=RawReuse(verdict=RawVerdict.UNKNOWN),
             findings=("NEW_PARTITION",),
             reason="The checkpoint has no position for it; it starts at the log start.",
+        ),
+    )
+
+
+def misfits() -> Comparison:
+    """On the new cluster a topic is missing, one has fewer partitions, and one was made again."""
+    rows = tuple(
+        untranslated(topic, old=612, ends=(700, 50), verdict=RawVerdict.UNKNOWN, reason="", finding=code.value)
+        for topic, code in (
+            ("audit", Code.TOPIC_MISSING),
+            ("clicks", Code.PARTITIONS_FEWER),
+            ("orders", Code.TOPIC_RECREATED),
+        )
+    )
+    missing, _, again = rows
+    return replace(
+        comparison(rows),
+        findings=(
+            about(missing, Code.TOPIC_MISSING, "The new cluster has no topic audit."),
+            overall(
+                Code.PARTITIONS_FEWER,
+                "clicks has 4 partitions on old and 2 on new: 2 partitions cannot continue.",
+                topic="clicks",
+            ),
+            about(
+                again,
+                Code.TOPIC_RECREATED,
+                "The mirror wrote old offset 600 to 600, but the new log ends at 50: it was deleted and made again, "
+                "or cut.",
+            ),
         ),
     )
 
