@@ -18,7 +18,7 @@ from rich.console import Console
 
 import offsetwise
 from offsetwise import files, printed, show, workflow
-from offsetwise.model import Comparison, Exactness, RawReuse, RawVerdict
+from offsetwise.model import Cluster, Comparison, Exactness, RangeDifference, RawReuse, RawVerdict
 from tests.commands import COMMAND, Ran, call, run
 from tests.sources.folders import SAMPLES, checkpoint, orders, write
 
@@ -259,6 +259,7 @@ class TestOnATerminal:
         assert "…" not in text
         for row in recorded.partitions:
             assert f"{row.new_topic}-{row.partition}" in text
+        assert unfolded(recorded.belongs_to.reason) in unfolded(text)
         for finding in recorded.findings:
             assert unfolded(finding.message) in unfolded(text)
 
@@ -269,7 +270,7 @@ class TestOnATerminal:
         )
         text = shown(replace(recorded, partitions=(row,), findings=()), 80)
 
-        folded = [line.split()[0] for line in text.splitlines() if line.startswith(" nn")]
+        folded = [line.split()[0] for line in text.splitlines() if line.startswith((" n", " -", " 0"))]
         assert "".join(folded) == f"{name}-0"
         assert f"{HUGE:,}" in text
         assert f"{HUGE - 1:,}" in text
@@ -287,6 +288,29 @@ class TestOnATerminal:
         assert text.count("docs/findings/LOSS_INSIDE_LOG.md") == 1
         assert "orders-0: Reusing 1,050" in text
         assert "orders-1: Reusing 1,030" in text
+
+    def test_a_reconciliation_is_whole_and_says_where_what_differs(self) -> None:
+        agreed = workflow.sample_reconciliation("orders")
+        lost = RangeDifference(cluster=Cluster.OLD, partition=0, start=1000, end=2000, missing=HUGE)
+        twice = RangeDifference(cluster=Cluster.NEW, partition=1, start=0, end=500, duplicated=3, foreign=1)
+        first, second = agreed.partitions
+        first = replace(first, old_records=HUGE, new_records=HUGE - 1, missing=HUGE)
+        out = StringIO()
+        show.reconciliation(
+            Console(file=out, width=80, highlight=False),
+            replace(agreed, partitions=(first, second), differences=(lost, twice)),
+        )
+
+        head, *table = out.getvalue().splitlines()
+        assert head.startswith("orders: 2,180 records are on both clusters; on the new cluster")
+        assert [line.split() for line in table if line.split()[:1] in (["0"], ["1"])] == [
+            ["0", f"{HUGE:,}", f"{HUGE - 1:,}", "1,100", f"{HUGE:,}", "0", "0"],
+            ["1", "1,080", "1,080", "1,080", "0", "0", "0"],
+        ]
+        assert table[-2:] == [
+            f"partition 0, old offsets 1,000 to 1,999: {HUGE:,} missing",
+            "partition 1, new offsets 0 to 499: 3 duplicated, 1 only here",
+        ]
 
 
 HOSTILE = '{"file":"\x9d0;owned\x9c\x9b2J[bold red]x[/] [link=file:///etc/passwd]y[/link]\u202etxt.exe\u2066"}'

@@ -185,13 +185,12 @@ def comparison(out: Console, made: Comparison) -> None:
 def reconciliation(out: Console, made: Reconciliation) -> None:
     """Show what both clusters hold of a topic."""
     out.print(f"[bold]{safe(made.summary())}[/]\n")
-    table = Table()
-    for name in ("p", "old records", "new records", "on both", "missing", "duplicated", "only on new"):
-        table.add_column(name, justify="right")
+    names = ("old records", "new records", "on both", "missing", "duplicated", "only on new")
+    table = _table(out, ("partition",), names)
     for each in made.partitions:
         counts = (each.old_records, each.new_records, each.both, each.missing, each.duplicated, each.foreign)
         table.add_row(str(each.partition), *(f"{count:,}" for count in counts))
-    out.print(table)
+    _print_table(out, table)
     for span in made.differences:
         counted = ((span.missing, "missing"), (span.duplicated, "duplicated"), (span.foreign, "only here"))
         what = ", ".join(f"{count:,} {word}" for count, word in counted if count)
@@ -282,7 +281,11 @@ def _table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, fi
 
 def _print_table(out: Console, table: Table) -> None:
     """Print a table; where its numbers need more than the terminal has, that wraps the lines, and nothing is cut."""
-    numbers = [max(len(str(cell)) for cell in column.cells) for column in table.columns if column.no_wrap]
+    numbers = [
+        max(len(line) for text in (column.header, *column.cells) for line in str(text).splitlines())
+        for column in table.columns
+        if column.no_wrap
+    ]
     texts = [column.min_width or 0 for column in table.columns if not column.no_wrap]
     least = sum(numbers) + sum(texts) + 3 * len(table.columns)
     if least > out.width:
