@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import streamlit as st
 from sqlalchemy import Engine, event
+from streamlit.config import get_config_options
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import access, desk
@@ -28,6 +29,7 @@ from tests.console.readers import ValueReader
 from tests.console.test_words import contrast
 from tests.lag_samples import growing
 
+SETTINGS = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text("utf-8"))
 PAGES = sorted(str(path.relative_to(APP.parent)) for path in APP.parent.glob("pages/**/*.py"))
 
 ISSUER = "https://login.example.org"
@@ -453,9 +455,26 @@ def test_secrets_that_nobody_could_sign_in_with_are_refused(change: dict[str, An
     assert said.replace("_", "\\_") in "".join(error.value for error in made.error)
 
 
+def test_the_settings_of_streamlit_give_nothing_away_and_let_no_stranger_in() -> None:
+    shipped = {section: values for section, values in SETTINGS.items() if section != "theme"}
+    assert shipped == {
+        "browser": {"gatherUsageStats": False},
+        "client": {"toolbarMode": "viewer", "showErrorDetails": "none", "showErrorLinks": False},
+        "server": {
+            "address": "127.0.0.1",
+            "enableXsrfProtection": True,
+            "enableCORS": True,
+            "enableAgentApi": False,
+            "maxUploadSize": 5,
+        },
+    }
+    named = {f"{section}.{name}" for section, values in shipped.items() for name in values}
+    assert named <= set(get_config_options()), "Streamlit passes over a name that it does not know"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_themes_of_streamlit_are_those_of_the_charts_and_stand_out(theme: str) -> None:
-    settings = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][theme]
+    settings = SETTINGS["theme"][theme]
     pages = (settings["backgroundColor"], settings["secondaryBackgroundColor"])
     shown = {"light": LIGHT, "dark": DARK}[theme]
     assert (settings["backgroundColor"], settings["textColor"]) == (shown.page, shown.text)
