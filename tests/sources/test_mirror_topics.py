@@ -1,5 +1,3 @@
-import json
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,10 +13,9 @@ from offsetwise.sources.mirror_topics import (
     decode_sync,
     recognise,
 )
+from tests.golden import GOLDEN
 
-WIRE: Final[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "data" / "mm2-golden-vectors.json").read_text(encoding="utf-8")
-)["wire"]
+WIRE: Final[dict[str, Any]] = GOLDEN["wire"]
 
 
 def raw(name: str, part: str) -> bytes:
