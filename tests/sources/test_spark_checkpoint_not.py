@@ -11,6 +11,7 @@ import pytest
 
 from offsetwise.errors import MissingError, NotACheckpointError, OffsetwiseError, StorageError
 from offsetwise.sources.spark_checkpoint import read_checkpoint
+from tests.commands import call
 from tests.sources.folders import SAMPLES, checkpoint, orders, write
 
 FLINK = {"_metadata": b"\x4a\x5b", "taskowned/x": b""}
@@ -120,6 +121,8 @@ def test_a_folder_that_may_not_be_listed_is_an_error(name: str, as_nobody: Path)
     with pytest.raises(StorageError, match="access refused") as caught:
         read_checkpoint(str(as_nobody))
     assert "read access" in caught.value.fix
+    error = call("inspect", as_nobody, "--json").refused()
+    assert (error["problem"], error["fix"]) == (caught.value.problem, caught.value.fix)
 
 
 def test_a_folder_below_one_that_may_not_be_entered_is_an_error(as_nobody: Path) -> None:
