@@ -141,6 +141,7 @@ def target_of(scene: Scene, position: Position, offset: int, candidates: Iterabl
         brackets=brackets,
         window=content.window_records,
         budget=content.budget_records,
+        budget_bytes=content.budget_bytes,
     )
 
 

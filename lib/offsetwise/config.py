@@ -213,10 +213,12 @@ class SparkSettings(Section):
 
 
 class ContentSettings(Section):
-    """How many records content matching may read."""
+    """How much content matching may read."""
 
     window_records: Annotated[StrictInt, Field(ge=1, le=100_000)] = 64
     budget_records: Annotated[StrictInt, Field(ge=1, le=1_000_000_000)] = 200_000
+    """Per partition and cluster."""
+    budget_bytes: Annotated[StrictInt, Field(ge=1, le=1_000_000_000_000)] = 1_000_000_000
     """Per partition and cluster."""
 
 

@@ -13,7 +13,7 @@ from offsetwise.progress import Progress
 from offsetwise.sources import kafka
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.resolve import Position, Told
-from offsetwise.translation.search import Span
+from offsetwise.translation.search import Span, affordable
 
 if TYPE_CHECKING:
     from offsetwise.pipeline.content import Ask, ContentMatch, Found
@@ -102,6 +102,7 @@ def _pending(
         if begin is not None and end is not None and begin <= end and first <= last:
             ask = asks[partition, first]
             target = replace(ask.target, old=Span(start=first, end=last), new=Span(start=begin, end=end))
+            target = affordable(target, found[partition, first].answer.record_bytes)
             batches[partition, first, last] = replace(ask, target=target)
     equal = match.same_records(list(batches.values())) if batches else {}
     return {key: equal[ask] for key, ask in batches.items() if ask in equal}

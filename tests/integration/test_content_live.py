@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from offsetwise.lab import Lab
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
 from offsetwise.pipeline.content import Found
 from offsetwise.translation.windows import Reason
+from tests.integration.topics import START_MS, TIMEOUT_S, Record, create
 from tests.integration.truth import Both, find, read_both
 
 SAMPLE = (
@@ -100,3 +102,28 @@ def test_aborted_records_that_the_mirror_made_visible_are_counted_for_a_job_that
     assert cut.aborted_visible == aborted > 0
     assert cut.exactness is Exactness.BOUNDED
     assert both.cost(400, cut.offset or 0).skip == 0
+
+
+def test_what_lies_ahead_stays_unread_where_large_records_would_cost_more_than_the_budget_of_bytes(lab: Lab) -> None:
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, 20)):
+        create(bootstrap, "large")
+        producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 2})
+        for number in range(first, 420):
+            value = Record(f"r{number}", prefix=b" " * 10_000).value
+            producer.produce("large", value=value, partition=0, timestamp=START_MS + number)
+        assert producer.flush(TIMEOUT_S) == 0
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic="large", partition=0), "large")
+
+    little, enough = (
+        find(lab.old_bootstrap, lab.new_bootstrap, {both: [220]}, window=8, budget_bytes=budget)[both, 220]
+        for budget in (1_000_000, 10_000_000)
+    )
+
+    assert little.answer.record_bytes in range(10_000, 10_100)
+    assert little.answer.cut is not None
+    assert (little.answer.cut.offset, little.answer.cut.exactness) == (200, Exactness.POSITION_EXACT)
+    assert not little.answer.cut.ahead.examined
+    assert max(little.old_offsets_read, little.new_offsets_read) < 100
+    assert enough.answer.cut is not None
+    assert (enough.answer.cut.offset, enough.answer.cut.ahead.examined) == (200, True)
+    assert min(enough.old_offsets_read, enough.new_offsets_read) > 200

@@ -19,7 +19,7 @@ from offsetwise.pipeline.reconcile import TopicLog, reconcile
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.spark_errors import spark_errors
-from offsetwise.translation.identity import content_hash, header_hash, masked_hash, schema_id
+from offsetwise.translation.identity import content_hash, header_hash, masked_hash, record_size, schema_id
 
 SALT = b"live"
 COMMITTED = IsolationLevel.READ_COMMITTED
@@ -70,6 +70,7 @@ def consumed(bootstrap: str, topic: str, count: int) -> Iterator[dict[str, Any]]
             "value_schema": schema_id(value),
             "headers": [{"name": n, "hash": header_hash(SALT, n, v)} for n, v in headers] if headers else None,
             "origin": None,
+            "size": record_size(key, value, headers),
         }
     consumer.close()
 

@@ -111,6 +111,7 @@ def find(
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     window: int = 64,
     budget: int = 200_000,
+    budget_bytes: int = 1_000_000_000,
     natives_excluded: bool = False,
     preserving: bool = False,
     spark: SparkSettings | None = None,
@@ -137,7 +138,7 @@ def find(
         (both, position): Ask(
             partition=both.partition,
             new_topic=both.new_topic,
-            target=replace(both.pair(position).target, window=window, budget=budget),
+            target=replace(both.pair(position).target, window=window, budget=budget, budget_bytes=budget_bytes),
             natives_excluded=natives_excluded,
             preserving=preserving,
         )

@@ -21,7 +21,7 @@ from offsetwise.pipeline.records import _assignment as assignment
 from offsetwise.pipeline.records import _layers as layers
 from offsetwise.pipeline.session import open_session
 from offsetwise.translation.header import KAFKA_BACKUP, REDPANDA, origin
-from offsetwise.translation.identity import content_hash, header_hash, masked_hash, schema_id
+from offsetwise.translation.identity import content_hash, header_hash, masked_hash, record_size, schema_id
 
 SALT = b"\0 a salt, with a leading zero"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -133,6 +133,7 @@ def test_spark_and_plain_python_compute_the_same_identity(spark: SparkSession, r
             if raw.headers is None
             else [{"name": name, "hash": header_hash(SALT, name, value)} for name, value in raw.headers],
             "origin": origin(raw.headers or ()),
+            "size": record_size(raw.key, raw.value, raw.headers),
         }
         for offset, raw in enumerate(records)
     ]

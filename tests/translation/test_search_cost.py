@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from offsetwise.model import Exactness
 from offsetwise.translation.content import decide
-from offsetwise.translation.search import Phase, Span, Target, Windows, better, first_windows, next_windows
-from offsetwise.translation.windows import Cut, LogWindow
+from offsetwise.translation.search import (
+    Phase,
+    Span,
+    Target,
+    Windows,
+    affordable,
+    better,
+    earlier_windows,
+    first_windows,
+    next_windows,
+)
+from offsetwise.translation.windows import Cut, LogWindow, Reason
 
 SHIFT = 100
 
@@ -25,7 +37,7 @@ def _window(span: Span, whole: Span, first_serial: int) -> LogWindow:
     )
 
 
-def _search(target: Target) -> tuple[Cut, list[Windows]]:
+def _search(target: Target, *, record_bytes: int | None = None) -> tuple[Cut, list[Windows]]:
     windows = first_windows(target)
     reads: list[Windows] = []
     best: Cut | None = None
@@ -38,7 +50,7 @@ def _search(target: Target) -> tuple[Cut, list[Windows]]:
             last=windows.last,
         )
         best = cut if best is None or windows.phase is Phase.LOCATE else better(best, cut)
-        following = next_windows(target, windows, cut)
+        following = next_windows(affordable(target, record_bytes), windows, cut)
         if following is None:
             return best, reads
         windows = following
@@ -74,3 +86,59 @@ def test_a_wrong_bracket_costs_a_few_rounds_and_no_wrong_answer() -> None:
     assert (cut.exactness, cut.offset) == (Exactness.POSITION_EXACT, 40_000)
     assert len(reads) <= 6
     assert max(len(each.new) for each in reads) < 70_000
+
+
+@pytest.mark.parametrize(
+    ("record_bytes", "examined"),
+    [(None, True), (1_000, True), (1_000_000, True), (1_000_001, False), (10_000_000, False)],
+    ids=["size unknown", "small records", "just within the bytes", "just above", "large records"],
+)
+def test_what_lies_ahead_is_read_only_where_its_bytes_fit_their_budget_too(
+    record_bytes: int | None, *, examined: bool
+) -> None:
+    cut, reads = _search(_target(10**6, behind=1_000), record_bytes=record_bytes)
+
+    assert (cut.exactness, cut.offset) == (Exactness.POSITION_EXACT, 10**6 - 1_000)
+    assert cut.ahead.examined is examined
+    assert any(each.old.end == 10**6 + SHIFT for each in reads) is examined
+
+
+def test_windows_do_not_grow_beyond_what_their_bytes_allow_nor_fall_below_the_first() -> None:
+    far = Span(start=900_000, end=900_000)
+    target = _target(10**6, behind=10**6 - 40_000, brackets=(far,))
+
+    for record_bytes, most in ((1_000_000, 1_000), (100_000_000, 2 * 64), (10**12, 2 * 64)):
+        _, reads = _search(target, record_bytes=record_bytes)
+
+        assert max(len(span) for each in reads for span in (each.old, each.new)) <= most
+
+
+def test_a_wide_bracket_is_read_only_when_the_size_of_the_records_is_known() -> None:
+    target = _target(10**6, behind=10**6 - 40_000, brackets=(Span(start=30_000, end=50_000),))
+    behind_the_mirror = replace(target, new=replace(target.new, end=900_000))
+
+    cut, reads = _search(behind_the_mirror, record_bytes=100)
+    assert cut.offset == 40_000
+    assert [len(each.new) > 20_000 for each in reads][:2] == [False, True]
+
+    _, reads = _search(behind_the_mirror, record_bytes=1_000_000)
+    assert max(len(each.new) for each in reads) <= 1_000
+
+
+def test_copies_further_down_are_looked_for_only_where_the_bytes_allow() -> None:
+    target = _target(10**6, behind=1_000)
+    read = first_windows(target)
+    place = 10**6 - 1_000
+    cut = Cut(exactness=Exactness.BOUNDED, reason=Reason.COPIES_BELOW, offset=place, new_from=read.new.start)
+
+    within = earlier_windows(affordable(target, 100_000), read, cut, read.new.start - 500)
+    assert within is not None
+    assert within.new.start == read.new.start - 500
+    assert earlier_windows(affordable(target, 1_000_000), read, cut, read.new.start - 500) is None
+
+
+def test_bytes_never_allow_more_records_than_the_budget_of_records() -> None:
+    target = _target(10**6, behind=1_000)
+
+    assert affordable(target, 1).budget == target.budget
+    assert affordable(replace(target, budget=10), 10**9).budget == 10

@@ -28,6 +28,7 @@ from offsetwise.translation.search import (
     Span,
     Target,
     Windows,
+    affordable,
     better,
     earlier_windows,
     first_windows,
@@ -188,7 +189,8 @@ class ContentMatch:
             for ask, read in windows.items():
                 found[ask] = _updated(found[ask], read, answers[ask], times.get(ask))
                 nearby = _with_origin(answers[ask])
-                wanted = next_windows(ask.target, read, nearby, at_time=times.get(ask)) if nearby else None
+                target = affordable(ask.target, answers[ask].record_bytes)
+                wanted = next_windows(target, read, nearby, at_time=times.get(ask)) if nearby else None
                 if wanted is not None:
                     following[ask] = wanted
             windows = _within_budget(following)
@@ -200,10 +202,11 @@ class ContentMatch:
     ) -> dict[Ask, Found]:
         """Look further down for copies of unread records, where the cut may skip some."""
         earliest = self._earliest(cuts)
+        targets = {ask: affordable(ask.target, found[ask].answer.record_bytes) for ask in cuts}
         windows = {
             ask: wanted
             for ask, cut in cuts.items()
-            if (wanted := earlier_windows(ask.target, latest[ask], cut, earliest[ask])) is not None
+            if (wanted := earlier_windows(targets[ask], latest[ask], cut, earliest[ask])) is not None
         }
         made = {ask: found[ask] for ask in cuts}
         if windows:
@@ -349,6 +352,7 @@ class ContentMatch:
             "value_schema",
             "headers",
             "origin",
+            "size",
         )
 
 

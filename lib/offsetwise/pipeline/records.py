@@ -22,7 +22,7 @@ from offsetwise.translation.identity import IDENTITY_BYTES, NULL_LENGTH, SCHEMA_
 
 RECORD_SCHEMA: Final = (
     "topic string, partition int, offset bigint, timestamp bigint, log_append boolean, content binary, masked binary, "
-    "key_schema int, value_schema int, headers array<struct<name: string, hash: binary>>, origin bigint"
+    "key_schema int, value_schema int, headers array<struct<name: string, hash: binary>>, origin bigint, size int"
 )
 POLL_TIMEOUT_MS: Final = 30_000
 ANSWER_WITHIN: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
@@ -77,7 +77,8 @@ def read_records(
         One row per record, in no order: topic, partition, offset, timestamp (ms, null where the record has none),
         log_append (whether the broker set the timestamp), content (16 bytes, see `translation/identity.py`), masked
         (null where no schema-registry id can be inside), key_schema, value_schema (null likewise), headers
-        (name and hash, in order; null where there are none), origin (the old offset that a provenance header claims).
+        (name and hash, in order; null where there are none), origin (the old offset that a provenance header claims),
+        size (bytes of key, value and headers).
     """
     tasks = _tasks(spark, ranges, max_records_per_task)
     options = ANSWER_WITHIN | NO_METRICS | {f"kafka.{name}": value for name, value in properties.items()}
@@ -130,7 +131,17 @@ def identify(records: DataFrame, *, salt: bytes) -> DataFrame:
             ),
         ).alias("headers"),
         _origin(F.col("headers")).alias("origin"),
+        (_size(key) + _size(value) + _size_of_headers(F.col("headers"))).alias("size"),
     )
+
+
+def _size(part: Column) -> Column:
+    return F.coalesce(F.octet_length(part), F.lit(0))
+
+
+def _size_of_headers(headers: Column) -> Column:
+    total = F.aggregate(headers, F.lit(0), lambda made, each: made + _size(each["key"]) + _size(each["value"]))
+    return F.coalesce(total, F.lit(0))
 
 
 def _origin(headers: Column) -> Column:

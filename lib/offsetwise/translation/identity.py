@@ -6,6 +6,7 @@ over the salt and the length-prefixed parts, cut to 16 bytes. Standard library o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
@@ -41,6 +42,12 @@ def schema_id(part: bytes | None) -> int | None:
     if part is None or not _may_hold_schema(part):
         return None
     return int.from_bytes(part[1:SCHEMA_PREFIX_BYTES], signed=True)
+
+
+def record_size(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> int:
+    """Count the bytes of a record, as they are spent from the budget of a read."""
+    parts = [key, value, *(part for name, value in headers or () for part in (name.encode(), value))]
+    return sum(len(part or b"") for part in parts)
 
 
 def _hash(salt: bytes, *parts: bytes | None) -> bytes:

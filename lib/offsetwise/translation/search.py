@@ -24,7 +24,7 @@ ROUNDS = 4
 GROWTH = 4
 
 SMALL_LOGS = 32
-"""Both logs together of at most this many windows are read whole, at once."""
+"""Both logs together of at most this many windows are read whole, at once. So is a bracket, before sizes are known."""
 
 
 class Phase(StrEnum):
@@ -73,6 +73,10 @@ class Target:
     """Offsets read on each side at first."""
     budget: int = 200_000
     """Offsets of one log that may be read at once."""
+    budget_bytes: int = 1_000_000_000
+    """The same in bytes; spent by what the records read so far weigh, so not on the first windows."""
+    reach: int | None = None
+    """How far around a place the bytes allow to read; None while that is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +97,28 @@ def first_windows(target: Target) -> Windows:
         return Windows(old=target.old, new=target.new, last=True)
     old = target.old.clip(target.position - target.window, target.position + target.window)
     bracket = _bracket(target, min)
-    if bracket is None:
+    if bracket is None or len(bracket) > SMALL_LOGS * target.window:
         # A mirror that keeps up ends where the old log ends.
         guess = target.new.end - (target.old.end - target.position)
         bracket = Span(start=guess, end=guess)
     return Windows(old=old, new=_around(target, bracket, target.window))
+
+
+def affordable(target: Target, record_bytes: int | None) -> Target:
+    """Keep the budget to what its bytes allow, now that records were seen; never below the first window.
+
+    Args:
+        target: The position looked for.
+        record_bytes: Mean size of the records read, of the log with the larger ones; None where none was read.
+
+    >>> span = Span(start=0, end=1_000_000)
+    >>> affordable(Target(position=5, old=span, new=span), 1_000_000).budget
+    1000
+    """
+    if not record_bytes:
+        return target
+    allowed = max(2 * target.window, target.budget_bytes // record_bytes)
+    return replace(target, budget=min(target.budget, allowed), reach=allowed // 2)
 
 
 def next_windows(target: Target, windows: Windows, cut: Cut, *, at_time: int | None = None) -> Windows | None:
@@ -194,22 +215,23 @@ def settled(cut: Cut, earliest: int) -> Cut:
 
 def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Windows:
     reach = target.window * GROWTH**windows.round
-    old = target.old.clip(target.position - reach, target.position + reach)
-    is_last = windows.round + 1 >= ROUNDS or reach >= target.budget
+    allowed = _reach(target, 0, reach)
+    old = target.old.clip(target.position - allowed, target.position + allowed)
+    is_last = windows.round + 1 >= ROUNDS or reach >= target.budget or reach > allowed
     if cut.shift is not None:
         centre = target.position + cut.shift
         new = _around(target, Span(start=centre, end=centre), reach)
     elif at_time is not None:
         new = _around(target, Span(start=at_time, end=at_time), reach)
     else:
-        middle = Span(start=windows.new.start, end=windows.new.end)
-        new = target.new.clip(middle.start - reach, middle.end + reach)
+        bracket = _bracket(target, min)
+        new = _around(target, windows.new if bracket is None else bracket, reach)
     if is_last or (cut.shift is None and windows.round >= 2):
         # The widest look: everything, where that is allowed, else the widest bracket.
         if len(target.new) <= target.budget:
             new = target.new
-        elif cut.shift is None and target.brackets:
-            new = _around(target, _bracket(target, max) or Span(start=new.start, end=new.end), target.window)
+        elif cut.shift is None and (bracket := _bracket(target, max)) is not None:
+            new = _around(target, bracket, reach)
         old = target.old if len(target.old) <= target.budget else old
         is_last = True
     return Windows(old=old, new=new, last=is_last, round=windows.round + 1)
@@ -264,6 +286,12 @@ def _bracket(target: Target, choose: Callable[..., Span]) -> Span | None:
 
 def _around(target: Target, place: Span, reach: int) -> Span:
     """Give the offsets within reach of a place, moved inside the log where the place lies outside."""
+    reach = _reach(target, len(place), reach)
     start = min(max(place.start, target.new.start), target.new.end)
     end = min(max(place.end, target.new.start), target.new.end)
     return target.new.clip(start - reach, end + reach)
+
+
+def _reach(target: Target, length: int, wanted: int) -> int:
+    """Say how far around a place of some length the bytes let a window reach; never less than the first one."""
+    return wanted if target.reach is None else max(target.window, min(wanted, target.reach - length // 2))

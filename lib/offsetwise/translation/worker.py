@@ -81,6 +81,8 @@ class Answer:
     """Timestamp of the last record before the position: where to look next."""
     origin_shift: int | None = None
     """New minus old offset, as the provenance header nearest to the position claims."""
+    record_bytes: int | None = None
+    """Mean size of the records read, of the log with the larger ones; None where none was read."""
 
 
 def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
@@ -88,7 +90,7 @@ def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
 
     Args:
         tasks: Every task of this round, by number.
-        group: `pyarrow.Table` with columns task, log, origin and `RECORD_COLUMNS`.
+        group: `pyarrow.Table` with columns task, log, origin, size and `RECORD_COLUMNS`.
 
     Returns:
         A `pyarrow.Table` of one row: task, answer (JSON).
@@ -100,7 +102,7 @@ def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
     of = ordered.column("log").to_pylist()
     old, new, aborted = (ordered.filter(pa.array([each == log.value for each in of], pa.bool_())) for log in Log)
     given = answer(tasks[number], records_of(old), records_of(new), records_of(aborted), origins=_origins(new))
-    text = json.dumps(asdict(given))
+    text = json.dumps(asdict(replace(given, record_bytes=_mean_size(old, new))))
     return pa.table({"task": pa.array([number], pa.int64()), "answer": pa.array([text], pa.string())})
 
 
@@ -155,6 +157,11 @@ def records_of(table: Any) -> Records:
 def _origins(table: Any) -> dict[int, int]:
     pairs = zip(table.column("offset").to_pylist(), table.column("origin").to_pylist(), strict=True)
     return {offset: origin for offset, origin in pairs if origin is not None}
+
+
+def _mean_size(*tables: Any) -> int | None:
+    sizes = [table.column("size").to_pylist() for table in tables if table.num_rows]
+    return max((-(-sum(each) // len(each)) for each in sizes), default=None)
 
 
 def _origin_shift(position: int, origins: Mapping[int, int]) -> int | None:
