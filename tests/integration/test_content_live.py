@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
 
 from offsetwise.lab import Lab
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
 from offsetwise.pipeline.content import Found
+from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.translation.windows import Reason
-from tests.integration.topics import START_MS, TIMEOUT_S, Record, create
+from tests.integration.topics import START_MS, TIMEOUT_S, Record, copies, create, produce
 from tests.integration.truth import Both, find, read_both
 
 SAMPLE = (
@@ -29,8 +34,13 @@ SAMPLE = (
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 
 
-def check(found: dict[tuple[Both, int], Found]) -> Counter[Exactness]:
-    """Hold every answer against the truth; count the classes."""
+def check(found: dict[tuple[Both, int], Found], *, excused: Collection[Reason] = ()) -> Counter[Exactness]:
+    """Hold every answer against the truth; count the classes.
+
+    Args:
+        found: The answers.
+        excused: Reasons for which an answer need not be proven although a right place exists.
+    """
     tally: Counter[Exactness] = Counter()
     for (both, position), each in found.items():
         cut = each.answer.cut
@@ -51,7 +61,7 @@ def check(found: dict[tuple[Both, int], Found]) -> Counter[Exactness]:
             # Whether the job has read what only the new log still holds, nobody can tell any more.
             assert position <= both.old.start, where
             assert cut.offset == both.new.start, where
-        elif both.answerable(position):
+        elif cut.reason not in excused and both.answerable(position):
             assert cut.exactness in PROVEN, f"{where}, and a right place exists"
     return tally
 
@@ -70,15 +80,68 @@ def logs(lab: Lab, sample: Path) -> list[Both]:
     ]
 
 
+@pytest.fixture(scope="session")
+def committed(lab: Lab, logs: list[Both]) -> dict[Both, Both]:
+    """What a job that reads committed records sees of `payments`; copies of aborted records are none of its records."""
+    made = {}
+    for both in logs:
+        if both.partition.topic == "payments":
+            bootstraps = lab.old_bootstrap, lab.new_bootstrap
+            seen = read_both(*bootstraps, both.partition, both.new_topic, isolation="read_committed")
+            aborted = {r.serial for r in both.old.records} - {r.serial for r in seen.old.records}
+            kept = tuple(record for record in seen.new.records if record.serial not in aborted)
+            made[both] = replace(seen, new=replace(seen.new, records=kept))
+    return made
+
+
+def inside_aborted(both: Both, committed: Both) -> list[int]:
+    """Give the first and a middle offset of an aborted transaction in the middle of the log, and that of its marker."""
+    kept = {record.offset for record in committed.old.records}
+    aborted = [record.offset for record in both.old.records if record.offset not in kept]
+    assert aborted
+    runs = [[offset for _, offset in run] for _, run in groupby(enumerate(aborted), lambda each: each[1] - each[0])]
+    one = runs[len(runs) // 2]
+    assert one[-1] + 1 not in {record.offset for record in both.old.records}
+    return [one[0], one[len(one) // 2], one[-1] + 1]
+
+
 @pytest.mark.parametrize("window", [64, 8], ids=["whole logs", "narrow windows"])
 def test_every_position_of_the_sample_is_proven_or_honest(
-    lab: Lab, logs: list[Both], window: int, figure: Callable[[str], None]
+    lab: Lab, logs: list[Both], committed: dict[Both, Both], window: int, figure: Callable[[str], None]
 ) -> None:
-    wanted = {both: both.everywhere() for both in logs}
+    wanted = {both: {*both.everywhere()} for both in logs}
+    for both, seen in committed.items():
+        wanted[both].update(inside_aborted(both, seen))
     found = find(lab.old_bootstrap, lab.new_bootstrap, wanted, window=window, natives_excluded=True)
     tally = check(found)
     figure(f"the sample, windows of {window}: {len(found)} positions: {tell(tally)}")
     assert tally[Exactness.EXACT] > len(found) // 2
+
+
+def test_no_answer_claims_more_than_was_read_where_the_budget_leaves_what_lies_ahead_unread(
+    lab: Lab, logs: list[Both]
+) -> None:
+    wanted = {both: both.everywhere() for both in logs}
+    found = find(lab.old_bootstrap, lab.new_bootstrap, wanted, window=8, budget=100, natives_excluded=True)
+    tally = check(found, excused=(Reason.COPIES_BELOW, Reason.FEW_ANCHORS))
+    assert tally[Exactness.POSITION_EXACT] > len(found) // 3
+    for each in found.values():
+        cut = each.answer.cut
+        assert cut is not None
+        assert cut.ahead.examined is (cut.exactness is Exactness.EXACT)
+
+
+def test_every_position_of_a_job_that_reads_committed_is_proven_but_inside_an_aborted_transaction(
+    lab: Lab, committed: dict[Both, Both]
+) -> None:
+    bootstraps = lab.old_bootstrap, lab.new_bootstrap
+    inside = {seen: inside_aborted(both, seen)[:2] for both, seen in committed.items()}
+    wanted = {seen: {*seen.everywhere(), *inside[seen]} for seen in inside}
+    found = find(*bootstraps, wanted, isolation=IsolationLevel.READ_COMMITTED, window=8, natives_excluded=True)
+    check(found, excused=(Reason.OLD_RECORDS_GONE,))
+    # Copies of the transaction's records stand between the place and the next record, and the job would read them.
+    bounded = {key for key, each in found.items() if each.answer.cut and each.answer.cut.exactness not in PROVEN}
+    assert bounded == {(seen, position) for seen, positions in inside.items() for position in positions}
 
 
 def test_1050_is_950(lab: Lab, logs: list[Both]) -> None:
@@ -127,3 +190,31 @@ def test_what_lies_ahead_stays_unread_where_large_records_would_cost_more_than_t
     assert enough.answer.cut is not None
     assert (enough.answer.cut.offset, enough.answer.cut.ahead.examined) == (200, True)
     assert min(enough.old_offsets_read, enough.new_offsets_read) > 200
+
+
+def test_sixteen_positions_cost_as_many_reads_as_one_and_each_its_windows_only(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Times of the broker's own say nothing of copies further down, which would be looked for within the budget.
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, 100)):
+        create(bootstrap, "long", **{"message.timestamp.type": "LogAppendTime"})
+        produce(bootstrap, {"long": copies(first, 3_000)})
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic="long", partition=0), "long")
+    reads: list[Sequence[OffsetRange]] = []
+
+    def counted(
+        spark: SparkSession, properties: Mapping[str, str], ranges: Sequence[OffsetRange], **how: Any
+    ) -> DataFrame:
+        reads.append(ranges)
+        return read_records(spark, properties, ranges, **how)
+
+    monkeypatch.setattr("offsetwise.pipeline.content.read_records", counted)
+    for positions in ([1_500], range(700, 2_300, 100)):
+        reads.clear()
+        found = find(lab.old_bootstrap, lab.new_bootstrap, {both: positions}, window=8, budget=100)
+
+        assert check(found) == {Exactness.POSITION_EXACT: len(positions)}
+        # Windows around the place on both logs, and then the stretch of 100 between the place and the old number.
+        assert {each.rounds for each in found.values()} == {2}
+        assert len(reads) == 2 * 2
+        assert sum(each.end - each.start for ranges in reads for each in ranges) <= 300 * len(positions)
