@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 from offsetwise.errors import PlanError
 from offsetwise.model import Target, TargetKind
 from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
+from tests.golden import GOLDEN
 from tests.plan.scene import COPY, ETL, comparison, drafted, rows
 
 
@@ -65,6 +67,31 @@ def test_the_csv_has_no_header_and_names_the_group_only_where_there_are_several(
     assert consumer_groups_csv(replace(made, targets=(ETL, other))) == (
         "etl,orders,0,950\netl,orders,1,950\nb,orders,0,950\nb,orders,1,950\n"
     )
+
+
+def _cells(text: str) -> list[list[str]]:
+    return list(csv.reader(text.splitlines()))
+
+
+@pytest.mark.parametrize("vector", ["single_group", "long_topic_quoted"])
+def test_the_csv_has_the_cells_that_kafkas_own_export_has(vector: str) -> None:
+    """Kafka's export quotes every long name; its import asks for no quotes where no letter needs them."""
+    recorded = GOLDEN["reset_csv"][vector]
+    ((topic, partition, offset),) = _cells(recorded)
+    made = drafted(comparison(*rows({"new_topic": topic, "partition": int(partition), "new_offset": int(offset)})))
+
+    assert GOLDEN["reset_csv"]["header"] is False
+    assert _cells(consumer_groups_csv(made)) == _cells(recorded)
+    assert consumer_groups_csv(made) == recorded.replace('"', "")
+
+
+def test_a_group_that_kafkas_own_export_has_to_quote_is_refused() -> None:
+    """What does not undo the quotes would give the offsets to another group, so none is printed in them."""
+    ((group, *_),) = _cells(GOLDEN["reset_csv"]["multi_group"])
+    quoted = Target(kind=TargetKind.CONSUMER_GROUP, group=group)
+
+    with pytest.raises(PlanError, match=f"found '{group}'"):
+        consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, quoted)))
 
 
 @pytest.mark.parametrize(

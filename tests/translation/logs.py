@@ -99,7 +99,7 @@ def locate(pair: Pair, *, natives_excluded: bool = False) -> Cut:
     windows = first_windows(target)
     best: Cut | None = None
     while True:
-        cut = _decide(pair, windows, natives_excluded=natives_excluded)
+        cut = decide_on(pair, windows, natives_excluded=natives_excluded)
         best = cut if windows.phase is Phase.LOCATE or best is None else better(best, cut)
         following = next_windows(target, windows, cut)
         if following is None:
@@ -110,7 +110,7 @@ def locate(pair: Pair, *, natives_excluded: bool = False) -> Cut:
     earliest = _earliest(pair, best.unread_since)
     wider = earlier_windows(target, windows, best, earliest)
     if wider is not None:
-        best = better(best, _decide(pair, wider, natives_excluded=natives_excluded))
+        best = better(best, decide_on(pair, wider, natives_excluded=natives_excluded))
     return settled(best, earliest)
 
 
@@ -120,7 +120,8 @@ def _earliest(pair: Pair, since: int | None) -> int:
     return max(found, pair.target.new.start)
 
 
-def _decide(pair: Pair, windows: Windows, *, natives_excluded: bool) -> Cut:
+def decide_on(pair: Pair, windows: Windows, *, natives_excluded: bool = False) -> Cut:
+    """Cut what the windows hold of both logs."""
     return decide(
         pair.target.position,
         window_of(pair.old, pair.target.old, windows.old),

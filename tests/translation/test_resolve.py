@@ -18,9 +18,12 @@ from offsetwise.model import (
     RestartPoint,
     Side,
 )
+from offsetwise.pipeline.content import Found
+from offsetwise.proof import _guesses as guesses
 from offsetwise.translation.resolve import Position, Told, resolve
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
+from tests.golden import GOLDEN
 
 POSITION = Position(
     source="0",
@@ -161,6 +164,17 @@ class TestClaims:
         row = claimed(replace(SYNC, guess=True))
 
         assert (row.new_offset, row.exactness) == (None, Exactness.UNKNOWN)
+
+    @pytest.mark.parametrize(
+        "asked", GOLDEN["timestamp_lookup_on_transactional_log"]["for_timestamp_of_record"], ids=lambda a: a["record"]
+    )
+    def test_what_a_timestamp_points_to_is_no_claim(self, asked: dict[str, int]) -> None:
+        found = Found(answer=Answer(), at_time=asked["returned"])
+
+        row = claimed(*guesses(found, asked["record"]))
+
+        assert (row.new_offset, row.exactness) == (None, Exactness.UNKNOWN)
+        assert [(one.method, one.lo) for one in row.evidence.candidates] == [(Method.TIMESTAMP, asked["returned"])]
 
     def test_without_any_the_row_says_why(self) -> None:
         assert claimed().evidence.reason == "Nobody says where the position lies, and no record was read."

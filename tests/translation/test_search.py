@@ -20,6 +20,8 @@ from offsetwise.translation.search import (
     wants_time,
 )
 from offsetwise.translation.windows import Cut, Reason
+from tests.golden import GOLDEN
+from tests.translation.logs import Entry, Pair, decide_on
 
 LARGE = Target(
     position=1_050_000, old=Span(start=100_000, end=1_200_000), new=Span(start=0, end=1_100_000), window=64, budget=1000
@@ -109,6 +111,31 @@ class TestAfterAnUndecidedCut:
         assert windows.last
         assert windows.new == target.new
         assert windows.old != target.old
+
+
+@pytest.mark.parametrize(
+    "asked",
+    GOLDEN["timestamp_lookup_on_transactional_log"]["for_timestamp_of_record"],
+    ids=lambda asked: f"record {asked['record']}",
+)
+def test_a_timestamp_that_points_to_a_marker_far_off_does_not_become_the_place(asked: dict[str, int]) -> None:
+    # 100 transactions of 10 records, each followed by its marker; the mirror is 1,000 records behind.
+    record, end = asked["record"], 1_000
+    target = Target(position=record, old=Span(start=0, end=2 * end), new=Span(start=0, end=1_100), window=8)
+    copies = tuple(Entry(offset=number + number // 10, identity=number, key=0, origin=number) for number in range(end))
+    pair = Pair(old=tuple(Entry(number, number, 0, number) for number in range(2 * end)), new=copies, target=target)
+    assert copies[record].offset == asked["true_offset"]
+
+    windows: Windows | None = first_windows(target)
+    asked_for = 0
+    while windows is not None:
+        cut = decide_on(pair, windows)
+        looked_up = wants_time(windows, cut)
+        asked_for += looked_up
+        windows = next_windows(target, windows, cut, at_time=asked["returned"] if looked_up else None)
+
+    assert (cut.exactness, cut.offset) == (Exactness.POSITION_EXACT, asked["true_offset"])
+    assert asked_for == (record > 0)
 
 
 class TestAfterADecidedCut:

@@ -1,0 +1,39 @@
+"""What one round of the content match may read."""
+
+from __future__ import annotations
+
+from offsetwise.model import TopicPartition
+from offsetwise.pipeline.content import ROUND_BUDGET_OFFSETS, Ask, _within_budget
+from offsetwise.translation.search import Phase, Span, Target, Windows
+
+WHOLE = Span(start=0, end=10 * ROUND_BUDGET_OFFSETS)
+
+
+def _wanted(*reads: tuple[Phase, int]) -> dict[Ask, Windows]:
+    """Ask for windows of as many offsets on each log, one position each, numbered from 0."""
+    return {
+        Ask(
+            partition=TopicPartition(topic="orders", partition=number),
+            new_topic="orders",
+            target=Target(position=0, old=WHOLE, new=WHOLE),
+        ): Windows(old=Span(start=0, end=length), new=Span(start=0, end=length), phase=phase)
+        for number, (phase, length) in enumerate(reads)
+    }
+
+
+def _kept(*reads: tuple[Phase, int]) -> list[int]:
+    return sorted(ask.partition.partition for ask in _within_budget(_wanted(*reads)))
+
+
+def test_a_round_keeps_the_narrowest_confirming_reads_that_fit_its_budget() -> None:
+    third = ROUND_BUDGET_OFFSETS // 2 // 3
+
+    assert _kept(*[(Phase.CONFIRM, third)] * 3) == [0, 1, 2]
+    assert _kept(*[(Phase.CONFIRM, third)] * 4) == [0, 1, 2]
+    assert _kept((Phase.CONFIRM, 4 * third), (Phase.CONFIRM, third), (Phase.RAW_ONLY, third)) == [1, 2]
+
+
+def test_a_position_that_is_still_looked_for_is_read_whatever_the_budget() -> None:
+    half = ROUND_BUDGET_OFFSETS // 2
+
+    assert _kept((Phase.LOCATE, half), (Phase.LOCATE, 2 * half), (Phase.CONFIRM, half)) == [0, 1]
