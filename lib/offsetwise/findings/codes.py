@@ -337,8 +337,8 @@ _ALL: Final = (
         Code.EARLIER_COPIES_POSSIBLE,
         _WARNS,
         "Copies of unread records may lie below the place",
-        "Raise `content.budget_records` and `content.budget_bytes` until all that lies ahead is read, or make sure that "
-        "the topic was never mirrored twice.",
+        "Raise `content.budget_records` and `content.budget_bytes` until all that lies ahead is read, or make sure "
+        "that the topic was never mirrored twice.",
     ),
     _kind(
         Code.READER_SUSPECTED,
