@@ -1,4 +1,4 @@
-"""Spark Connect: a server in a process of its own, whose Python workers have no Offsetwise.
+"""Spark Connect: a server in a process of its own, whose Python workers have no Offsetwise; nor have a local master's here.
 
 The client runs in a process of its own too, because PySpark is either classic or Connect in one process.
 """
@@ -148,9 +148,10 @@ def read_nothing_there(address: str, bootstrap: str) -> None:
         read_records(spark, {"bootstrap.servers": bootstrap}, ranges, isolation=uncommitted, salt=SALT).toArrow()
 
 
-def imported_on_a_worker(address: str, *, shipped: bool) -> tuple[str, bytes]:
+def imported_on_a_worker(settings: SparkSettings, *, shipped: bool) -> tuple[str, bytes]:
     """Where a worker imports Offsetwise from, and what it computes with it."""
-    spark = open_session(SparkSettings(remote=address), kafka=False)
+    os.environ.pop("PYTHONPATH", None)  # a local master's workers inherit it
+    spark = open_session(settings, kafka=False)
     if shipped:
         ship(spark, uris=["file:///checkpoints"])
         ship(spark, uris=["file:///checkpoints"])
@@ -222,11 +223,16 @@ def test_a_job_on_the_server_is_stopped_by_a_stop_that_comes_before_it_began(
     assert not (tmp_path / "ended").exists()
 
 
-def test_workers_without_offsetwise_run_the_code_that_was_shipped(client: Executor, server: str) -> None:
+@pytest.mark.parametrize("kind", ["connect", "classic"])
+def test_workers_without_offsetwise_run_the_code_that_was_shipped(
+    client: Executor, server: str, worker_python: Path, kind: str
+) -> None:
+    classic = SparkSettings(master="local[1]", conf={"spark.pyspark.python": str(worker_python)})
+    settings = SparkSettings(remote=server) if kind == "connect" else classic
     with pytest.raises(WorkerError, match="No module named 'offsetwise'"):
-        client.submit(imported_on_a_worker, server, shipped=False).result()
+        client.submit(imported_on_a_worker, settings, shipped=False).result()
 
-    place, computed = client.submit(imported_on_a_worker, server, shipped=True).result()
+    place, computed = client.submit(imported_on_a_worker, settings, shipped=True).result()
 
     assert ".zip/offsetwise/translation/identity.py" in place
     assert computed == content_hash(SALT, b"k", None)
