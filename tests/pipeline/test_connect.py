@@ -1,6 +1,7 @@
-"""Spark Connect: a server in a process of its own, whose Python workers have no Offsetwise; nor have a local master's here.
+"""Spark Connect: a server in a process of its own, whose Python workers have no Offsetwise.
 
-The client runs in a process of its own too, because PySpark is either classic or Connect in one process.
+Nor have the workers of local masters here. The client runs in a process of its own too, because PySpark is either
+classic or Connect in one process.
 """
 
 from __future__ import annotations
