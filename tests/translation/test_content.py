@@ -217,6 +217,14 @@ class TestReusingTheOldNumber:
         assert not cut(2, "abcd", "abcd").raw_differs
 
 
+def test_inside_an_aborted_transaction_its_copies_are_no_records_that_the_old_log_has_lost() -> None:
+    known = cut(4, "abc..def", "abcxydef", aborted="xy")
+    assert (known.exactness, known.offset, known.replay) == (Exactness.POSITION_EXACT, 3, 0)
+
+    lost = cut(4, "abc..def", "abcxydef", aborted="y")
+    assert (lost.exactness, lost.reason, lost.offset) == (Exactness.BOUNDED, Reason.OLD_RECORDS_GONE, 3)
+
+
 def test_aborted_records_that_became_ordinary_are_counted() -> None:
     made = cut(2, "ab..cd", "abxycd", aborted="xy")
 

@@ -63,8 +63,10 @@ def decide(
     stretch = _stretch(old, new, split, before, after)
     if stretch is None:
         return _exhausted(seen, new, before, after, unread=Counter(old.identities[split:])) if last else seen
-    count = Count(position=position, old=old, new=new, split=split, stretch=stretch, chain=chain)
-    return _judge(seen, count, natives_excluded=natives_excluded, aborted=frozenset(aborted))
+    count = Count(
+        position=position, old=old, new=new, split=split, stretch=stretch, chain=chain, aborted=frozenset(aborted)
+    )
+    return _judge(seen, count, natives_excluded=natives_excluded)
 
 
 def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
@@ -128,7 +130,7 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
     )
 
 
-def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozenset[Hashable]) -> Cut:
+def _judge(seen: Cut, count: Count, *, natives_excluded: bool) -> Cut:
     """Choose the cut and say how well it is known."""
     here, known, read, unread = count.here, count.known, count.read, count.unread
     if not here and not known:
@@ -175,7 +177,7 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool, aborted: frozense
             missing=sum(count.unfound.values()),
             unfound=bool(count.unfound),
             new_from=_read_from(count.new) if ahead.examined else seen.new_from,
-            aborted_visible=sum(count.held[h] for h in aborted - known),
+            aborted_visible=sum(count.held[h] for h in count.aborted - known),
             ahead=ahead,
             caught_up=count.stretch.whole_right and not unread,
             neighbours=around_cut(

@@ -41,6 +41,8 @@ class Count:
     split: int
     stretch: Stretch
     chain: list[Pair]
+    aborted: frozenset[Hashable] = frozenset()
+    """Records of the old log that the job never reads."""
 
     @cached_property
     def read(self) -> Counter[Hashable]:
@@ -131,14 +133,12 @@ class Count:
         repeated = next((j + 1 for j in reversed(range(cut, len(self.here))) if self.here[j] in only_read), 0)
         return max(first, repeated)
 
-    def unexplained(self, start: int, end: int) -> int:
-        """Count the records of the new log that no record of the old one explains."""
-        return sum(h not in self.known for h in self.here[start:end])
-
     def replay_at_most(self, cut: int) -> int:
         """Count what may be read twice, copies of records included that the old log has lost."""
-        lost = self.unexplained(cut, self.until_sure(cut)) if self.lost_before(cut) else 0
-        return self.replay(cut) + lost
+        if not self.lost_before(cut):
+            return self.replay(cut)
+        explained = self.known | self.aborted
+        return self.replay(cut) + sum(h not in explained for h in self.here[cut : self.until_sure(cut)])
 
     def ahead(self, cut: int) -> Ahead:
         """Compare everything ahead, where both logs were read to their ends."""
