@@ -45,6 +45,8 @@ from offsetwise.model import (
 )
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span
+from offsetwise.translation.windows import Cut, Reason
+from offsetwise.translation.worker import Answer
 from tests.findings.cases import OLD, ROW
 
 MIGRATION = Migration(
@@ -249,6 +251,16 @@ def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_
     made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
 
     assert [{"TOPIC_RECREATED"} & set(row.findings) for row in made.partitions] == [codes, set()]
+
+
+@pytest.mark.parametrize(("timed", "codes"), [(False, {"EARLIER_COPIES_POSSIBLE"}), (True, set())])
+def test_copies_below_are_warned_of_where_timestamps_are_no_part_of_the_records(timed: bool, codes: set[str]) -> None:
+    given = scene()
+    cut = Cut(exactness=Exactness.POSITION_EXACT, reason=Reason.PROVEN, offset=950, lo=950, hi=950)
+    told = Told(answer=Answer(cut=cut, timed=timed))
+    made = assemble(given, [Learnt(position=p, told=told) for p in positions_of(given)], OLD)
+
+    assert [{"EARLIER_COPIES_POSSIBLE"} & set(row.findings) for row in made.partitions] == [codes, codes]
 
 
 def test_without_knowing_the_cluster_everything_is_flagged() -> None:

@@ -300,7 +300,8 @@ def _span(log: LogRange | None, isolation: IsolationLevel) -> Span | None:
 def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[PartitionComparison, tuple[Finding, ...]]:
     position = learnt.position
     row = replace(resolve(position, learnt.told, planned=learnt.planned), pending_equal=learnt.pending_equal)
-    cut = learnt.told.answer.cut if learnt.told.answer is not None else None
+    answer = learnt.told.answer
+    cut = None if answer is None else answer.cut
     findings = judge(
         Case(
             row=row,
@@ -313,6 +314,7 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             now_ms=_epoch_ms(scene.new.taken_at),
             reasons=frozenset({cut.reason.value}) if cut is not None else frozenset(),
             missing=cut.missing if cut is not None and row.counted else None,
+            timed=None if answer is None else answer.timed,
             aborted_visible=cut.aborted_visible if cut is not None and row.counted else None,
             pending_equal=learnt.pending_equal,
             syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),

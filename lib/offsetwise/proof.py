@@ -119,22 +119,21 @@ def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> 
     """Hold every position against both clusters, with what the records told of it."""
     held = [position for position in positions if position.offset is not None]
     for position, standing in zip(held, standings_of(scene, held), strict=True):
+        told = replace(standing, same=_stands_alike(position, standing.partition, read))
         found = read.found.get((standing.partition, standing.offset))
-        cut = found.answer.cut if found is not None else None
-        standing = replace(standing, same=_stands_alike(position, standing.partition, read))  # noqa: PLW2901
-        if found is None or cut is None or not found.answer.timed:
-            yield standing
-            continue
-        before = [each.timestamp_ms for each in cut.at_raw if (each.new_offset or 0) < standing.offset]
-        yield replace(standing, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
+        if found is not None and found.answer.cut is not None and found.answer.timed:
+            at_raw = found.answer.cut.at_raw
+            before = [each.timestamp_ms for each in at_raw if (each.new_offset or 0) < standing.offset]
+            told = replace(told, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
+        yield told
 
 
 def _stands_alike(position: Position, partition: TopicPartition, read: Proof) -> bool:
     """Say whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
-    numbers = [offset for offset in (position.offset, position.planned) if offset is not None]
-    found = [read.found.get((partition, number)) for number in numbers]
     return position.new_topic == position.topic and all(
-        each is not None and _place(each, number) == number for each, number in zip(found, numbers, strict=True)
+        (found := read.found.get((partition, number))) is not None and _place(found, number) == number
+        for number in (position.offset, position.planned)
+        if number is not None
     )
 
 

@@ -31,7 +31,7 @@ from offsetwise.sources.connection import Step, StepName, StepState
 from offsetwise.sources.permissions import AclCommand, Granted, Permissions, Resource
 from tests.clusters.values import TAKEN_MS, log, new, old, topic
 from tests.console import builders, clusters_of_tests
-from tests.console.conftest import APP, OpenPage, answer_at_look, settle, words
+from tests.console.conftest import APP, OpenPage, answer_at_look, words
 from tests.console.readers import ValueReader
 from tests.sources.test_connection import closed_port, listening, silence
 
@@ -256,7 +256,7 @@ def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
     answer_at_look(monkeypatch, ClusterOf, look)
     page = open_page(reader(live=True), CLUSTERS, migration=LIVE)
     page.button(key="read-both").click().run()
-    settle(page)
+    settled(page)
     assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
     assert "not read" not in words(page)
 

@@ -139,8 +139,8 @@ def duplicates_ahead(case: Case) -> Finding | None:
 def earlier_copies_possible(case: Case) -> Finding | None:
     """Neither records nor timestamps tell whether a mirror that went back left copies of unread records below."""
     row = case.row
-    told = row.ahead.examined or "timestamp" in row.evidence.identity
-    if row.exactness is not Exactness.POSITION_EXACT or row.new_offset is None or told:
+    proven = row.exactness is Exactness.POSITION_EXACT and row.new_offset is not None
+    if not proven or row.ahead.examined or case.timed is not False:
         return None
     return about(
         row,

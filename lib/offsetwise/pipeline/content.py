@@ -202,12 +202,12 @@ class ContentMatch:
     ) -> dict[Ask, Found]:
         """Look further down for copies of unread records, where the cut may skip some."""
         earliest = self._earliest(cuts)
-        targets = {ask: affordable(ask.target, found[ask].answer.record_bytes) for ask in cuts}
-        windows = {
-            ask: wanted
-            for ask, cut in cuts.items()
-            if (wanted := earlier_windows(targets[ask], latest[ask], cut, earliest[ask])) is not None
-        }
+        windows: dict[Ask, Windows] = {}
+        for ask, cut in cuts.items():
+            target = affordable(ask.target, found[ask].answer.record_bytes)
+            wanted = earlier_windows(target, latest[ask], cut, earliest[ask])
+            if wanted is not None:
+                windows[ask] = wanted
         made = {ask: found[ask] for ask in cuts}
         if windows:
             step = f"look further down for copies of {len(windows)} positions"
