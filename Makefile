@@ -1,5 +1,7 @@
 # Everything is set up in .venv, once; each stamp file below stands for one finished step.
 # Python compiles what it imports; of the thousands of files installed it imports few, so pip compiles none.
+# Every package comes from a lock with the hashes of its files, the build tools first: what has no wheel is built with
+# them, and with nothing else. CONTRIBUTING.md says how to add a dependency.
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -9,11 +11,13 @@ BROWSER := $(VENV)/.browser
 POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
 SPARK   := $(VENV)/spark.jsa
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+LOCKED  := $(INSTALL) --require-hashes --no-deps --no-build-isolation
 PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
 
-.PHONY: console test gates lint sample sample-flink sample-lag clean
+.PHONY: console test gates lint lock sample sample-flink sample-lag clean
 
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
@@ -28,6 +32,9 @@ lint: $(PACKAGE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lock: $(PACKAGE)
+	PYTHONPATH=. $(BIN)/python tools/lock.py
 
 sample: $(PACKAGE) $(JARS)
 	$(BIN)/python tools/record_sample.py
@@ -45,12 +52,14 @@ sample-lag: $(PACKAGE) $(JARS)
 clean:
 	rm -rf $(VENV)
 
-$(PACKAGE): pyproject.toml constraints.txt
+$(PACKAGE): pyproject.toml locks/build.txt locks/packages.txt
 	python="$$(tools/find-python)" && "$$python" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[s3,dev]"
+	$(LOCKED) -r locks/build.txt
+	$(LOCKED) -r locks/packages.txt
+	$(INSTALL) --no-deps --no-build-isolation --no-index -e .
 	touch $@
 
-$(JARS): $(PACKAGE) lib/offsetwise/lab/jars.py
+$(JARS): $(PACKAGE) lib/offsetwise/jars.lock
 	$(BIN)/python -m offsetwise.lab.prefetch
 	touch $@
 
@@ -68,6 +77,6 @@ $(SPARK): $(JARS) tests/quick_spark.py
 	rm -f $@
 	$(BIN)/python -m tests.quick_spark
 
-$(FLINK): $(PACKAGE) tests/integration/flink_distribution.py
+$(FLINK): $(PACKAGE) tests/integration/flink_distribution.py $(wildcard locks/flink-*.txt) lib/offsetwise/jars.lock
 	$(BIN)/python -m tests.integration.flink_distribution
 	touch $@

@@ -19,8 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from offsetwise.jars import locked_jars
 from offsetwise.lab.brokers import LOG_CONFIGURATION
-from offsetwise.lab.jars import resolved_jars
+from offsetwise.lab.java import find_java
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.sources.flink_metadata import parse_metadata
 from offsetwise.sources.flink_uid import operator_id
@@ -59,11 +60,7 @@ def main() -> None:
 
 def _peer(name: str, folder: Path) -> None:
     """Let Flink read the same positions, and hold them against ours."""
-    jars = resolved_jars(
-        "flink-state-processor",
-        (("org.apache.flink", "flink-state-processor-api", FLINK.version),),
-        transitive=False,
-    )
+    jars = locked_jars(f"flink-state-processor-{FLINK.version}", java=find_java)
     settings = folder.with_name("settings")
     settings.mkdir()
     (settings / "config.yaml").touch()

@@ -15,8 +15,10 @@ from tempfile import mkdtemp
 from typing import Final
 
 from offsetwise.errors import OffsetwiseError
-from offsetwise.lab.jars import cache_folder, resolved_jars
+from offsetwise.jars import cache_folder, locked_jars
+from offsetwise.lab.java import find_java
 
+ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = "apache-flink-libraries"
 FETCH: Final = "make test, or: python -m tests.integration.flink_distribution"
 
@@ -28,6 +30,21 @@ class Distribution:
     version: str
     connector: str
     kafka_clients: str
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        """What goes with it, for the lock."""
+        flink = "org.apache.flink"
+        return (
+            f"{flink}:flink-connector-kafka:{self.connector}",
+            f"{flink}:flink-sql-gateway:{self.version}",
+            f"org.apache.kafka:kafka-clients:{self.kafka_clients}",
+        )
+
+    @property
+    def lock(self) -> Path:
+        """The hashes of its wheel."""
+        return ROOT / "locks" / f"flink-{self.version}.txt"
 
     @property
     def home(self) -> Path:
@@ -48,7 +65,7 @@ class Distribution:
         """Install it, if it is not there. The folder appears by a rename, so one that exists is complete.
 
         Raises:
-            LabError: Maven Central was not reached.
+            JarError: Maven Central was not reached, or gave other jars than those of the lock.
             CalledProcessError: PyPI was not.
         """
         self._jars()
@@ -59,20 +76,14 @@ class Distribution:
             # Its bulk are jars: pip neither caches nor compiles them, and none of its Python dependencies is used.
             options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--no-cache-dir"]
             command = [sys.executable, "-m", "pip", "install", *options, "--target", str(work / "home")]
-            subprocess.run([*command, f"{PACKAGE}=={self.version}"], check=True)
+            subprocess.run([*command, "--require-hashes", "--only-binary", ":all:", "-r", str(self.lock)], check=True)
             if not self.home.is_dir():
                 (work / "home").rename(self.home)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
     def _jars(self) -> Path:
-        flink = "org.apache.flink"
-        wanted = (
-            (flink, "flink-connector-kafka", self.connector),
-            (flink, "flink-sql-gateway", self.version),
-            ("org.apache.kafka", "kafka-clients", self.kafka_clients),
-        )
-        return resolved_jars(f"flink-{self.version}", wanted, transitive=False)
+        return locked_jars(f"flink-{self.version}", java=find_java)
 
 
 DISTRIBUTIONS: Final = (

@@ -1,0 +1,131 @@
+"""Writes the locks: every package and jar by its SHA-256. `make lock` runs it; it needs a network.
+
+What is locked stays as it is: a package keeps its version until `UPGRADE=name make lock` asks for the newest one that
+pyproject.toml allows, and the hash of a jar is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from offsetwise.jars import LOCK, locked, resolve, sha256_of
+from offsetwise.lab.jars import KAFKA_VERSION
+from offsetwise.lab.java import find_java
+from offsetwise.pipeline.connector import CONNECTOR
+from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
+
+LOCKS: Final = ROOT / "locks"
+OLDEST_PYTHON: Final = "3.11"
+LOG4J_VERSION: Final = "2.24.3"
+SPARKS: Final = ("4.0.0",)
+"""Every release of PySpark that pyproject.toml allows and that has a connector."""
+NOT_IN_SPARK: Final = (
+    "commons-pool2",
+    "kafka-clients",
+    "spark-sql-kafka-0-10_2.13",
+    "spark-token-provider-kafka-0-10_2.13",
+)
+"""What the connector needs and no Spark brings. The rest of what it names stands among Spark's own jars."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A set of jars."""
+
+    name: str
+    coordinates: tuple[str, ...]
+    transitive: bool = False
+    only: tuple[str, ...] = ()
+    """The names that are kept; empty keeps all."""
+
+
+def wanted_jars() -> Iterator[Wanted]:
+    """Give every set of jars that anything here runs."""
+    kafka = ("kafka_2.13", "connect-mirror", "connect-runtime", "kafka-tools")
+    yield Wanted(
+        name=f"kafka-{KAFKA_VERSION}",
+        coordinates=(
+            *(f"org.apache.kafka:{each}:{KAFKA_VERSION}" for each in kafka),
+            f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}",
+        ),
+        transitive=True,
+    )
+    for version in SPARKS:
+        connector = f"{CONNECTOR}:{version}"
+        yield Wanted(name=f"spark-kafka-{version}", coordinates=(connector,), transitive=True, only=NOT_IN_SPARK)
+    for flink in DISTRIBUTIONS:
+        yield Wanted(name=f"flink-{flink.version}", coordinates=flink.jars)
+    newest = DISTRIBUTIONS[-1].version
+    state = f"org.apache.flink:flink-state-processor-api:{newest}"
+    yield Wanted(name=f"flink-state-processor-{newest}", coordinates=(state,))
+
+
+def lock_jars() -> None:
+    """Write the lock of the jars; fetch only what it lacks."""
+    before, sets = locked(), dict[str, dict[str, str]]()
+    for each in wanted_jars():
+        known = before.get(each.name, {})
+        sets[each.name] = known if set(each.coordinates) <= known.keys() else _digests(each)
+        print(f"{each.name}: {len(sets[each.name])} jars", flush=True)
+    LOCK.write_text(json.dumps(sets, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _digests(wanted: Wanted) -> dict[str, str]:
+    with TemporaryDirectory() as work:
+        jars = resolve(
+            wanted.name,
+            Path(work),
+            wanted.coordinates,
+            find_java(),
+            pattern="[organisation]/[module]/[revision]/[artifact]-[revision].[ext]",
+            transitive=wanted.transitive,
+        )
+        found = {}
+        for path in jars.rglob("*.jar"):
+            organisation, name, version = path.relative_to(jars).parts[:-1]
+            if path.name != f"{name}-{version}.jar":
+                raise SystemExit(f"{path.name}: expected the jar of {name} {version}. Nothing was written.")
+            if not wanted.only or name in wanted.only:
+                found[f"{organisation}:{name}:{version}"] = sha256_of(path)
+    return found
+
+
+def lock_packages() -> None:
+    """Write the locks of the Python packages, with the hashes of every file of a version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    _compile(LOCKS / "build.txt", "\n".join(project["build-system"]["requires"]))
+    # A new lock keeps the versions of the one that is there.
+    _compile(LOCKS / "packages.txt", None)
+    for flink in DISTRIBUTIONS:
+        _compile(flink.lock, f"{PACKAGE}=={flink.version}", "--no-deps")
+
+
+def _compile(lock: Path, requirements: str | None, *options: str) -> None:
+    source = ["--all-extras", "pyproject.toml"] if requirements is None else ["-"]
+    upgraded = [f"--upgrade-package={name}" for name in os.environ.get("UPGRADE", "").split()]
+    subprocess.run(  # noqa: S603 - arguments are our own
+        [
+            *(str(Path(sys.prefix, "bin", "uv")), "pip", "compile", *options, *upgraded),
+            *("--universal", "--generate-hashes", "--python-version", OLDEST_PYTHON),
+            *("--no-annotate", "--no-header", "--quiet", "--output-file", str(lock), *source),
+        ],
+        input=requirements,
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
+if __name__ == "__main__":
+    lock_packages()
+    lock_jars()
