@@ -17,13 +17,17 @@ from offsetwise.model import (
     Prediction,
     RawReuse,
     RawVerdict,
+    ReceiptStep,
     Requirements,
     RestartPoint,
     Start,
     StatedJob,
+    StepState,
     Target,
     TargetKind,
     TopicRequirement,
+    WrittenFile,
+    WrittenOffset,
 )
 
 
@@ -52,6 +56,23 @@ def planned(
         old=LogRange(log_start=0, lso=10_000, hw=10_000),
         new=LogRange(log_start=0, lso=10_000, hw=10_000),
         raw=RawReuse(verdict=RawVerdict.CONFUSION),
+    )
+
+
+def steps_of(plan: Plan) -> tuple[ReceiptStep, ...]:
+    """Give what a receipt says of a plan of copies and of groups without a commit."""
+    offsets = tuple(
+        WrittenOffset(topic=one.new_topic, partition=one.partition, offset=one.new_offset, before=None)
+        for one in plan.positions
+    )
+    required = plan.requirements.checkpoint
+    reviewed = (("offsets/6", "cd" * 32),) if required is None else required.files
+    edited = tuple(WrittenFile(path=path, sha256="ab" * 32, before_sha256=before) for path, before in reviewed)
+    return tuple(
+        ReceiptStep(target=each, place="/copy", state=StepState.DONE, told="It is.", files=edited)
+        if each.group is None
+        else ReceiptStep(target=each, place=each.group, state=StepState.DONE, told="It is.", offsets=offsets)
+        for each in plan.targets
     )
 
 

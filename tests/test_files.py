@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from offsetwise import files
 from offsetwise.errors import FileError, VersionError
@@ -244,8 +245,8 @@ REFUSED = {
     "an integer outside int64": ('{"a": 9223372036854775808}', "does not fit 64 bits"),
     "a very long integer": ('{"a": ' + "9" * 5000 + "}", "does not fit 64 bits"),
     "nested too deeply": ('{"a":' * 33 + "1" + "}" * 33, "nested more than 32 levels"),
-    "nested without end": ("[" * 100_000, "nested too deeply"),
-    "bytes that are not UTF-8": (b'{"a": "\xff"}', "utf-8"),
+    "nested without end": ("[" * 100_000, "nested more than 32 levels"),
+    "bytes that are not UTF-8": (b'{"a": "\xff"}', "not UTF-8: found other bytes at position 7"),
     "an offset that is no number": (_changed(last_planned_batch="seven"), "last_planned_batch"),
     "an offset outside int64": (
         _changed(
@@ -308,3 +309,12 @@ def test_keys_of_a_later_minor_version_are_read_over() -> None:
     text = _changed(format_version="1.9", of_a_later_release=True)
 
     assert files.load(text, "checkpoint", subject="orders.json") == CHECKPOINT
+
+
+def test_workers_answer_in_plain_integers_and_files_do_not() -> None:
+    told = {"old_offset": 1049, "new_offset": 949, "timestamp_ms": 1, "identity": "a4", "side": "read"}
+    assert TypeAdapter(Neighbour).validate_json(json.dumps(told)) == SEEN
+    text = files.dump(COMPARISON)
+    assert '"old_offset": "1049"' in text
+    with pytest.raises(FileError, match="as a decimal string"):
+        files.load(text.replace('"old_offset": "1049"', '"old_offset": 1049'), "comparison", subject="it")

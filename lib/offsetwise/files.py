@@ -12,15 +12,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
 
+from offsetwise import regular_files, strict_json
 from offsetwise.errors import FileError, VersionError
 from offsetwise.model import Checkpoint, Comparison, LagSample, Plan, Receipt, Reconciliation, Snapshot, Verification
+from offsetwise.model.offsets import IN_FILES_FIRST
 
 FORMAT_VERSION: Final = "1.0"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 """Of the JSON Schemas."""
-MAX_DEPTH: Final = 32
-MAX_BYTES: Final = 512 * 1024 * 1024
+MAX_BYTES: Final = 40 * 1024 * 1024
+"""Of any file. With `strict_json`'s limits, reading one takes less than 512 MB: docs/formats.md, "Limits"."""
+MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
+"""Of a plan: its receipt, which repeats it, is read again too."""
 Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample | Plan | Receipt | Verification
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
@@ -44,7 +49,13 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
     body = _adapter(kind).dump_python(value, mode="json")
     if isinstance(value, Comparison) and body["checkpoint"] is not None:
         body["checkpoint"] |= _header("checkpoint")
+    for one in (body, body.get("checkpoint")):
+        if isinstance(one, dict) and one.get("endpoint", "") is None:
+            del one["endpoint"]  # files that say nothing of it keep their bytes
     body |= _header(kind)
+    planned = body["plan"] if isinstance(value, Receipt) else body if isinstance(value, Plan) else {}
+    if planned.get("identities") == []:
+        del planned["identities"]  # a plan without it keeps the bytes, and so the digest, of earlier releases
     if isinstance(value, Plan) and indent is not None:
         return _by_line(body)
     return json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
@@ -62,12 +73,12 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
         FileError: Not JSON, duplicate keys, floats, numbers outside int64, too deep, too large, or of another shape.
         VersionError: Another kind of file, or a major version this release does not know.
     """
-    body = read_object(text, subject=subject)
+    body = read_object(text, subject=subject, most=MAX_PLAN_BYTES if kind == "plan" else None)
     check_header(body, kind, subject=subject)
     if kind == "comparison" and isinstance(body.get("checkpoint"), dict):
         body["checkpoint"] = {k: v for k, v in body["checkpoint"].items() if k not in ("format", "format_version")}
     try:
-        return _adapter(kind).validate_python({k: v for k, v in body.items() if k not in ("format", "format_version")})
+        return _reader(kind).validate_python({k: v for k, v in body.items() if k not in ("format", "format_version")})
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -78,7 +89,9 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
         ) from error
 
 
-def read_bytes(path: str | Path, what: str, *, fix: str, effect: str = "Nothing was used from it.") -> bytes:
+def read_bytes(
+    path: str | Path, what: str, *, fix: str, effect: str = "Nothing was used from it.", most: int | None = None
+) -> bytes:
     """Read a whole file. Of one that is too large, only enough to refuse it.
 
     Args:
@@ -86,43 +99,42 @@ def read_bytes(path: str | Path, what: str, *, fix: str, effect: str = "Nothing 
         what: What is expected there, with its article.
         fix: The next thing to do if it cannot be read.
         effect: What follows if it cannot be read.
+        most: The bytes it may have; None for `MAX_BYTES`.
 
     Raises:
         FileError: It cannot be read, or is larger than any file of ours.
     """
+    most = most or MAX_BYTES
     try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = regular_files.read_named(path, most)
     except OSError as error:
         raise FileError(f"{path}: expected {what}, but {error.strerror or error}. {effect}", fix=fix) from error
-    if len(content) > MAX_BYTES:
-        raise FileError(f"{path}: expected {what} of at most {MAX_BYTES:,} bytes, found more. {effect}", fix=fix)
+    if len(content) > most:
+        raise FileError(f"{path}: expected {what} of at most {most:,} bytes, found more. {effect}", fix=fix)
     return content
 
 
-def read_object(text: str | bytes, *, subject: str) -> dict[str, Any]:
+def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> dict[str, Any]:
     """Parse one JSON object strictly.
+
+    Args:
+        text: The whole file.
+        subject: What to call it in errors.
+        most: The bytes it may have; None for `MAX_BYTES`.
 
     Raises:
         FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, too deep or too large.
     """
-    if len(text) > MAX_BYTES:
-        raise _not_ours(subject, f"it has {len(text)} bytes, the limit is {MAX_BYTES}")
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    most = most or MAX_BYTES
+    if len(data) > most:
+        raise _not_ours(subject, f"it has {len(data):,} bytes, the limit is {most:,}")
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_float=_no_float,
-            parse_constant=_no_float,
-            parse_int=_int64,
-        )
+        value = strict_json.parse(data)
     except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise _not_ours(subject, why) from error
+        raise _not_ours(subject, str(error)) from error
     if not isinstance(value, dict):
         raise _not_ours(subject, f"its top level is a {type(value).__name__}")
-    if _depth(value) > MAX_DEPTH:
-        raise _not_ours(subject, f"it is nested more than {MAX_DEPTH} levels deep")
     return value
 
 
@@ -169,6 +181,36 @@ def _adapter(kind: str) -> TypeAdapter[Any]:
     return TypeAdapter(KINDS[kind])
 
 
+@cache
+def _reader(kind: str) -> SchemaValidator:
+    return strict_reader(_adapter(kind))
+
+
+def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:
+    """Give what reads values that may be anybody's: no value is taken for one of another type."""
+    return SchemaValidator(_strictly(adapter.core_schema))
+
+
+def _strictly(schema: Any) -> Any:
+    """Let pydantic take numbers, texts and truth values as themselves only, and stop a list at its first mistake.
+
+    A million mistakes would be described in a gigabyte.
+    """
+    if isinstance(schema, list):
+        return [_strictly(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if IN_FILES_FIRST in (schema.get("metadata") or {}):
+        return schema["choices"][0]
+    made = {key: _strictly(each) for key, each in schema.items()}
+    match made.get("type"):
+        case "int" | "str" | "bool":
+            made.setdefault("strict", True)
+        case "tuple" | "list":
+            made["fail_fast"] = True
+    return made
+
+
 def _by_line(body: dict[str, Any]) -> str:
     """Write one key per line, and of a list one element: Python's own indentation takes seconds for large files."""
     encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
@@ -184,39 +226,6 @@ def _by_line(body: dict[str, Any]) -> str:
 
 def _header(kind: str) -> dict[str, str]:
     return {"format": f"offsetwise/{kind}", "format_version": FORMAT_VERSION}
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return made
-
-
-def _no_float(text: str) -> Any:
-    raise ValueError(f"found the number {text}, only integers are used")
-
-
-def _int64(text: str) -> int:
-    if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
-        raise ValueError(f"the integer {text[:24]} does not fit 64 bits")
-    return int(text)
-
-
-def _depth(value: Any) -> int:
-    deepest, level = 0, [value]
-    while level:
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
-        ]
-        deepest += 1
-        if deepest > MAX_DEPTH:
-            break
-    return deepest
 
 
 def _not_ours(subject: str, what: str) -> FileError:

@@ -1,6 +1,6 @@
 """Reads the YAML files that people write: strictly, into pydantic models, every mistake named with its remedy.
 
-Unknown and repeated keys are refused, and so are aliases, dates and files above the limit.
+Unknown and repeated keys are refused, and so are aliases, dates, numbers of base 60 and files above the limit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from offsetwise import regular_files
 from offsetwise.errors import ConfigError
 
 MAX_BYTES: Final = 1024 * 1024
+MAX_NUMBER: Final = 64
+"""Characters of a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +104,23 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
+def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float:
+    # `1:30` is 90 in YAML 1.1, and to read many such digits takes time that grows with the square of their number.
+    if ":" in node.value or len(node.value) > MAX_NUMBER:
+        what = "a number of base 60" if ":" in node.value else f"a number of more than {MAX_NUMBER} characters"
+        problem = f"{node.value[:20]!r} is {what}, and none is used here; put it in quotes if a text is meant"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    whole = node.tag == "tag:yaml.org,2002:int"
+    return loader.construct_yaml_int(node) if whole else loader.construct_yaml_float(node)
+
+
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _number)
+
+
 def _read_yaml(path: Path, noun: FileNoun) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = regular_files.read_named(path, MAX_BYTES)
     except OSError as error:
         raise ConfigError(
             f"{path}: expected {noun.name}, but {error.strerror or error}. Nothing was read.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -86,7 +87,7 @@ def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
     content = files.dump(PLAN).encode()
     path = tmp_path / "plan.json"
     path.write_bytes(content)
-    monkeypatch.setattr(files, "MAX_BYTES", len(content))
+    monkeypatch.setattr(files, "MAX_PLAN_BYTES", len(content))
     assert read_plan(plan_bytes(path), subject="plan.json") == PLAN
 
     path.write_bytes(content + b" ")
@@ -94,5 +95,8 @@ def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
         plan_bytes(path)
     with pytest.raises(FileError, match="the limit is"):
         read_plan(content + b" ", subject="plan.json")
+    os.truncate(path, 1 << 40)
     with pytest.raises(FileError, match="found more"):
+        plan_bytes(path)
+    with pytest.raises(FileError, match="no regular file"):
         plan_bytes(Path("/dev/zero"))

@@ -9,8 +9,9 @@ import pytest
 
 from offsetwise import files
 from offsetwise.errors import CheckpointError, NotACheckpointError
+from offsetwise.pipeline.fleet_rows import decode
 from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.spark_checkpoint_rows import decode, encode, read_row
+from offsetwise.sources.spark_checkpoint_rows import encode, read_one
 from tests.sources.flink_files import (
     Op,
     absolute,
@@ -37,8 +38,8 @@ def test_the_engine_is_recognised(name: str) -> None:
 def test_a_savepoint_comes_back_from_a_worker_and_from_its_file_as_it_was(name: str) -> None:
     read = read_checkpoint(str(SAMPLES / name))
 
-    assert decode(encode(read)) == read
-    assert decode(read_row(str(SAMPLES / name), roots=None, batches=0)) == read
+    assert decode(encode(read), subject=name) == read
+    assert read_one(str(SAMPLES / name), roots=None, batches=0) == read
     assert files.load(files.dump(read), "checkpoint", subject="it") == read
 
 

@@ -35,6 +35,31 @@ def _said(read: Checkpoint, code: str = "CHECKPOINT_DAMAGED") -> str:
     return " ".join(problem.message for problem in read.problems if problem.code == code)
 
 
+KINESIS_FOLDER = Path(__file__).parents[1] / "data" / "checkpoints" / "kinesis-2.0.0-spark-4.0.0"
+"""Written by the awslabs connector 2.0.0 on Spark 4.0.0: 40 records read and committed, the line still TRIM_HORIZON."""
+
+
+class TestASourceOfAnotherKind:
+    def test_is_never_given_as_the_place_where_the_next_batch_starts(self) -> None:
+        read = read_checkpoint(str(KINESIS_FOLDER))
+
+        assert read.restart == (
+            "Batch 0 is committed: batch 1 is the next. Where source 0 starts is not known from this checkpoint's "
+            "lines: only Kafka sources are read."
+        )
+        assert [(one.kind, one.positions) for one in read.sources] == [("other", ())]
+        assert "TRIM_HORIZON" in (read.sources[0].raw or ""), "the line is shown as it stands"
+
+    def test_beside_a_kafka_source_leaves_that_one_its_places(self) -> None:
+        two = f"{orders(7)}\n{KINESIS}"
+        committed, pending = _read(checkpoint({0: two}, (0,))), _read(checkpoint({0: two, 1: two}, (0,)))
+
+        assert committed.restart.startswith("Batch 0 is committed: batch 1 starts at orders-0 at 7, orders-1 at ")
+        for read in (committed, pending):
+            assert "Where source 1 starts is not known" in read.restart
+            assert "4959" not in " ".join([read.restart, *(each.message for each in read.problems)])
+
+
 class TestARestart:
     def test_continues_at_the_end_of_the_last_batch_when_that_is_committed(self) -> None:
         read = _read(checkpoint({0: orders(100), 1: orders(1050)}, (0, 1)))

@@ -73,9 +73,11 @@ from offsetwise.model.lag import (
     SampledCluster,
 )
 from offsetwise.model.offsets import (
+    MAX_TIME_MS,
     Count,
     DecimalString,
     Offset,
+    Time,
     TopicPartition,
 )
 from offsetwise.model.plan import (
@@ -85,6 +87,7 @@ from offsetwise.model.plan import (
     ClusterRequirement,
     GateCheck,
     GroupBefore,
+    Identity,
     Outcome,
     Override,
     Plan,
@@ -114,6 +117,7 @@ from offsetwise.model.reconciliation import (
 )
 
 __all__ = [
+    "MAX_TIME_MS",
     "SAVEPOINT_KINDS",
     "Ahead",
     "Approver",
@@ -139,6 +143,7 @@ __all__ = [
     "GroupPosition",
     "GroupState",
     "Heartbeat",
+    "Identity",
     "IsolationLevel",
     "LagPart",
     "LagPartition",
@@ -189,6 +194,7 @@ __all__ = [
     "Summary",
     "Target",
     "TargetKind",
+    "Time",
     "TopicOffsets",
     "TopicPartition",
     "TopicRequirement",

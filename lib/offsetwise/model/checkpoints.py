@@ -211,3 +211,5 @@ class Checkpoint:
     transactions: tuple[Transaction, ...] = ()
     saved: Saved | None = None
     """Of Flink's checkpoints and savepoints only."""
+    endpoint: str | None = None
+    """Where an object store's address was looked up, if the environment leads elsewhere than to the store's own."""

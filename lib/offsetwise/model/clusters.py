@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from offsetwise.model.closed_sets import Cluster
 from offsetwise.model.findings import Problem
-from offsetwise.model.offsets import Offset
+from offsetwise.model.offsets import Offset, Time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Snapshot:
     name: str
     alias: str
     cluster_id: str | None
-    taken_at: str
+    taken_at: Time
     """When reading began, ISO 8601 in UTC."""
     topics: tuple[TopicState, ...] = ()
     groups: tuple[GroupState, ...] = ()

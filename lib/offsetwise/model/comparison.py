@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
 from offsetwise.model.findings import Finding
-from offsetwise.model.offsets import Count, Offset
+from offsetwise.model.offsets import Count, Offset, Time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ class ClusterRef:
 
     name: str
     cluster_id: str | None
-    taken_at: str
+    taken_at: Time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ class Comparison:
     migration: str
     checkpoint: Checkpoint | None
     group: str | None
-    taken_at: str
+    taken_at: Time
     belongs_to: BelongsTo
     old: ClusterRef
     new: ClusterRef

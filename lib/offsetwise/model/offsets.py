@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+_FIRST_YEAR: Final = 1970
+IN_FILES_FIRST: Final = "offsetwise_in_files_first"
+"""Marks a choice of which files have the first only."""
+_SPELLED: Final = "(0|-?[1-9][0-9]{0,18})"
 
 
 class DecimalString:
@@ -13,26 +19,31 @@ class DecimalString:
     """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Accept decimal strings inside int64 (and plain integers from Python), write strings."""
+        """Accept decimal strings inside int64, each number in one spelling only, and write them.
+
+        Spark's workers, which have no pydantic, answer in plain integers: they are accepted too. `files` takes the
+        first choice only.
+        """
         from pydantic_core import core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
-        def parse(value: object) -> object:
-            if not isinstance(value, str):
-                return value
-            digits = value.removeprefix("-")
-            if not (digits.isascii() and digits.isdigit()) or len(digits) > 19:
-                raise ValueError(f"expected an integer as a decimal string, found {value[:40]!r}")
-            return int(value)
-
-        return core_schema.no_info_before_validator_function(
-            parse,
-            core_schema.int_schema(strict=True, ge=-(2**63), le=2**63 - 1),
+        # Both are pydantic's own, without a call of Python for each of a plan's many numbers.
+        spelled = core_schema.custom_error_schema(
+            core_schema.str_schema(strict=True, pattern=f"^{_SPELLED}$"),
+            custom_error_type="decimal_string",
+            custom_error_message="expected an integer as a decimal string, spelled as in '950'",
+        )
+        number = core_schema.int_schema(strict=False, ge=-(2**63), le=2**63 - 1)
+        plain = core_schema.int_schema(strict=True, ge=-(2**63), le=2**63 - 1)
+        return core_schema.union_schema(
+            [core_schema.chain_schema([spelled, number]), plain],
+            mode="left_to_right",
+            metadata={IN_FILES_FIRST: True},
             serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
         )
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, str]:
         """Describe the decimal string to JSON Schema."""
-        return {"type": "string", "pattern": "^-?[0-9]{1,19}$"}
+        return {"type": "string", "pattern": f"^{_SPELLED}$"}
 
 
 Offset = Annotated[int, DecimalString()]
@@ -40,6 +51,32 @@ Offset = Annotated[int, DecimalString()]
 
 Count = Annotated[int, DecimalString()]
 """A number of records."""
+
+
+class IsoTime:
+    """Marks a time that files carry in ISO 8601; see `DecimalString`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Accept the years 1970 to 9999, of UTC: everything that shows a time can show these."""
+        from pydantic_core import core_schema  # noqa: PLC0415 - Spark's workers do not have it
+
+        def check(value: str) -> str:
+            try:
+                year = datetime.fromisoformat(value).astimezone(UTC).year
+            except (ValueError, OverflowError):
+                year = 0
+            if year < _FIRST_YEAR:
+                raise ValueError(f"expected a time in ISO 8601, of the years 1970 to 9999, found {value[:40]!r}")
+            return value
+
+        return core_schema.no_info_after_validator_function(check, core_schema.str_schema(strict=True))
+
+
+Time = Annotated[str, IsoTime()]
+"""ISO 8601."""
+
+MAX_TIME_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, since the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

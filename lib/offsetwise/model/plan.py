@@ -12,7 +12,7 @@ from typing import Final
 from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method
 from offsetwise.model.comparison import LogRange, Neighbour, RawReuse, RestartPoint
 from offsetwise.model.findings import Finding
-from offsetwise.model.offsets import Count, Offset
+from offsetwise.model.offsets import Count, Offset, Time
 
 
 class TargetKind(StrEnum):
@@ -227,11 +227,21 @@ class PlanTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Somebody as an identity provider names them, its parts apart."""
+
+    issuer: str
+    subject: str
+    address: str | None = None
+    """A mail address, without case; None where the provider said none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An offset plan, as it is reviewed, approved and applied."""
 
     migration: str
-    drafted_at: str
+    drafted_at: Time
     """ISO 8601, UTC."""
     author: str
     """As recorded, not believed."""
@@ -242,7 +252,7 @@ class Plan:
     targets: tuple[Target, ...]
     rewind_to: int | None
     """The earlier batch that the job goes back to; None where it goes on."""
-    compared_at: str
+    compared_at: Time
     """When the comparison was taken, ISO 8601, UTC."""
     isolation_level: IsolationLevel
     job: StatedJob
@@ -257,6 +267,8 @@ class Plan:
     totals: PlanTotals
     dropped_batch: int | None = None
     """The polluted batch that is left out of what is written; None where no batch is."""
+    identities: tuple[Identity, ...] = ()
+    """Of the author and the editors: those whom an identity provider signed in at the console. Not written if empty."""
 
 
 # --------------------------------------------------------------------------- what came of it
@@ -324,8 +336,8 @@ class Approver:
     """The key's id."""
     issuer: str
     subject: str
-    approved_at: str
-    expires_at: str
+    approved_at: Time
+    expires_at: Time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,9 +347,11 @@ class Receipt:
     plan_digest: str
     plan: Plan
     approvers: tuple[Approver, ...]
-    begun_at: str
-    ended_at: str
+    begun_at: Time
+    ended_at: Time
     steps: tuple[ReceiptStep, ...]
+    envelopes: tuple[str, ...] = ()
+    """The approvals that counted, each as its file was; none in receipts of earlier releases."""
 
 
 # --------------------------------------------------------------------------- how it turned out
@@ -377,7 +391,7 @@ class Verification:
     """What stands at every target of a receipt now."""
 
     plan_digest: str
-    verified_at: str
+    verified_at: Time
     """ISO 8601, UTC."""
     started: bool
     """Whether the job was seen to have gone on at every target."""

@@ -9,6 +9,7 @@ from typing import Final
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
 from offsetwise.findings.codes import Code, describe
+from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
     CheckpointRequirement,
     ClusterRef,
@@ -118,6 +119,7 @@ def draft(
         drafted_at=drafted_at,
         author=request.author,
         editors=request.editors,
+        identities=request.identities,
         strategy=kind.title,
         targets=request.targets,
         rewind_to=request.rewind_to,
@@ -165,6 +167,13 @@ def _check_request(
             raise _unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
     if not request.author.strip():
         raise _unfit("an author", "none", "Say who drafts it: --author NAME.")
+    for name in (request.author, *request.editors):
+        if unseen := invisible(name):
+            raise _unfit(
+                "names whose characters can all be seen",
+                f"{code_points(unseen)} in {name[:80]!a}",
+                "Write the name of the author or editor without it.",
+            )
     for name, wanted, found in (
         ("migration", migration.name, comparison.migration),
         ("old cluster", comparison.old.cluster_id, old.cluster_id),

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from offsetwise.errors import PlanError
-from offsetwise.model import Plan, PlannedPosition, TargetKind
+from offsetwise.errors import ApplyError, PlanError
+from offsetwise.model import Plan, PlannedPosition, TargetKind, TopicPartition
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _RISKY: Final = re.compile(r"^\s|^[=+\-@\uff1d\uff0b\uff0d\uff20]|[,;\"']|\s$")
@@ -91,6 +91,41 @@ def _of_flink(plan: Plan) -> str:
             "",
         ]
     return "\n".join(made)
+
+
+def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
+    """Give the file of initial offsets in a fresh checkpoint of Spark: its path there, and its bytes.
+
+    Raises:
+        PlanError: The plan has several sources, or not every partition of a topic.
+    """
+    sources = sorted({position.source for position in plan.positions})
+    if len(sources) != 1:
+        raise PlanError(
+            f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources)}. Nothing was written.",
+            fix="Use the target starting-offsets, or copy the checkpoint.",
+        )
+    # A group's positions come from no source of Spark's, which numbers its only one 0.
+    source = "0" if plan.requirements.checkpoint is None else sources[0]
+    return f"sources/{source}/0", b"\0v1\n" + starting_offsets(plan).encode()
+
+
+def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
+    """Give the offset that a group is to hold of every partition.
+
+    Raises:
+        ApplyError: Two sources read one partition at different places.
+    """
+    made: dict[TopicPartition, int] = {}
+    for one in plan.positions:
+        key = TopicPartition(topic=one.new_topic, partition=one.partition)
+        if made.setdefault(key, one.new_offset) != one.new_offset:
+            raise ApplyError(
+                f"Group {name!r}: expected one offset of {key}, found {made[key]} and {one.new_offset} in the plan, "
+                "because two sources read it. Nothing was written.",
+                fix="A group can hold one of them only: move the job by its checkpoint.",
+            )
+    return made
 
 
 def consumer_groups_csv(plan: Plan) -> str:

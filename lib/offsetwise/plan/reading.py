@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from offsetwise import files
-from offsetwise.errors import PlanError
+from offsetwise.errors import OutsideRootsError, PlanError
 from offsetwise.model import Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
+from offsetwise.regular_files import below
+
+_SPARK_SOURCE: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
+"""How Spark names the folder of a source."""
+_FLINK_SOURCE: Final = re.compile(r"(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
+"""An operator's id, 32 hexadecimal digits, or the uid that people gave it."""
 
 
 def plan_bytes(path: Path) -> bytes:
@@ -17,7 +25,8 @@ def plan_bytes(path: Path) -> bytes:
     Raises:
         FileError: It cannot be read, or is larger than any plan.
     """
-    return files.read_bytes(path, "a plan", fix="Give the file that `offsetwise draft` wrote.")
+    most = files.MAX_PLAN_BYTES
+    return files.read_bytes(path, "a plan", fix="Give the file that `offsetwise draft` wrote.", most=most)
 
 
 def read_plan(data: bytes, *, subject: str) -> Plan:
@@ -47,6 +56,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
         yield "it names no target"
     if not plan.positions:
         yield "it has no positions"
+    yield from _paths(plan)
     seen: set[tuple[str, str, int]] = set()
     for one in plan.positions:
         key = one.source, one.topic, one.partition
@@ -56,6 +66,22 @@ def contradictions(plan: Plan) -> Iterator[str]:
         yield from _position(one)
     if plan.totals != totals_of(plan.positions):
         yield "its totals are not the sums of its positions"
+
+
+def _paths(plan: Plan) -> Iterator[str]:
+    """Say which name in a plan leads somewhere: nothing in it is a path but what the checkpoint's own folder holds."""
+    required = plan.requirements.checkpoint
+    if required is None:
+        return  # of a group, whose name may be anything and stands in no path
+    named = _FLINK_SOURCE if required.engine == "flink" else _SPARK_SOURCE
+    for source in sorted({one.source for one in plan.positions}):
+        if not named.fullmatch(source):
+            yield f"its source {source[:300]!r} is no name that {required.engine} gives"
+    for path, _ in required.files:
+        try:
+            below(required.uri, path)
+        except OutsideRootsError:
+            yield f"its checkpoint's file {path[:300]!r} is no path inside the checkpoint"
 
 
 def _position(one: PlannedPosition) -> Iterator[str]:

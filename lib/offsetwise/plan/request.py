@@ -11,6 +11,7 @@ from offsetwise.model import (
     SAVEPOINT_KINDS,
     Comparison,
     GroupState,
+    Identity,
     Override,
     PartitionState,
     Snapshot,
@@ -51,6 +52,8 @@ class DraftRequest:
     targets: tuple[Target, ...]
     author: str
     editors: tuple[str, ...] = ()
+    identities: tuple[Identity, ...] = ()
+    """Of those of them whom an identity provider signed in."""
     checkpoint: str | None = None
     """The checkpoint's name in the migration file, which states the job's traits; found by its path where not given."""
     rewind_to: int | None = None

@@ -6,6 +6,7 @@ This module needs the standard library and fsspec only, because it is shipped to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.errors import CheckpointError, MissingError, NotACheckpointError
@@ -14,7 +15,7 @@ from offsetwise.sources.flink_checkpoint import read_checkpoint as read_flink
 from offsetwise.sources.flink_folder import METADATA, is_flink, retained_in
 from offsetwise.sources.spark_checkpoint import read_from as read_spark
 from offsetwise.sources.spark_folder import is_checkpoint
-from offsetwise.sources.storage import Entry, FolderReader, open_tree
+from offsetwise.sources.storage import Entry, FolderReader, Tree, open_tree
 
 SHOWN: Final = 5
 
@@ -38,9 +39,14 @@ def read_checkpoint(
         NotACheckpointError: It is something else.
         CheckpointError: It cannot be used; or uids were named, and it is not Flink's or has no such operator.
     """
+    folder = open_tree(uri, roots=roots)
+    read = _read(uri, folder, roots=roots, batches=batches, uids=uids)
+    return replace(read, endpoint=folder.endpoint)
+
+
+def _read(uri: str, folder: Tree, *, roots: Sequence[str] | None, batches: int, uids: Sequence[str]) -> Checkpoint:
     if uri.rstrip("/").rpartition("/")[2] == METADATA:
         return read_flink(uri, roots=roots, uids=uids)
-    folder = open_tree(uri, roots=roots)
     entries = _entries(folder)
     if entries is not None and is_flink(entries):
         return read_flink(uri, roots=roots, uids=uids)

@@ -29,6 +29,7 @@ SCHEMES: Final[Mapping[str, str]] = {
 """What a URI may begin with, and the file system it means."""
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_ABFS: Final = re.compile(r"[A-Za-z0-9$-]+@[A-Za-z0-9-]+\.(dfs|blob)\.[A-Za-z0-9.-]+", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -70,6 +71,10 @@ def locate(uri: str, *, bound: bool = False) -> Location:
     place, _, key = rest[2:].partition("/")
     if not place or (scheme != "abfs" and "@" in place) or ":" in place.partition("@")[0]:
         raise _unusable(uri, "a bucket or host without credentials, found another form", bound=bound)
+    if scheme == "abfs" and not _ABFS.fullmatch(place):
+        raise _unusable(
+            uri, "CONTAINER@ACCOUNT.dfs.HOST behind it, since no other address says whose container it is", bound=bound
+        )
     parts = key.split("/")
     if bound and any(part in ("", ".", "..") for part in parts[:-1] + [part for part in parts[-1:] if part]):
         raise _unusable(uri, "a path without empty, '.' and '..' parts", bound=bound)

@@ -16,12 +16,21 @@ from functools import lru_cache
 from typing import Any, Final
 
 from offsetwise.model import TopicOffsets, offsets_by_partition
+from offsetwise.strict_json import check_size
 
 VOID: Final = "-"
 OFFSET_LOG_VERSIONS: Final = (1, 2)
 COMMIT_LOG_VERSIONS: Final = (1, 2, 3)
 INT64_MAX: Final = 2**63 - 1
 PARTITION_MAX: Final = 2**31 - 1
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Of a file of a log. A partition takes some twenty bytes."""
+MAX_SOURCES: Final = 256
+"""Of a query. Its offset files have a line for each."""
+MAX_VALUES: Final = 500_000
+"""Of one line."""
+_SMALL: Final = 16 * 1024
+"""A line of less characters can do no harm, and is not counted."""
 
 _LINES: Final = re.compile(r"\r\n|\n|\r")
 _AS_WRITTEN: Final = re.compile(
@@ -68,9 +77,9 @@ class OffsetFile:
     configuration: tuple[tuple[str, str], ...]
     sources: tuple[SourceOffset, ...]
 
-    def source(self, source_id: str) -> SourceOffset | None:
-        """Give one source's line, if there is one."""
-        return next((one for one in self.sources if one.id == source_id), None)
+    def by_id(self) -> dict[str, SourceOffset]:
+        """Give the lines by source."""
+        return {one.id: one for one in self.sources}
 
 
 def parse_offsets(data: bytes) -> OffsetFile:
@@ -85,6 +94,8 @@ def parse_offsets(data: bytes) -> OffsetFile:
     version = _version(lines[0], OFFSET_LOG_VERSIONS, "offset")
     if len(lines) < 3:
         raise GarbledError(f"expected a version, a metadata and one line per source, found {len(lines)} line(s)")
+    if len(lines) - 2 > MAX_SOURCES:
+        raise GarbledError(f"expected at most {MAX_SOURCES} sources, found {len(lines) - 2:,} lines of them")
     timestamp_ms, watermark_ms, configuration = _metadata(lines[1])
     if version == 1:
         sources = tuple(parse_source(str(index), text) for index, text in enumerate(lines[2:]))
@@ -265,6 +276,8 @@ def _lines(data: bytes) -> list[str]:
     """Split as Java's `BufferedReader.readLine` does: one line end at the end of the file adds no line."""
     if not data:
         raise GarbledError("expected a version line, found an empty file")
+    if len(data) > MAX_BYTES:
+        raise GarbledError(f"expected at most {MAX_BYTES:,} bytes, found {len(data):,}")
     text = _text(data)
     lines = _LINES.split(text) if "\r" in text else text.split("\n")
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
@@ -328,6 +341,7 @@ def _configuration(conf: Any) -> _Configuration:
 
 
 def _json(text: str) -> Any:
+    _check_size(text)
     try:
         return _STRICT.decode(text)
     except GarbledError:
@@ -344,6 +358,7 @@ def _offsets_json(text: str) -> Any:
     A string has two quotes. When the text has no more of them than the keys that were kept, there is no other
     string in it, so no key stood there twice. Whatever else it finds, `_json` says what it is.
     """
+    _check_size(text)
     try:
         value, end = _PLAIN.raw_decode(text)
     except (ValueError, RecursionError):
@@ -352,6 +367,15 @@ def _offsets_json(text: str) -> Any:
         return _json(text)
     keys = len(value) + sum(map(len, value.values()))
     return value if text.count('"') == 2 * keys else _json(text)
+
+
+def _check_size(text: str) -> None:
+    if len(text) < _SMALL:
+        return
+    try:
+        check_size(text.encode("utf-8"), most=MAX_VALUES)
+    except ValueError as error:
+        raise GarbledError(f"expected offsets of some partitions, found that {error}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

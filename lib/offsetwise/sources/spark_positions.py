@@ -112,21 +112,23 @@ def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial
     problems = _shape_problems(last, start, initial)
     usable = not problems and restart.known and (restart.from_initial or start is not None)
     before = files.get(restart.previous) if restart.previous is not None else None
+    starts, ends, earlier = ({} if one is None else one.by_id() for one in (start, planned, before))
+    kafka = {*initial.offsets, *(one.id for file in files.values() for one in file.sources if one.kind == "kafka")}
     sources: list[CheckpointSource] = []
     used: list[str] = []
     for index, line in enumerate(reference.sources):
         lines = _Lines(
             id=line.id,
-            start=start.source(line.id) if start else None,
-            planned=planned.source(line.id) if planned else None,
+            start=starts.get(line.id),
+            planned=ends.get(line.id),
             initial=initial.offsets.get(line.id),
-            kafka=line.id in initial.offsets or any(_is_kafka(one.source(line.id)) for one in files.values()),
+            kafka=line.id in kafka,
         )
         problems += _line_problems(lines, restart)
         made, from_initial, more = _source(lines, index, initial, usable=usable)
         problems += more
         used += [f"sources/{line.id}/0"] if from_initial else []
-        backwards = _backwards(made, before.source(line.id) if before else None, restart)
+        backwards = _backwards(made, earlier.get(line.id), restart)
         problems += backwards
         sources.append(made)
     if restart.reruns is not None and not any(problem.code == POLLUTED for problem in problems):
@@ -136,16 +138,20 @@ def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
     """Say in one sentence where the job restarts, with its numbers."""
-    places = _places(resolved.sources)
-    if not restart.known or not places:
+    places, unread = _places(resolved.sources), _unread(resolved.sources)
+    if not restart.known or not (places or unread):
         reason = next((one.message for one in problems if one.code == DAMAGED), "no position is recorded.")
         return f"Where the job restarts cannot be told: {reason}"
     if restart.last_planned is None:
-        return f"No batch has been planned: batch 0 starts at the initial offsets, {places}."
-    if restart.reruns is None:
-        return f"Batch {restart.last_planned} is committed: batch {restart.last_planned + 1} starts at {places}."
-    first = " from the initial offsets" if restart.from_initial else ""
-    return f"Batch {restart.reruns} is planned and not committed: it runs again{first}, {places}."
+        said = "No batch has been planned: batch 0 starts at the initial offsets" + (f", {places}" if places else "")
+    elif restart.reruns is None:
+        following = f"batch {restart.last_planned + 1} " + (f"starts at {places}" if places else "is the next")
+        said = f"Batch {restart.last_planned} is committed: {following}"
+    else:
+        first = " from the initial offsets" if restart.from_initial else ""
+        said = f"Batch {restart.reruns} is planned and not committed: it runs again{first}"
+        said += f", {places}" if places else ""
+    return f"{said}.{unread}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,8 +311,19 @@ def _places(sources: Sequence[CheckpointSource]) -> str:
     shown = [_place(position) for position in positions[:SHOWN_PARTITIONS]]
     if len(positions) > len(shown):
         shown.append(more_partitions(len(positions) - len(shown)))
-    shown += [f"source {one.id} at {one.raw.strip()[:40]}" for one in sources if one.raw is not None]
     return ", ".join(shown)
+
+
+def _unread(sources: Sequence[CheckpointSource]) -> str:
+    """Say of sources of other kinds that their lines do not tell where they start.
+
+    The Kinesis connector's line still says where the shards began, while its positions stand in files of its own.
+    """
+    named = [one.id for one in sources if one.raw is not None]
+    if not named:
+        return ""
+    what = f"source {named[0]} starts" if len(named) == 1 else f"the sources {', '.join(named)} start"
+    return f" Where {what} is not known from this checkpoint's lines: only Kafka sources are read."
 
 
 def _place(position: SourcePosition) -> str:
@@ -360,10 +377,6 @@ def stale_checksum(file: str, checksum: str) -> Problem:
         "notice; other Hadoop readers fail with ChecksumException.",
         fix=f"If the edit was meant, delete {checksum}; otherwise restore both files.",
     )
-
-
-def _is_kafka(line: SourceOffset | None) -> bool:
-    return line is not None and line.kind == "kafka"
 
 
 def _damaged(message: str) -> Problem:

@@ -8,10 +8,11 @@ This module needs the standard library and fsspec only, because it is shipped to
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
@@ -19,10 +20,12 @@ from typing import Any, Final, NamedTuple, Protocol
 import fsspec
 
 from offsetwise.errors import LibraryMissingError, MissingError, OutsideRootsError, StorageError
+from offsetwise.regular_files import Folders, below, read
 from offsetwise.sources.location import Location, locate, locate_local, refuse_spelling
+from offsetwise.sources.object_stores import endpoint_of, open_store
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
-MAX_READ_BYTES: Final = 8 * MAX_FILE_BYTES
+MAX_READ_BYTES: Final = 4 * MAX_FILE_BYTES
 """What one call may read in all."""
 MAX_WALK_DEPTH: Final = 6
 _INSTALL: Final = {"s3": "offsetwise[s3]", "gs": "offsetwise[gcs]", "abfs": "offsetwise[azure]", "hdfs": "pyarrow"}
@@ -88,10 +91,8 @@ class Tree:
         local = self.location.scheme == "file"
         self.fs.invalidate_cache()
         try:
-            if local and not stat.S_ISDIR(os.stat(path).st_mode):
-                raise NotADirectoryError
-            if local and not details:
-                return tuple(map(Entry, sorted(os.listdir(path))))
+            if local:
+                return _listed(path) if details else tuple(map(Entry, Folders().names(path)))
             listed = self.fs.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError) as error:
             found = "a file" if isinstance(error, NotADirectoryError) else "nothing"
@@ -132,9 +133,9 @@ class Tree:
         """
         made: dict[str, bytes | StorageError] = {}
         if self.location.scheme == "file":
-            left, folders = MAX_READ_BYTES, dict[str, str]()
+            left, found_at, folders = MAX_READ_BYTES, dict[str, str](), Folders()
             for file in files:
-                made[file] = found = self._read_local(file, min(left, self.max_file_bytes), folders)
+                made[file] = found = self._read_local(file, min(left, self.max_file_bytes), found_at, folders)
                 left -= len(found) if isinstance(found, bytes) else 0
             return made
         wanted: list[tuple[str, int]] = []
@@ -165,7 +166,7 @@ class Tree:
         Links are not followed, and nothing is given when the folder is missing.
         """
         if self.location.scheme == "file":
-            yield from self._walk_local(self._path(folder), folder, "", MAX_WALK_DEPTH)
+            yield from self._walk_local(self._path(folder), folder, "", MAX_WALK_DEPTH, Folders())
             return
         path = self._path(folder)
         self.fs.invalidate_cache()
@@ -179,48 +180,47 @@ class Tree:
         for name, info in found.items():
             yield name.strip("/").removeprefix(base), int(info.get("size") or 0)
 
-    def _walk_local(self, path: str, folder: str, below: str, depth: int) -> Iterator[tuple[str, int]]:
+    def _walk_local(
+        self, path: str, folder: str, above: str, depth: int, folders: Folders
+    ) -> Iterator[tuple[str, int]]:
         try:
-            with os.scandir(path) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
+            with folders.listed(path) as entries:
+                inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+                files = [(above + entry.name, facts.st_size) for entry, facts in _regular_files(entries)]
         except FileNotFoundError:
             return
         except OSError as error:
-            raise self._refused(f"{folder}/{below}".rstrip("/"), error, "listed") from error
-        for entry in found:
-            if entry.is_dir(follow_symlinks=False):
-                if depth:
-                    yield from self._walk_local(entry.path, folder, f"{below}{entry.name}/", depth - 1)
-            elif entry.is_file(follow_symlinks=False):
-                try:
-                    yield below + entry.name, entry.stat(follow_symlinks=False).st_size
-                except FileNotFoundError:
-                    continue
+            raise self._refused(f"{folder}/{above}".rstrip("/"), error, "listed") from error
+        yield from files
+        for name in inner if depth else ():
+            yield from self._walk_local(below(path, name), folder, f"{above}{name}/", depth - 1, folders)
 
-    def _read_local(self, file: str, limit: int, folders: dict[str, str]) -> bytes | StorageError:
-        """Read one file; `folders` keeps the paths of folders that were found to lie inside the roots."""
+    def _read_local(self, file: str, limit: int, found_at: dict[str, str], folders: Folders) -> bytes | StorageError:
+        """Read one file; `found_at` keeps the paths of folders that were found to lie inside the roots."""
         try:
             folder, _, name = file.rpartition("/")
-            if folder not in folders:
-                folders[folder] = self._path(folder)
-            path = f"{folders[folder]}/{name}"
-            found = os.lstat(path)
-            # What is no link lies where its folder lies.
-            if stat.S_ISLNK(found.st_mode) or name in ("", ".", ".."):
-                path = self._path(file)
-                found = os.stat(path)
-            # A pipe would block and a device would never end, so neither is opened.
-            if not stat.S_ISREG(found.st_mode):
+            if folder not in found_at:
+                found_at[folder] = self._path(folder)
+            try:
+                fd = folders.open_file(below(found_at[folder], name))
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+                # What no link leads to lies where its folder lies. Where a link leads is looked at, and opened as such.
+                fd = folders.open_file(self._path(file))
+            size = os.fstat(fd).st_size
+            if size > limit:
+                os.close(fd)
+                return self._too_large(file, size)
+            return read(fd, limit)
+        except StorageError as error:
+            return error
+        except OSError as error:
+            if error.errno in (errno.EISDIR, errno.EINVAL, errno.ENXIO):
                 return StorageError(
                     f"{self._shown(file)}: expected a file, found something else. It was not read.",
                     fix="Check that the path names a checkpoint.",
                 )
-            if found.st_size > limit:
-                return self._too_large(file, found.st_size)
-            return _whole(path, found.st_size)
-        except StorageError as error:
-            return error
-        except OSError as error:
             return self._refused(file, error, "read")
 
     def _size(self, file: str) -> int | StorageError:
@@ -230,16 +230,30 @@ class Tree:
             return self._refused(file, error, "read")
 
     def _path(self, relative: str) -> str:
-        path = f"{self.base.rstrip('/')}/{relative}" if relative else self.base
-        if self.roots is not None and self.location.scheme == "file":
+        """Give where something lies below the folder; of a local one without the links that lead there."""
+        path = below(self.base, relative) if relative else self.base
+        if self.location.scheme == "file":
             real = locate_local(path)
-            if not any(real.inside(root) for root in self.roots):
+            if self.roots is not None and not any(real.inside(root) for root in self.roots):
                 raise OutsideRootsError(
                     f"{self._shown(relative)}: expected something inside the configured roots, found a link that leads "
                     "out of them. Nothing was read.",
                     fix="Name the folder the link points to in checkpoint_roots, or give its own path.",
                 )
+            return real.path
         return path
+
+    @property
+    def endpoint(self) -> str | None:
+        """Where the environment leads an address that names no endpoint; None for the store's own, and for others.
+
+        Raises:
+            StorageError: It cannot be told.
+        """
+        try:
+            return endpoint_of(self.location, self.fs)
+        except Exception as error:
+            raise self._refused("", error, "read") from error
 
     def _shown(self, relative: str) -> str:
         return f"{self.uri.rstrip('/')}/{relative}" if relative else self.uri
@@ -294,17 +308,34 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
     return Tree(uri=uri, location=location, roots=allowed, base=base, fs=fs)
 
 
-def _whole(path: str, size: int) -> bytes:
-    """Read a file of which the size is known in half the system calls of a Python file."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        data = os.read(file, size + 1)
-        # A file may have changed since, and a read may be interrupted.
-        while len(data) != size and (more := os.read(file, MAX_FILE_BYTES)):
-            data += more
-        return data
-    finally:
-        os.close(file)
+def _listed(path: str) -> tuple[Entry, ...]:
+    """List a local folder; what a link leads to is not looked at."""
+    made = []
+    with Folders().listed(path) as entries:
+        for entry in entries:
+            try:
+                facts = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            link = stat.S_ISLNK(facts.st_mode)
+            made.append(
+                Entry(
+                    name=entry.name,
+                    is_dir=None if link else stat.S_ISDIR(facts.st_mode),
+                    size_bytes=None if link else facts.st_size,
+                    modified_s=facts.st_mtime,
+                )
+            )
+    return tuple(made)
+
+
+def _regular_files(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    for entry in entries:
+        if entry.is_file(follow_symlinks=False):
+            try:
+                yield entry, entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
 
 
 def _filesystem(location: Location) -> tuple[Any, str]:
@@ -313,7 +344,9 @@ def _filesystem(location: Location) -> tuple[Any, str]:
         if scheme == "file":
             made = fsspec.filesystem("file", skip_instance_cache=True, use_listings_cache=False)
             return made, location.path
-        made, base = fsspec.url_to_fs(location.path, skip_instance_cache=True, use_listings_cache=False)
+        return open_store(location)
+    except StorageError:
+        raise
     except ImportError as error:
         raise LibraryMissingError(
             f"{location.path}: expected the library for {scheme}:// to be installed, found {error}. Nothing was read.",
@@ -325,7 +358,6 @@ def _filesystem(location: Location) -> tuple[Any, str]:
             "Nothing was read.",
             fix="Check the credentials and settings of this file system in the environment.",
         ) from error
-    return made, str(base)
 
 
 def _entry(listed: dict[str, Any]) -> Entry:
@@ -372,9 +404,11 @@ def glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[s
             fix="Check the pattern, the network and the credentials in the environment.",
         ) from error
     prefix = "" if tree.location.scheme == "file" else f"{tree.location.scheme}://"
+    # ABFS names a container's account, which its library leaves out of names.
+    container, at, account = tree.location.parts[0].partition("@")
     return tuple(
         sorted(
-            prefix + str(name).rstrip("/")
+            prefix + (container + at + account + str(name).removeprefix(container) if at else str(name)).rstrip("/")
             for name, info in found.items()
             if (info.get("type") == "directory" or info.get("islink"))
             and (not str(name).rstrip("/").rpartition("/")[2].startswith(".") or "/." in pattern)

@@ -1,0 +1,41 @@
+"""The names in a plan that a reader could mistake for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from offsetwise.lookalikes import marked
+from offsetwise.model import GroupBefore, Plan
+
+
+def marked_names(plan: Plan) -> tuple[str, ...]:
+    """Give the names and reasons of a plan that are marked wherever they are shown, each once, as they are."""
+    return tuple(name for name in dict.fromkeys(_names(plan)) if marked(name) != name)
+
+
+def told(names: tuple[str, ...], *, most: int = 3) -> str:
+    """Say in a sentence that names are marked, and name some. They are yet to be marked."""
+    more = len(names) - most
+    some = ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    return (
+        f"Marked, since they hold characters that nobody sees or letters of several scripts: {some}. "
+        "They may look like names that you know."
+    )
+
+
+def _names(plan: Plan) -> Iterator[str]:
+    yield from (plan.migration, plan.author, *plan.editors)
+    for identity in plan.identities:
+        yield from (identity.issuer, identity.subject, identity.address or "")
+    yield from (target.group for target in plan.targets if target.group is not None)
+    wanted = plan.requirements
+    for cluster in (wanted.old, wanted.new):
+        yield from (cluster.name, *(topic.name for topic in cluster.topics))
+    if wanted.checkpoint is not None:
+        yield from (wanted.checkpoint.uri, wanted.checkpoint.job_id or "")
+    groups: tuple[GroupBefore, ...] = (*wanted.groups, *((wanted.old_group,) if wanted.old_group else ()))
+    yield from (group.group for group in groups)
+    for one in plan.positions:
+        yield from (one.source, one.topic, one.new_topic)
+        if one.override is not None:
+            yield from (one.override.by, one.override.reason)

@@ -1,0 +1,245 @@
+"""The one place where files are opened: only regular files, never a wait, and below a root never through a link.
+
+A file that a person names may be reached through links, because a person chose it. Below the roots, where a job and
+others may write, a folder or file could be exchanged for a link, a pipe or a device between a look and the opening. So
+a path there is opened one name after the other, each relative to the descriptor of the folder before it, links
+refused, and what was opened is looked at rather than its name.
+
+This module needs the standard library only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Final, TypeVar
+
+from offsetwise.errors import OutsideRootsError
+
+_T = TypeVar("_T")
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""To pass through a folder. Linux asks for the right to search it only, as any path does."""
+_LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST: Final = os.pathconf("/", "PC_PATH_MAX")
+"""Nobody else could open what has a longer path, though one name after the other leads there."""
+_KEPT: Final = 64
+"""How many folders stay open, so that the next file of one costs one call to the system."""
+
+
+def below(root: str, relative: str) -> str:
+    """Join a path below a root: the only way in which such paths are joined.
+
+    >>> below("/data", "offsets/7")
+    '/data/offsets/7'
+
+    Raises:
+        OutsideRootsError: It is absolute, has an empty, `.` or `..` part, or a NUL.
+    """
+    if "\0" in relative or any(part in ("", ".", "..") for part in relative.split("/")):
+        raise OutsideRootsError(
+            f"{relative[:300]!r}: expected a path below {root}, found one that could lead out of it. "
+            "Nothing was read or written there.",
+            fix="Find out where this name comes from: no engine makes it.",
+        )
+    return f"{root.rstrip('/')}/{relative}"
+
+
+def read_named(path: str | Path, limit_bytes: int) -> bytes:
+    """Give the bytes of a file that a person named: one more than the limit, if there are more.
+
+    Raises:
+        OSError: It cannot be read, or is no regular file.
+    """
+    return read(open_named(path), limit_bytes)
+
+
+def open_named(path: str | Path) -> int:
+    """Open a file that a person named, links followed.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
+    return regular(os.open(path, _READ), str(path))
+
+
+def named_place(path: str) -> str:
+    """Give the path of a file that a person named, the links of its folder resolved: from here on none is followed."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return below(os.path.realpath(folder), name)
+
+
+def read(fd: int, limit_bytes: int) -> bytes:
+    """Give what an open file holds, one byte more than the limit if there is more, and close it."""
+    try:
+        size = os.fstat(fd).st_size
+        data = os.read(fd, min(size, limit_bytes) + 1)
+        # It may have changed since, a read may be cut short, and files of the kernel do not know their size.
+        while len(data) != size and len(data) <= limit_bytes and (more := os.read(fd, limit_bytes + 1 - len(data))):
+            data += more
+        return data
+    finally:
+        os.close(fd)
+
+
+class Folder:
+    """An open folder; closed as soon as nobody uses it any more."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+class Folders:
+    """Opens what lies at absolute paths of which no part is a link.
+
+    Such a path is what `os.path.realpath` gives. Folders stay open for the next file, so that opening many files of one
+    folder does not walk to it again. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, Folder] = OrderedDict()
+        self._lock = Lock()
+
+    def at(self, path: str) -> Folder:
+        """Open a folder, for what is done relative to its descriptor.
+
+        Raises:
+            OSError: It is not there, is no folder, or a part of the path is a link.
+        """
+        missing: list[str] = []
+        here = path
+        while (folder := self._get(here)) is None and here != "/":
+            missing.append(here)
+            here, _, name = here.rpartition("/")
+            if name in ("", ".", "..") or not path.startswith("/"):
+                raise OSError(errno.EINVAL, "it is no plain absolute path", path)
+            here = here or "/"
+        folder = folder or self._keep("/", os.open("/", _SEARCH))
+        for one in reversed(missing):
+            folder = self._keep(one, _open(one.rpartition("/")[2], _SEARCH, folder.fd, one))
+        return folder
+
+    def within(self, path: str, action: Callable[[str, int], _T]) -> _T:
+        """Do something with a name in its folder: `action` is handed the name and the folder's descriptor."""
+        if len(os.fsencode(path)) >= _LONGEST:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+        above, _, name = path.rpartition("/")
+        folder = self.at(above or "/")
+        return action(name or ".", folder.fd)
+
+    def open_file(self, path: str) -> int:
+        """Open a file for reading.
+
+        Raises:
+            OSError: It cannot be opened, is no regular file, or a part of the path is a link.
+        """
+        return regular(self._open_below(path, _READ | os.O_NOFOLLOW), path)
+
+    def open_folder(self, path: str) -> int:
+        """Open a folder for listing or syncing.
+
+        Raises:
+            OSError: It cannot be opened, is no folder, or a part of the path is a link.
+        """
+        return self._open_below(path, _LIST)
+
+    @contextmanager
+    def listed(self, path: str) -> Iterator[list[os.DirEntry[str]]]:
+        """Give what a folder holds, sorted by name. Inside the block each can be asked about itself.
+
+        Raises:
+            OSError: It cannot be listed, or a part of the path is a link.
+        """
+        fd = self.open_folder(path)
+        try:
+            with os.scandir(fd) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+            yield found
+        finally:
+            os.close(fd)
+
+    def names(self, path: str) -> list[str]:
+        """Give the names in a folder, sorted.
+
+        Raises:
+            OSError: It cannot be listed, or a part of the path is a link.
+        """
+        with self.listed(path) as found:
+            return [entry.name for entry in found]
+
+    def look(self, path: str) -> os.stat_result | None:
+        """Say what has a name; a link is a link, and None is nothing.
+
+        Raises:
+            OSError: A part of the path above it is a link or no folder.
+        """
+        try:
+            return self.within(path, lambda name, fd: os.stat(name, dir_fd=fd, follow_symlinks=False))
+        except FileNotFoundError:
+            return None
+
+    def forget(self) -> None:
+        """Let go of all folders: the next path is walked from the top again."""
+        with self._lock:
+            self._open.clear()
+
+    def _open_below(self, path: str, flags: int) -> int:
+        return self.within(path, lambda name, fd: _open(name, flags, fd, path))
+
+    def _get(self, path: str) -> Folder | None:
+        with self._lock:
+            found = self._open.get(path)
+            if found is not None:
+                self._open.move_to_end(path)
+            return found
+
+    def _keep(self, path: str, fd: int) -> Folder:
+        made = Folder(fd)
+        with self._lock:
+            self._open[path] = made
+            if len(self._open) > _KEPT:
+                self._open.popitem(last=False)
+        return made
+
+
+def _open(name: str, flags: int, above: int, path: str) -> int:
+    try:
+        return os.open(name, flags, dir_fd=above)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK) and _is_link(name, above):
+            raise OSError(errno.ELOOP, "it is a link, which could lead elsewhere", path) from error
+        error.filename = path
+        raise
+
+
+def _is_link(name: str, above: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def regular(fd: int, path: str) -> int:
+    """Give an open file back if it is a regular one, else close it.
+
+    Raises:
+        OSError: It is something else.
+    """
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "it is no regular file", path)
