@@ -94,4 +94,5 @@ def judged(
 ) -> Sequence[Approver]:
     """Ask whether a plan is approved, by default with Rita and Ralph trusted."""
     written = files.dump(plan).encode() if content is None else content
-    return approved(written, plan, approvals, policy or trusting(RITA, RALPH), now)
+    counted = approved(written, plan, approvals, policy or trusting(RITA, RALPH), now)
+    return tuple(each.approver for each in counted)

@@ -92,7 +92,12 @@ class Scene:
         given = changes.pop("positions", PLAN.positions)
         positions = tuple(replace(each, source=moves) for each in given)
         made = replace(
-            PLAN, author=names.author, editors=names.editors, positions=positions, totals=totals_of(positions)
+            PLAN,
+            author=names.author,
+            editors=names.editors,
+            identities=names.identities,
+            positions=positions,
+            totals=totals_of(positions),
         )
         return files.dump(replace(made, **changes)).encode()
 

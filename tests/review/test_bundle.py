@@ -228,7 +228,12 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], type[OffsetwiseErro
     "an editor left out": (lambda body: body["editors"].clear(), FileError, "editors is wrong"),
     "an editor renamed": (lambda body: body["editors"][0].update(subject="x"), FileError, "it was changed"),
     "a remark": (lambda body: body["comments"][0].update(body="Looks good."), FileError, "it was changed"),
-    "the time": (lambda body: body["submission"].update(expires_at_ms=2**62), FileError, "it was changed"),
+    "the time": (lambda body: body["submission"].update(expires_at_ms=2**40), FileError, "it was changed"),
+    "a time of no calendar": (
+        lambda body: body["submission"].update(at_ms=2**62),
+        FileError,
+        "submission.at_ms is wrong: Input should be less than or equal to 253402300799999",
+    ),
     "a snapshot left out": (lambda body: body["parts"].pop("old"), FileError, "it was changed"),
     "a key put in": (lambda body: body.update(more="x"), FileError, "more is wrong"),
     "another major version": (lambda body: body.update(format_version="2.0"), VersionError, "version 2.0"),
@@ -269,4 +274,4 @@ def test_a_bundle_that_unpacks_to_more_than_fits_is_refused_before_it_is_unpacke
     with pytest.raises(FileError, match="unpacks to more than"):
         opened(gzip.compress(b" " * 50_000_000))
     with pytest.raises(FileError, match="the limit is"):
-        opened(b"\x1f" * (64 * 1024 * 1024 + 1))
+        opened(b"\x1f" * (16 * 1024 * 1024 + 1))

@@ -20,6 +20,7 @@ from offsetwise.review.allowing import NEEDED, Verb
 from offsetwise.review.answers import REFUSALS, NotAllowed, Saved
 from offsetwise.review.exports import ExportKind
 from offsetwise.store.audit import AuditFilter
+from tests.plans import steps_of
 from tests.review.people import ADA, ISSUER, NOW, Scene, person
 
 ROLE_SETS = ((), (Role.VIEWER,), (Role.AUTHOR,), (Role.REVIEWER,), (Role.AUTHOR, Role.REVIEWER))
@@ -88,7 +89,12 @@ def receipt(scene: Scene, saved: Saved) -> object:
         content = look.content(look.version(saved.plan, saved.number).id)
     plan = read_plan(content, subject="plan")
     made = Receipt(
-        plan_digest=saved.digest, plan=plan, approvers=(), begun_at="2026-03-01T12:00:00Z", ended_at="x", steps=()
+        plan_digest=saved.digest,
+        plan=plan,
+        approvers=(),
+        begun_at="2026-03-01T12:00:00Z",
+        ended_at="2026-03-01T12:00:00Z",
+        steps=steps_of(plan),
     )
     return scene.board.add_receipt(SOMEBODY, saved.plan, files.dump(made).encode())
 

@@ -24,7 +24,8 @@ def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_pat
     key = read_public_key(tmp_path / "console.key.pub")
     policy = Policy(trusted=(key,), vouching=((key.id, (ISSUER,)),))
     file = ApprovalFile(name=envelope.name, content=envelope.content)
-    (approver,) = approved(plan.content, read_plan(plan.content, subject="plan"), [file], policy, NOW)
+    (counted,) = approved(plan.content, read_plan(plan.content, subject="plan"), [file], policy, NOW)
+    approver = counted.approver
     assert (approver.issuer, approver.subject) == (ISSUER, "rita")
     sheet = scene.board.sheet(ADA, saved.plan)
     assert sheet is not None

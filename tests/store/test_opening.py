@@ -77,7 +77,7 @@ def test_a_store_that_a_later_release_changed_is_refused_naming_both_revisions(
     open_store(url).close()
     _run_sql(request, url, f"UPDATE {VERSION_TABLE} SET version_num = 'r9999'")
 
-    with pytest.raises(StoreVersionError, match=r"'r0002'.*'r9999'"):
+    with pytest.raises(StoreVersionError, match=r"'r0003'.*'r9999'"):
         open_store(url)
 
 
@@ -89,6 +89,7 @@ def test_tables_of_something_else_are_refused_and_left_alone(url: str, request: 
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch(0o600)
     (tmp_path / "notes.txt").write_text("not a database, but long enough to be read as one" * 40)
 
     with pytest.raises(NotAStoreError):
@@ -107,6 +108,7 @@ def test_a_store_that_can_only_be_read_is_read(tmp_path: Path) -> None:
 
 
 def test_an_empty_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").touch(0o600)
     sqlite3.connect(tmp_path / "store.sqlite").execute("PRAGMA user_version=1").connection.close()
 
     with pytest.raises(StoreReadOnlyError):
@@ -179,6 +181,7 @@ def test_a_password_is_never_printed(server: Server, monkeypatch: pytest.MonkeyP
 
 def _run_sql(request: pytest.FixtureRequest, url: str, statement: str) -> None:
     if url.startswith("sqlite"):
+        file_of(url).touch(0o600)
         with sqlite3.connect(file_of(url)) as connection:
             connection.execute(statement)
         connection.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -106,8 +107,18 @@ def test_what_is_kept_comes_back_with_every_byte_of_a_hostile_name(store: Store)
 
 @pytest.mark.parametrize(
     "by",
-    [ADA, Who(issuer="https://other.example.net", subject="42", name="Nobody", address="ada@example.org")],
-    ids=["the author", "the author's mail address behind another issuer"],
+    [
+        ADA,
+        Who(issuer="https://other.example.net", subject="42", name="Nobody", address="ada@example.org"),
+        replace(ADA, subject=f"{ADA.subject}\u034f", address=None),
+        replace(ADA, subject=ADA.subject.replace("a", "а"), address=None),
+    ],
+    ids=[
+        "the author",
+        "the author's mail address behind another issuer",
+        "the author with what nobody sees",
+        "a look-alike of the author",
+    ],
 )
 def test_the_author_cannot_decide_even_by_a_direct_call_of_the_store(store: Store, by: Who) -> None:
     plan = submitted(store.reviews)
@@ -131,6 +142,18 @@ def test_an_editor_of_an_earlier_version_cannot_decide_by_a_direct_call_of_the_s
 
     with pytest.raises(StoreRefusedError, match="wrote or edited"), store.reviews.changing("Deciding") as change:
         decide(change, plan, EVE)
+
+
+def test_two_who_look_alike_are_counted_once_even_by_a_direct_call_of_the_store(store: Store) -> None:
+    plan = submitted(store.reviews)
+    with store.reviews.changing("Deciding") as change:
+        decide(change, plan, RITA)
+
+    twin = Who(issuer="https://other.example.net", subject="rıta", name="Rita")
+    with pytest.raises(StoreError), store.reviews.changing("Deciding") as change:
+        decide(change, plan, twin)
+    with store.reviews.reading("Reading") as look:
+        assert [each.by.subject for each in look.decisions(plan)] == ["rita"]
 
 
 def test_only_the_newest_version_of_a_submitted_plan_is_decided_about(store: Store) -> None:

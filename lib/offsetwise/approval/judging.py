@@ -43,13 +43,29 @@ class _Case:
     """(person, why they may not approve)."""
     max_lifetime: timedelta
     clock_skew: timedelta
-    now: datetime
+    times: tuple[datetime, ...]
+    """When an approval may be good: at one of these. The last one is now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """One approval that counts."""
+
+    approver: Approver
+    file: ApprovalFile
+    """As it was handed over."""
 
 
 def approved(
-    plan_bytes: bytes, plan: Plan, envelopes: Sequence[ApprovalFile], policy: Policy, now: datetime
-) -> tuple[Approver, ...]:
-    """Give those who approved exactly this plan, as many as the policy asks for or more.
+    plan_bytes: bytes,
+    plan: Plan,
+    envelopes: Sequence[ApprovalFile],
+    policy: Policy,
+    now: datetime,
+    *,
+    begun_at: datetime | None = None,
+) -> tuple[Counted, ...]:
+    """Give the approvals of exactly this plan that count, one of each person, as many as the policy asks for or more.
 
     Args:
         plan_bytes: The plan's file, every byte.
@@ -57,12 +73,13 @@ def approved(
         envelopes: The approvals that were handed over.
         policy: Whom the applier trusts.
         now: With its time zone.
+        begun_at: When the plan was applied, for taking it back: an approval that was good then counts as well.
 
     Raises:
         NotApprovedError: Too few trusted people approved it, one of them rejected it, or the policy can never be met.
             Each refused approval is told with its reason.
     """
-    case = _case(plan_bytes, plan, policy, now)
+    case = _case(plan_bytes, plan, policy, *(() if begun_at is None else (begun_at,)), now)
     if len(envelopes) > MAX_FILES:
         raise NotApprovedError(
             f"{_name(case)}: expected at most {MAX_FILES} approvals, found {len(envelopes)}. Nothing was written.",
@@ -71,7 +88,7 @@ def approved(
     heard = [_heard(file, case) for file in envelopes]
     case = _with_people(case, [each for each in heard if not isinstance(each, NotApprovedError)])
     _check_can_be_met(case, policy.required)
-    counted: dict[int, Approver] = {}
+    counted: dict[int, Counted] = {}
     nonces: set[str] = set()
     refused = []
     for file, told in zip(envelopes, heard, strict=True):
@@ -88,15 +105,16 @@ def approved(
                 fix=f"Ask {said.subject} why, and draft a plan that answers it.",
             )
         nonces.add(said.nonce)
-        counted[case.people[said.subject]] = Approver(
+        approver = Approver(
             key=key.id,
             issuer=said.issuer,
             subject=said.subject,
             approved_at=text_of(said.approved_at),
             expires_at=text_of(said.expires_at),
         )
+        counted[case.people[said.subject]] = Counted(approver=approver, file=file)
     if len(counted) < policy.required:
-        raise _too_few(case, policy.required, tuple(counted.values()), refused)
+        raise _too_few(case, policy.required, tuple(each.approver for each in counted.values()), refused)
     return tuple(counted.values())
 
 
@@ -120,9 +138,9 @@ def believed(
     return _believed(file, told, _with_people(case, [] if isinstance(told, NotApprovedError) else [told]))
 
 
-def _case(plan_bytes: bytes, plan: Plan, policy: Policy, now: datetime) -> _Case:
-    if now.utcoffset() is None:
-        raise ValueError("now: expected a time with its zone")
+def _case(plan_bytes: bytes, plan: Plan, policy: Policy, *times: datetime) -> _Case:
+    if any(time.utcoffset() is None for time in times):
+        raise ValueError("expected times with their zone")
     digest = digest_of(plan_bytes)
     try:
         same = files.load(plan_bytes, "plan", subject="plan") == plan
@@ -147,7 +165,7 @@ def _case(plan_bytes: bytes, plan: Plan, policy: Policy, now: datetime) -> _Case
         barred=(),
         max_lifetime=timedelta(seconds=MAX_LIFETIME_S if policy.max_lifetime_s is None else policy.max_lifetime_s),
         clock_skew=timedelta(seconds=CLOCK_SKEW_S if policy.clock_skew_s is None else policy.clock_skew_s),
-        now=now,
+        times=times,
     )
 
 
@@ -270,21 +288,29 @@ def _check_not_barred(what: str, said: Statement, case: _Case) -> None:
 
 
 def _check_times(what: str, said: Statement, case: _Case) -> None:
-    begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(case.now)
+    wrong = [_wrong_time(said, case, now) for now in case.times]
+    if None not in wrong and wrong[-1] is not None:
+        told, fix = wrong[-1]
+        raise NotApprovedError(f"{what}: {told}. It counts for nothing.", fix=fix)
+
+
+def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] | None:
+    """Say why an approval is not good at a time, and what to do; None where it is."""
+    begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(at)
     if said.expires_at <= said.approved_at:
         told, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN
     elif said.expires_at - said.approved_at > case.max_lifetime:
         told = f"it is good from {begins} to {ends}, expected at most {case.max_lifetime}"
         fix = "Let the approver sign again with a shorter `--expires-in-hours`."
-    elif said.approved_at > case.now + case.clock_skew:
+    elif said.approved_at > at + case.clock_skew:
         told = f"it was made at {begins}, but it is {now} here, and clocks may differ by {case.clock_skew}"
         fix = "Set the clocks of both machines, and let the approver sign again."
-    elif case.now >= said.expires_at:
+    elif at >= said.expires_at:
         told = f"it expired at {ends}, and it is {now}"
         fix = "Let the approver look at the plan and sign it again."
     else:
-        return
-    raise NotApprovedError(f"{what}: {told}. It counts for nothing.", fix=fix)
+        return None
+    return told, fix
 
 
 def _check_new(
@@ -292,7 +318,7 @@ def _check_new(
     case: _Case,
     said: Statement,
     *,
-    people: dict[int, Approver],
+    people: dict[int, Counted],
     nonces: set[str],
 ) -> None:
     if said.verdict is Verdict.REJECTED:
@@ -300,7 +326,7 @@ def _check_new(
     if said.nonce in nonces:
         told = f"its nonce {said.nonce} was used by another approval: a copy counts once"
     elif case.people[said.subject] in people:
-        other = people[case.people[said.subject]].subject
+        other = people[case.people[said.subject]].approver.subject
         told = f"{said.subject} is, or may be, {other}, whose approval is counted already"
     else:
         return

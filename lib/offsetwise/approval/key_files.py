@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from offsetwise import regular_files
 from offsetwise.approval import strict
 from offsetwise.approval.envelope import ApprovalFile
 from offsetwise.approval.keys import PrivateKey, PublicKey, read_private, read_public
@@ -145,13 +146,10 @@ def _content(path: Path, what: str) -> bytes:
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    """Give the first bytes of a file, one more than may be, and its mode. Never waits: a pipe is refused."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
-            raise OSError(0, "it is no file")
-        return file.read(strict.MAX_BYTES + 1), mode
+    """Give the first bytes of a file, one more than may be, and its mode."""
+    fd = regular_files.open_named(path)
+    mode = os.fstat(fd).st_mode
+    return regular_files.read(fd, strict.MAX_BYTES), mode
 
 
 @contextmanager

@@ -119,8 +119,7 @@ def keygen(*, subject: str, issuer: str | None = None, console: bool = False) ->
     for name in (subject, *([] if issuer is None else [issuer])):
         if not strict.is_name(name):
             raise UsageError(
-                f"keygen: expected a name of 1 to {strict.MAX_NAME} printable characters without blanks around it, "
-                f"found {name[:MAX_TOLD]!a}. No key was made.",
+                f"keygen: expected {strict.A_NAME}, found {name[:MAX_TOLD]!a}. No key was made.",
                 fix="Give the name under which the applier will trust the key.",
             )
     if console and issuer is not None:
@@ -170,8 +169,8 @@ class _PrivateFile(strict.Shape):
     key: strict.Hex32
     scheme: Literal["ed25519"]
     public: strict.Hex32
-    issuer: strict.Name
-    subject: strict.Name
+    issuer: str
+    subject: str
     private: str = Field(repr=False)
 
 
@@ -206,6 +205,13 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
             "changed. Nothing was signed.",
             fix=_NEW_PAIR,
         )
+    for each in (public.issuer, public.subject):
+        if not strict.is_name(each):
+            raise FileError(
+                f"{name}: expected the key of somebody with {strict.A_NAME}, found {each[:MAX_TOLD]!a}. "
+                "Nothing was signed.",
+                fix="Make a new pair of keys under another name.",
+            )
     return PrivateKey(signer, public)
 
 

@@ -1,7 +1,12 @@
 """Whether two names may mean one person. Doubt counts as yes: it costs a signature, the other way costs the rule.
 
-Names come in many forms: `alice`, `Alice <alice@example.org>`, `https://login.example.org alice`. Two names may be one
-person where one of them, whole, is a part of the other, or where they share a mail address.
+Names come in many forms: `alice`, `Alice <alice@example.org>`, `auth0|alice`, `CN=Alice,OU=Data`, and as the console
+records people, `https://login.example.org alice <alice@example.org>`. Two names may be one person's where
+
+- one of them, whole, is in the other, between separators;
+- they share a mail address, or the local part of an address in one is a part of the other.
+
+They are compared by what they look like: without case, width and invisible characters, and by the skeletons of UTS #39.
 """
 
 from __future__ import annotations
@@ -9,9 +14,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-_BETWEEN_PARTS: Final = re.compile(r"[\s|#/<>()\[\]\"',;]+")
+from offsetwise.lookalikes import folded, skeleton, without_invisible
+
+_BETWEEN_PARTS: Final = re.compile(r"[\s|#/\\<>()\[\]{}\"',;:=?&]+")
+_ISSUER: Final = re.compile(r"\s*https?://\S+\s+(?=\S)", re.IGNORECASE)
+"""What the console records before a subject. Many people have one issuer, so it makes nobody the same."""
 
 
 def plain(name: str) -> str:
@@ -20,8 +31,7 @@ def plain(name: str) -> str:
     >>> plain("  ＡＬＩＣＥ Smith ")
     'alice smith'
     """
-    seen = "".join(each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) != "Cf")
-    return " ".join(unicodedata.normalize("NFKC", seen.casefold()).split())
+    return " ".join(folded(without_invisible(unicodedata.normalize("NFKC", name))).split())
 
 
 def same_person(one: str, other: str) -> bool:
@@ -29,10 +39,10 @@ def same_person(one: str, other: str) -> bool:
 
     >>> same_person("Alice", "Alice Smith <alice@example.org>"), same_person("alice@a.org", "alice@b.org")
     (True, False)
+    >>> same_person("auth0|62e", "https://login.example.org auth0|62e"), same_person("аda", "ada")
+    (True, True)
     """
-    first, second = _parts(one), _parts(other)
-    addresses = {part for part in first & second if "@" in part}
-    return plain(one) in second or plain(other) in first or bool(addresses)
+    return any(first.may_be(second) for first in _readings(one) for second in _readings(other))
 
 
 def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
@@ -52,8 +62,54 @@ def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
     return tuple(people)
 
 
-def _parts(name: str) -> frozenset[str]:
-    whole = plain(name)
-    parts = {whole, *_BETWEEN_PARTS.split(whole)}
-    local = {part.partition("@")[0] for part in parts if "@" in part}
-    return frozenset(part for part in parts | local if part)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """A name as somebody may read it."""
+
+    whole: str
+    parts: tuple[str, ...]
+    """In their order."""
+    addresses: frozenset[str]
+    local_parts: frozenset[str]
+    """Of the addresses."""
+
+    def may_be(self, other: _Reading) -> bool:
+        return (
+            (self.whole != "" and self.whole == other.whole)
+            or _within(self.parts, other.parts)
+            or _within(other.parts, self.parts)
+            or not self.addresses.isdisjoint(other.addresses)
+            or not self.local_parts.isdisjoint(other.parts)
+            or not other.local_parts.isdisjoint(self.parts)
+        )
+
+
+@lru_cache(maxsize=4096)
+def _readings(name: str) -> frozenset[_Reading]:
+    """Give a name as it may be read: what nobody sees as nothing or as a blank, letters as they are or without case.
+
+    A letter may look like another one as a capital only, or as a small one only.
+    """
+    texts = {without_invisible(unicodedata.normalize("NFKC", name), instead) for instead in ("", " ")}
+    return frozenset(_reading(each) for text in texts for each in (text, folded(text)))
+
+
+def _reading(text: str) -> _Reading:
+    said = _BETWEEN_PARTS.split(_ISSUER.sub("", text, count=1) if _ISSUER.match(text) else text)
+    parts = tuple(_looks(part) for part in said if part)
+    addresses = frozenset(part for part in parts if "@" in part)
+    return _Reading(
+        whole="".join(_looks(text).split()),
+        parts=parts,
+        addresses=addresses,
+        local_parts=frozenset(local for local in (each.partition("@")[0] for each in addresses) if local),
+    )
+
+
+def _looks(text: str) -> str:
+    return folded(skeleton(text))
+
+
+def _within(some: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    ends = range(len(some), len(parts) + 1)
+    return some != () and any(parts[end - len(some) : end] == some for end in ends)

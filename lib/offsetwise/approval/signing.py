@@ -63,8 +63,7 @@ def sign(
         )
     if not (strict.is_name(subject) and strict.is_name(issuer)):
         raise UsageError(
-            f"sign: expected names of 1 to {strict.MAX_NAME} printable characters without blanks around them, found "
-            f"{subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
+            f"sign: expected {strict.A_NAME}, found {subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
             fix="Sign under the names in your .pub file.",
         )
     check_recorded(plan, digest)

@@ -12,20 +12,22 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from offsetwise import files
 from offsetwise.errors import FileError, NotApprovedError
+from offsetwise.lookalikes import invisible
 
 MAX_BYTES: Final = 64 * 1024
 MAX_NAME: Final = 200
+A_NAME: Final = f"a name of 1 to {MAX_NAME} printable characters that can all be seen, without blanks around it"
 COUNTS_NOTHING: Final = "It counts for nothing."
 
 
 def is_name(text: str) -> bool:
     """Whether a text can be somebody's name in a file and in a message."""
-    return 1 <= len(text) <= MAX_NAME and text.isprintable() and text == text.strip()
+    return 1 <= len(text) <= MAX_NAME and text.isprintable() and text == text.strip() and not invisible(text)
 
 
 def _name(text: str) -> str:
     if not is_name(text):
-        raise ValueError(f"expected 1 to {MAX_NAME} printable characters, without blanks around them")
+        raise ValueError(f"expected {A_NAME}")
     return text
 
 

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, Self
 from pydantic import Field, StrictBool, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
-from offsetwise.config import Location, TrustedKey
+from offsetwise.config import Location, TrustedKey, Visible
+from offsetwise.lookalikes import invisible
 from offsetwise.review.people import Person
 from offsetwise.strict_yaml import FileNoun, Section, read
 
@@ -25,7 +26,7 @@ _FILE: Final = FileNoun(
     start="Give the path of an access file; `docs/sign-in.md` has one to start from.",
 )
 
-_Text = Annotated[str, Field(min_length=1, max_length=500)]
+_Text = Annotated[str, Field(min_length=1, max_length=500), Visible]
 
 
 class Role(StrEnum):
@@ -121,7 +122,9 @@ class Access(Section):
         return self
 
     def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
-        """Give the roles of the person with these claims."""
+        """Give the roles of the person with these claims; those of nobody where their name has what nobody sees."""
+        if any(invisible(str(claims.get(each, ""))) for each in ("iss", "sub")):
+            return self.of_nobody()
         given = {
             role
             for role, grants in (

@@ -69,8 +69,7 @@ def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, 
     named = f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
     if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
         return NotAllowed(
-            why=f"Your identity, {named}, cannot stand in a plan or an approval: expected up to {strict.MAX_NAME} "
-            "printable characters.",
+            why=f"Your identity, {named}, cannot stand in a plan or an approval: expected {strict.A_NAME}.",
             fix="Ask the operator of the identity provider for another subject.",
         )
     if demo != (person.issuer == DEMO_ISSUER) or (not demo and person.issuer.startswith((OWN_ISSUER, RESERVED))):
@@ -78,6 +77,12 @@ def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, 
             why=f"You are {named}, who is nobody here: the demonstration has its own people, and they are nobody "
             "elsewhere.",
             fix="Use the sample with the people of the demonstration, and everything else signed in.",
+        )
+    if demo and verb is Verb.RECEIVE_BUNDLE:
+        return NotAllowed(
+            why="The demonstration takes in no review bundle: anybody may play its reviewer, and a bundle comes from "
+            "outside.",
+            fix="Sign in as a reviewer of this console; docs/sign-in.md says how that is set up.",
         )
     if not (rules.roles_of(person) & NEEDED[verb]):
         needed = " or ".join(sorted(NEEDED[verb]))

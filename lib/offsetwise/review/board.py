@@ -7,14 +7,16 @@ of the audit log says so, written together with what it is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Final, TypeVar
 
 from offsetwise import files
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, StoreError
-from offsetwise.model import Receipt
+from offsetwise.model import Plan, Receipt
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import read_plan
@@ -31,9 +33,12 @@ from offsetwise.review.view import View
 from offsetwise.store.reviews import Reviews
 from offsetwise.workflow import Observed
 
-MAX_PLAN_BYTES: Final = 64 * 1024 * 1024
-MAX_RECEIPT_BYTES: Final = 128 * 1024 * 1024
 Answer = TypeVar("Answer")
+Read = TypeVar("Read")
+
+_turn: Final = Lock()
+_WAIT_S: Final = 60
+"""A file is read in less than ten seconds."""
 
 
 class Board(View):
@@ -82,13 +87,19 @@ class Board(View):
             observed: What it was drafted from, for those who review it.
         """
         digest = digest_of(content)
-        try:
-            _check_size("The plan", content, MAX_PLAN_BYTES, fix="Draft a plan per topic or group of topics.")
-            parsed = read_plan(content, subject="the plan")
-        except OffsetwiseError as error:
-            return self._refused(Verb.SAVE, person, plan, error, digest=digest)
-        drafted = Drafted(plan=parsed, content=content, digest=digest, base=base, observed=observed)
-        return self._attempted(Verb.SAVE, person, plan, lambda attempt: drafting.save(attempt, drafted), digest=digest)
+
+        def save(attempt: Attempt, parsed: Plan) -> SaveAnswer:
+            drafted = Drafted(plan=parsed, content=content, digest=digest, base=base, observed=observed)
+            return drafting.save(attempt, drafted)
+
+        return self._brought(
+            Verb.SAVE,
+            person,
+            plan,
+            read=lambda: read_plan(content, subject="the plan"),
+            tried=save,
+            digest_in=lambda _: digest,
+        )
 
     def submit(self, person: Person | None, plan: int, digest: str) -> SubmitAnswer:
         """Ask for decisions about exactly the version with this digest.
@@ -145,19 +156,21 @@ class Board(View):
     def add_receipt(self, person: Person | None, plan: int, content: bytes) -> OtherAnswer:
         """Keep the receipt of an application: the plan is applied then, where every step is done.
 
-        A receipt is not signed: that it was handed in, and by whom, is what is kept.
+        It has to agree with the plan as it is kept here: plan, digest, targets, places, offsets. A receipt is not
+        signed: whether it was written is not known from it. That it was handed in, and by whom, is what is kept.
         """
-        try:
-            _check_size("The receipt", content, MAX_RECEIPT_BYTES, fix="Give it as `offsetwise apply` wrote it.")
+
+        def read() -> Receipt:
             receipt: Receipt = files.load(content, "receipt", subject="the receipt")
-        except OffsetwiseError as error:
-            return self._refused(Verb.ADD_RECEIPT, person, plan, error)
-        return self._attempted(
+            return receipt
+
+        return self._brought(
             Verb.ADD_RECEIPT,
             person,
             plan,
-            lambda attempt: remarks.add_receipt(attempt, receipt, content),
-            digest=receipt.plan_digest,
+            read=read,
+            tried=lambda attempt, receipt: remarks.add_receipt(attempt, receipt, content),
+            digest_in=lambda receipt: None if receipt is None else receipt.plan_digest,
         )
 
     # ----------------------------------------------------------------------- elsewhere
@@ -167,19 +180,42 @@ class Board(View):
 
         Its people are barred here as they are there. The approval goes back as the envelope that `export` gives.
         """
-        try:
-            read = open_bundle(data, subject=name)
-        except OffsetwiseError as error:
-            return self._refused(Verb.RECEIVE_BUNDLE, person, None, error)
-        return self._attempted(
+        return self._brought(
             Verb.RECEIVE_BUNDLE,
             person,
             None,
-            lambda attempt: drafting.receive(attempt, read),
-            digest=read.plan_digest,
+            read=lambda: open_bundle(data, subject=name),
+            tried=drafting.receive,
+            digest_in=lambda bundle: None if bundle is None else bundle.plan_digest,
         )
 
     # ----------------------------------------------------------------------- how
+
+    def _brought(
+        self,
+        verb: Verb,
+        person: Person | None,
+        plan: int | None,
+        *,
+        read: Callable[[], Read],
+        tried: Callable[[Attempt, Read], Answer],
+        digest_in: Callable[[Read | None], str | None],
+    ) -> Answer | NotAllowed:
+        """Read a file, for those who may bring it only, and one at a time: each may take hundreds of megabytes."""
+        digest = digest_in(None)
+        try:
+            why = self.why_not(person, verb, plan)
+            if why is not None:
+                return self._attempted(verb, person, plan, lambda _: why, digest=digest)
+            with _one_at_a_time():
+                found = read()
+                return self._attempted(
+                    verb, person, plan, lambda attempt: tried(attempt, found), digest=digest_in(found)
+                )
+        except StoreError:
+            raise
+        except OffsetwiseError as error:
+            return self._refused(verb, person, plan, error, digest=digest)
 
     def _attempted(
         self,
@@ -252,9 +288,14 @@ class Board(View):
         return answer
 
 
-def _check_size(what: str, content: bytes, most: int, *, fix: str) -> None:
-    if len(content) > most:
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    if not _turn.acquire(timeout=_WAIT_S):
         raise FileError(
-            f"{what}: expected at most {most:,} bytes, found {len(content):,}. Nothing was kept.",
-            fix=fix,
+            "Another file is being read at this console, and only one is at a time. Nothing was kept.",
+            fix="Wait a minute, then bring the file again.",
         )
+    try:
+        yield
+    finally:
+        _turn.release()

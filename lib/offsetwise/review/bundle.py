@@ -11,23 +11,30 @@ import gzip
 import hashlib
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
-from offsetwise import files
+from offsetwise import files, strict_json
 from offsetwise.errors import FileError
-from offsetwise.model import Plan
+from offsetwise.model import MAX_TIME_MS, Plan
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.store.review_rows import CommentRow, EditorRow, Who
 from offsetwise.workflow import Observed
 
 KIND: Final = "review-bundle"
-MAX_PACKED_BYTES: Final = 64 * 1024 * 1024
-MAX_BYTES: Final = 256 * 1024 * 1024
+MAX_PACKED_BYTES: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Unpacked. One of 10,000 partitions has 42 MB."""
+MAX_RATIO: Final = 200
+"""Unpacked bytes for each packed one. Bundles of 1, 100 and 10,000 like partitions have 6, 38 and 113."""
+MAX_VALUES: Final = 2_500_000
+"""Of all its parts. One of 10,000 partitions has 1.6 million."""
 _OBSERVED: Final = ("comparison", "old", "new")
+_KINDS: Final = ("plan", *_OBSERVED)
 _FIX: Final = "Ask for the bundle again, and compare the digest that is shown with the one at its console."
 
 
@@ -43,6 +50,8 @@ class Bundle:
     plan: Plan
     observed: Observed | None
     """What it was drafted from; None where that was not kept."""
+    kept: Mapping[str, bytes]
+    """The files of `observed`, every byte."""
     submitted_by: Who
     submitted_at_ms: int
     expires_at_ms: int
@@ -56,6 +65,7 @@ class _Shape(BaseModel):
 
 
 _Name = Annotated[str, Field(max_length=1_000)]
+_TimeMs = Annotated[StrictInt, Field(ge=0, le=MAX_TIME_MS)]
 _Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -83,7 +93,7 @@ class _Comment(_Shape):
     issuer: _Name
     subject: _Name
     name: _Name
-    at_ms: StrictInt
+    at_ms: _TimeMs
     body: Annotated[str, Field(max_length=10_000)]
 
 
@@ -91,16 +101,19 @@ class _Submission(_Shape):
     issuer: _Name
     subject: _Name
     name: _Name
-    at_ms: StrictInt
-    expires_at_ms: StrictInt
+    at_ms: _TimeMs
+    expires_at_ms: _TimeMs
 
 
-class _BundleShape(_Shape):
-    parts: _Parts
+class _Told(_Shape):
     submission: _Submission
     editors: Annotated[list[_Editor], Field(min_length=1, max_length=1_000)]
     comments: Annotated[list[_Comment], Field(max_length=10_000)]
     digest: _Hex
+
+
+class _BundleShape(_Told):
+    parts: _Parts
 
 
 def pack(
@@ -173,25 +186,15 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
         PlanError: Its plan contradicts itself.
         VersionError: A major version that this release does not know.
     """
-    body = files.read_object(_unpacked(data, subject), subject=subject)
-    files.check_header(body, KIND, subject=subject)
-    told = {key: value for key, value in body.items() if key not in ("format", "format_version")}
-    try:
-        read = _BundleShape.model_validate(told)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the top level"
-        raise _unusable(subject, f"{place} is wrong: {first['msg'][:200]}") from error
-    if read.digest != _digest({key: value for key, value in body.items() if key != "digest"}):
-        raise _unusable(subject, "what it holds does not have the digest that stands in it: it was changed")
-    content = _checked(read.parts.plan, "plan", subject)
-    plan = read_plan(content, subject=f"{subject}: its plan")
+    read, kept = _read(data, subject)
+    content = kept.pop("plan")
     return Bundle(
         digest=read.digest,
         plan_digest=digest_of(content),
         content=content,
-        plan=plan,
-        observed=_observed(read.parts, subject),
+        plan=read_plan(content, subject=f"{subject}: its plan"),
+        observed=_observed(kept, subject),
+        kept=kept,
         submitted_by=Who(issuer=read.submission.issuer, subject=read.submission.subject, name=read.submission.name),
         submitted_at_ms=read.submission.at_ms,
         expires_at_ms=read.submission.expires_at_ms,
@@ -211,17 +214,39 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
     )
 
 
-def _observed(parts: _Parts, subject: str) -> Observed | None:
-    there = {kind: part for kind in _OBSERVED if (part := getattr(parts, kind)) is not None}
-    if not there:
+def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
+    """Give what a bundle says, and the files in it by kind, every digest checked."""
+    body = files.read_object(_unpacked(data, subject), subject=subject, most=MAX_BYTES)
+    files.check_header(body, KIND, subject=subject)
+    told = {key: value for key, value in body.items() if key not in ("format", "format_version")}
+    try:
+        read = _BundleShape.model_validate(told)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the top level"
+        raise _unusable(subject, f"{place} is wrong: {first['msg'][:200]}") from error
+    if read.digest != _digest({key: value for key, value in body.items() if key != "digest"}):
+        raise _unusable(subject, "what it holds does not have the digest that stands in it: it was changed")
+    parts = {kind: part for kind in _KINDS if (part := getattr(read.parts, kind)) is not None}
+    kept = {kind: _checked(part, kind, subject) for kind, part in parts.items()}
+    try:
+        left = MAX_VALUES
+        for content in kept.values():
+            left -= strict_json.check_size(content, most=left)
+    except ValueError as error:
+        raise _unusable(subject, f"with all its parts, {error}") from error
+    return _Told.model_validate(read.model_dump(exclude={"parts"})), kept
+
+
+def _observed(kept: Mapping[str, bytes], subject: str) -> Observed | None:
+    if not kept:
         return None
-    if len(there) != len(_OBSERVED):
-        raise _unusable(subject, f"it has {', '.join(there)} and not the rest of comparison, old and new")
-    read = {kind: _checked(part, kind, subject) for kind, part in there.items()}
+    if len(kept) != len(_OBSERVED):
+        raise _unusable(subject, f"it has {', '.join(kept)} and not the rest of comparison, old and new")
     return Observed(
-        comparison=files.load(read["comparison"], "comparison", subject=f"{subject}: its comparison"),
-        old=files.load(read["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster"),
-        new=files.load(read["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster"),
+        comparison=files.load(kept["comparison"], "comparison", subject=f"{subject}: its comparison"),
+        old=files.load(kept["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster"),
+        new=files.load(kept["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster"),
     )
 
 
@@ -239,21 +264,29 @@ def _checked(part: _Part, kind: str, subject: str) -> bytes:
 
 
 def _digest(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+    made = hashlib.sha256()
+    # By pieces: as one text, the parts would stand in memory twice more.
+    for piece in json.JSONEncoder(sort_keys=True, separators=(",", ":")).iterencode(body):
+        made.update(piece.encode("ascii"))
+    return made.hexdigest()
 
 
 def _unpacked(data: bytes, subject: str) -> bytes:
     if len(data) > MAX_PACKED_BYTES:
         raise _unusable(subject, f"it has {len(data):,} bytes, the limit is {MAX_PACKED_BYTES:,}")
+    most = min(MAX_BYTES, MAX_RATIO * len(data))
     unpacking = zlib.decompressobj(wbits=31)
     try:
-        made = unpacking.decompress(data, MAX_BYTES + 1)
+        # zlib stops there, whatever would follow.
+        made = unpacking.decompress(data, most + 1)
     except zlib.error as error:
         raise _unusable(subject, "it is not gzip, or damaged") from error
-    if len(made) > MAX_BYTES:
-        raise _unusable(subject, f"it unpacks to more than {MAX_BYTES:,} bytes")
+    if len(made) > most:
+        raise _unusable(subject, f"it unpacks to more than {most:,} bytes, {MAX_RATIO} for each of its own at most")
     if not unpacking.eof or unpacking.unused_data:
         raise _unusable(subject, "it is cut off, or something stands behind it")
+    if not made.isascii():
+        raise _unusable(subject, "it has other characters than ASCII")
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.model import Plan, PlannedPosition
 
-_OF_A_VERSION: Final = frozenset({"positions", "drafted_at", "editors", "totals"})
+_OF_A_VERSION: Final = frozenset({"positions", "drafted_at", "editors", "identities", "totals"})
 """Parts of a plan that are told otherwise, or that every version changes."""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from offsetwise import files
-from offsetwise.model import Plan
+from offsetwise.model import Comparison, Plan, Snapshot
 from offsetwise.review.allowing import why_not_own
 from offsetwise.review.answers import (
     AlreadyOpen,
@@ -90,7 +91,7 @@ def _saved(attempt: Attempt, person: Person, drafted: Drafted, facts: Facts) -> 
         plan, number, digest=digest, content=drafted.content, facts=facts.dump(), by=who(person), at_ms=attempt.now_ms
     )
     change.add_editor(plan, number, who(person))
-    _add_files(change, version, drafted.observed)
+    _add_files(change, version, {} if drafted.observed is None else _files_of(drafted.observed))
     change.move(plan, State.DRAFT, number=number, at_ms=attempt.now_ms)
     attempt.plan = change.plan(plan)
     attempt.details.update(dropped_approvals=dropped, facts=facts.dump()[:_TOLD])
@@ -226,7 +227,7 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     for each in bundle.editors:
         change.add_editor(plan, each.since_number, _named(each))
     change.add_editor(plan, 1, by)
-    _add_files(change, version, bundle.observed)
+    _add_files(change, version, bundle.kept)
     for remark in bundle.comments:
         change.add_comment(plan, 1, by=remark.by, at_ms=remark.at_ms, body=remark.body)
     ends = min(bundle.expires_at_ms, attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000)
@@ -240,10 +241,15 @@ def _named(editor: EditorRow) -> Who:
     return Who(issuer=editor.issuer, subject=editor.subject, name=editor.subject, address=editor.address)
 
 
-def _add_files(change: Change, version: int, observed: Observed | None) -> None:
-    if observed is not None:
-        for kind, kept in (("comparison", observed.comparison), ("old", observed.old), ("new", observed.new)):
-            change.add_file(version, kind, files.dump(kept).encode("utf-8", "surrogatepass"))
+def _files_of(observed: Observed) -> dict[str, bytes]:
+    seen: dict[str, Comparison | Snapshot] = {"comparison": observed.comparison, "old": observed.old}
+    seen["new"] = observed.new
+    return {kind: files.dump(each).encode("utf-8", "surrogatepass") for kind, each in seen.items()}
+
+
+def _add_files(change: Change, version: int, kept: Mapping[str, bytes]) -> None:
+    for kind, content in kept.items():
+        change.add_file(version, kind, content)
 
 
 def _already_open(other: PlanRow) -> AlreadyOpen:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from offsetwise.approval.people import plain, same_person
+from offsetwise.model import Identity
 from offsetwise.store.review_rows import EditorRow, Who
 
 _NAMES: Final = ("name", "preferred_username", "email")
@@ -74,6 +75,11 @@ def recorded(person: Person) -> str:
     """
     address = "" if person.email is None else f" <{person.email}>"
     return f"{person.issuer} {person.subject}{address}"
+
+
+def identity(somebody: Who | EditorRow) -> Identity:
+    """Give somebody as a plan records them, issuer and subject apart."""
+    return Identity(issuer=somebody.issuer, subject=somebody.subject, address=somebody.address)
 
 
 def who(person: Person) -> Who:

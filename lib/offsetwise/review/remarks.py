@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Receipt, StepState
+from offsetwise.plan.evidence import plan_of, require_agreeing
 from offsetwise.review.answers import AlreadyDecided, Done, NotAllowed, OtherAnswer
 from offsetwise.review.attempt import Attempt
 from offsetwise.review.people import who
@@ -31,7 +33,7 @@ def comment(attempt: Attempt, text: str) -> OtherAnswer:
 
 
 def add_receipt(attempt: Attempt, receipt: Receipt, content: bytes) -> OtherAnswer:
-    """Keep a receipt."""
+    """Keep a receipt that agrees with the plan as it is kept here."""
     change, opened = attempt.change, attempt.opened()
     if isinstance(opened, NotAllowed):
         return opened
@@ -42,6 +44,12 @@ def add_receipt(attempt: Attempt, receipt: Receipt, content: bytes) -> OtherAnsw
             why=f"The receipt is of plan {receipt.plan_digest[:8]}…, which is no version of plan {row.id}.",
             fix="Open the plan that was applied.",
         )
+    try:
+        plan_bytes = change.content(version.id)
+        _, plan = plan_of(receipt, plan_bytes, subject="The receipt")
+        require_agreeing("The receipt", plan, version.digest, receipt.steps)
+    except OffsetwiseError as error:
+        return NotAllowed(why=error.problem, fix=error.fix)
     if change.receipt_known(hashlib.sha256(content).hexdigest()):
         return AlreadyDecided(state=row.state, told="This very receipt is kept already.")
     change.add_receipt(row.id, digest=receipt.plan_digest, content=content, by=who(person), at_ms=attempt.now_ms)

@@ -11,6 +11,7 @@ from typing import Final
 from offsetwise import files
 from offsetwise.approval import PrivateKey
 from offsetwise.errors import AccessError, PlanError
+from offsetwise.model import Identity
 from offsetwise.review import exports
 from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, why_not, why_not_own
@@ -18,7 +19,7 @@ from offsetwise.review.answers import NotAllowed
 from offsetwise.review.attempt import NO_KEY, NO_PLAN, ParsedPlans, content_of
 from offsetwise.review.bundle import pack
 from offsetwise.review.difference import Difference
-from offsetwise.review.people import Person, is_of, may_be_one, recorded, who, why_barred
+from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
 from offsetwise.review.risk import Facts
 from offsetwise.review.sheet import Mark, Sheet, Standing, Waiting, standing
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
@@ -37,6 +38,8 @@ class Credits:
 
     author: str
     editors: tuple[str, ...]
+    identities: tuple[Identity, ...]
+    """The same people, and who submitted an earlier version, issuer and subject apart."""
 
 
 class View:
@@ -220,14 +223,19 @@ class View:
             PlanError: There is no such plan.
         """
         if plan is None:
-            return Credits(author=recorded(person), editors=())
+            return Credits(author=recorded(person), editors=(), identities=(identity(who(person)),))
         with self._looking(person, "Reading the plan") as look:
             row = look.plan(plan)
             if row is None:
                 raise _no_version(plan)
             names = Facts.load(look.version(plan, row.number).facts).names
-        own = recorded(person)
-        return Credits(author=names[0], editors=(*names[1:], *([] if own in names else [own])))
+            known = tuple(map(identity, look.editors(plan)))
+        own, mine = recorded(person), identity(who(person))
+        return Credits(
+            author=names[0],
+            editors=(*names[1:], *([] if own in names else [own])),
+            identities=tuple(dict.fromkeys((*known, mine))),
+        )
 
     def bundle(self, person: Person | None, plan: int) -> exports.Export:
         """Give a submitted plan with all that a reviewer needs, in one file, for a console that reaches no cluster.

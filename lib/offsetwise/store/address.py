@@ -37,10 +37,10 @@ class Address:
 
     @property
     def file(self) -> Path | None:
-        """The file of a SQLite store that may be made; None for others."""
-        if self.url.get_backend_name() != "sqlite" or self.url.query:
+        """The file of a SQLite store; None for others."""
+        if self.url.get_backend_name() != "sqlite":
             return None
-        return Path(self.url.database or "")
+        return Path((self.url.database or "").removeprefix("file:"))
 
 
 def address(url: str | None = None) -> Address:
@@ -59,7 +59,7 @@ def address(url: str | None = None) -> Address:
         raise _unusable("one that cannot be parsed") from None  # the error repeats the URL, password included
     backend = parsed.get_backend_name()
     if backend == "sqlite" and parsed.drivername in ("sqlite", "sqlite+pysqlite"):
-        if not parsed.database or parsed.database == ":memory:":
+        if not parsed.database or ":memory:" in parsed.database or parsed.query.get("mode") == "memory":
             raise _unusable("one that names no file, so that nothing would be kept")
         if parsed.query:
             return Address(parsed, f"sqlite:///{parsed.database}")

@@ -72,6 +72,14 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What somebody noted of the chain's last row, away from the database."""
+
+    seq: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
     """What came of reading the whole chain."""
 
@@ -80,6 +88,8 @@ class Chain:
     """The last hash. Noted elsewhere, it shows when the whole chain is written anew."""
     broken: str | None
     """The first thing that is wrong, in a sentence; None where the chain is whole."""
+    at_ms: int | None = None
+    """When the last row was written; None where there is none."""
 
     @property
     def intact(self) -> bool:
@@ -151,14 +161,14 @@ def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[Aud
     for column, value in (
         (table.c.issuer, wanted.issuer),
         (table.c.subject, wanted.subject),
-        (table.c.action, wanted.action),
-        (table.c.result, wanted.result),
+        (table.c.action, _ascii(wanted.action)),
+        (table.c.result, _ascii(wanted.result)),
         (table.c.plan_id, wanted.plan),
     ):
         if value is not None:
             query = query.where(column == value)
     if wanted.digest is not None:
-        query = query.where(table.c.digest.startswith(wanted.digest, autoescape=True))
+        query = query.where(table.c.digest.startswith(_ascii(wanted.digest), autoescape=True))
     if wanted.since_ms is not None:
         query = query.where(table.c.at_ms >= wanted.since_ms)
     if wanted.until_ms is not None:
@@ -168,15 +178,35 @@ def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[Aud
     return tuple(_row(found) for found in connection.execute(query))
 
 
-def check(connection: Connection) -> Chain:
-    """Read the whole chain, and what was written with its rows."""
-    count, head = 0, FIRST
+def _ascii(wanted: str | None) -> str | None:
+    """Give what a column of ASCII is compared with: no database is asked for text that it cannot hold."""
+    return None if wanted is None else tables.escaped(wanted)
+
+
+def check(connection: Connection, noted: Noted | None = None) -> Chain:
+    """Read the whole chain, and what was written with its rows.
+
+    Args:
+        connection: Inside a transaction.
+        noted: A row as it was noted elsewhere. Without it, a chain whose end was cut off, or that was written anew by
+            whoever owns the database, may look whole.
+    """
+    count, head, at_ms = 0, FIRST, None
     for found in _all(connection):
-        wrong = _wrong(found, count + 1, head)
+        wrong = _wrong(found, count + 1, head) or _not_as_noted(found, noted)
         if wrong is not None:
-            return Chain(rows=count, head=head, broken=wrong)
-        count, head = found.seq, found.hash
-    return Chain(rows=count, head=head, broken=_without_row(connection, count))
+            return Chain(rows=count, head=head, broken=wrong, at_ms=at_ms)
+        count, head, at_ms = found.seq, found.hash, found.at_ms
+    cut = None
+    if noted is not None and noted.seq > count:
+        cut = f"Row {noted.seq} was noted, and the chain ends at {count}: its end was cut off."
+    return Chain(rows=count, head=head, broken=cut or _without_row(connection, count), at_ms=at_ms)
+
+
+def _not_as_noted(found: Row[Any], noted: Noted | None) -> str | None:
+    if noted is None or found.seq != noted.seq or found.hash == noted.hash:
+        return None
+    return f"Row {noted.seq} has another hash than was noted: the chain up to it was written anew."
 
 
 def _all(connection: Connection) -> Iterator[Row[Any]]:

@@ -23,6 +23,7 @@ from offsetwise.errors import (
     StoreUnreachableError,
     StoreVersionError,
 )
+from offsetwise.private_files import opening
 from offsetwise.store.address import Address
 from offsetwise.store.review_tables import metadata
 from offsetwise.store.troubles import sqlite_trouble, troubles
@@ -228,13 +229,24 @@ def _engine(address: Address, wait_s: float) -> Engine:
 
 
 def _make_file(path: Path, address: Address) -> None:
-    """Make the file, readable by its owner only; the files that SQLite puts beside it get the same mode."""
+    """Make the file, readable by its owner only; the files that SQLite puts beside it get the same mode.
+
+    Whoever may write in its folder can put a write-ahead log of their own beside it, which SQLite believes. So a folder
+    that others may write in is refused, sticky bit or not.
+    """
     try:
-        if not path.exists():
+        if not path.exists() and not address.url.query:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        found = opening(path, shared_folder=False) if path.is_file() else None
     except OSError as error:
         raise StoreUnreachableError(
             f"Store {address.shown}: expected to make this file, but {error.strerror or error}. Nothing was opened.",
             fix="Make the folder writable, or name another store.",
         ) from error
+    if found is not None:
+        raise StoreError(
+            f"Store {address.shown}: expected a file that its owner alone may read and write (mode 0600), in a folder "
+            f"where nobody else may write, found {found.found}. Decisions could be forged in it. Nothing was opened.",
+            fix=f"{found.fix} If others may have written to it, look at its audit log first, or begin a new store.",
+        )

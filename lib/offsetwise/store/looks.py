@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, select
 
 from offsetwise.store import audit
 from offsetwise.store import review_tables as tables
-from offsetwise.store.audit import AuditFilter, AuditRow, Chain
+from offsetwise.store.audit import AuditFilter, AuditRow, Chain, Noted
 from offsetwise.store.review_rows import (
     CommentRow,
     DecisionRow,
@@ -146,9 +146,9 @@ class Look:
         """Give rows of the audit log, newest first."""
         return audit.rows(self._connection, wanted, most=most)
 
-    def check_chain(self) -> Chain:
-        """Read the whole audit log, and say whether it is whole."""
-        return audit.check(self._connection)
+    def check_chain(self, noted: Noted | None = None) -> Chain:
+        """Read the whole audit log, and say whether it is whole, and still has the row that was noted elsewhere."""
+        return audit.check(self._connection, noted)
 
 
 def _versions() -> Any:

@@ -134,8 +134,12 @@ editor = Table(
     Column("address", Escaped),
     Column("since_number", Integer, nullable=False),
     _written_with(),
+    Column("likeness", Escaped),
 )
-"""The author and everybody who edited or submitted any version: none of them decides. `address` is a mail address."""
+"""The author and everybody who edited or submitted any version: none of them decides. `address` is a mail address.
+
+`likeness` is what the subject looks like; None in rows of earlier releases.
+"""
 
 file = Table(
     "review_file",
@@ -186,7 +190,9 @@ decision = Table(
     Column("envelope", LargeBinary, nullable=False),
     Column("separation", SmallInteger, nullable=False),
     _written_with(),
+    Column("likeness", Escaped),
     UniqueConstraint("submission_id", "issuer", "subject", name="uq_review_decision"),
+    Index("ux_review_decision_likeness", "submission_id", "likeness", unique=True),
     CheckConstraint("verdict IN ('approved', 'rejected')", name="ck_review_decision_verdict"),
     CheckConstraint("separation IN (0, 1)", name="ck_review_decision_separation"),
 )

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, insert, select, update
 
+from offsetwise.lookalikes import likeness
 from offsetwise.store import audit
 from offsetwise.store import review_tables as tables
 from offsetwise.store.audit import Record
@@ -123,6 +124,7 @@ class Change(Look):
                 "address": by.address,
                 "since_number": number,
                 "audit_seq": self._seq,
+                "likeness": likeness(by.subject),
             }
             self._connection.execute(insert(tables.editor).values(values))
 
@@ -165,8 +167,9 @@ class Change(Look):
         """Add a decision.
 
         Raises:
-            StoreRefusedError: By the author or an editor while duties are separated, or not about the newest version
-                of a submitted plan.
+            StoreRefusedError: By the author or an editor, or somebody who looks like one, while duties are separated;
+                or not about the newest version of a submitted plan.
+            StoreError: Somebody who looks the same decided already.
         """
         self._added(
             tables.decision,
@@ -182,6 +185,7 @@ class Change(Look):
                 "envelope": envelope,
                 "separation": int(separation),
                 "audit_seq": self._seq,
+                "likeness": likeness(by.subject),
             },
         )
 

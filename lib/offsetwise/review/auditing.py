@@ -1,0 +1,66 @@
+"""The audit log checked from the command line, against what somebody noted of it elsewhere."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.errors import NotAStoreError, UsageError
+from offsetwise.store.address import address
+from offsetwise.store.audit import Noted
+from offsetwise.store.store import open_store
+
+_NOTED: Final = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """What came of reading the whole audit log."""
+
+    intact: bool
+    broken: str | None
+    """The first thing that is wrong, in a sentence; null where nothing is."""
+    row: int
+    """The number of the last row that is whole; 0 where there is none."""
+    hash: str
+    """Its hash: `ROW:HASH` is what to note elsewhere, for `--noted` later."""
+    at_ms: int | None
+    """When that row was written."""
+
+
+def noted(text: str) -> Noted:
+    """Understand what was noted of a last row.
+
+    Raises:
+        UsageError: It is no such note.
+    """
+    found = _NOTED.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(
+            f"--noted: expected ROW:HASH, a number and 64 hex digits, found {text[:80]!r}. Nothing was read.",
+            fix="Give it as `offsetwise audit` printed it.",
+        )
+    return Noted(seq=int(found[1]), hash=found[2].lower())
+
+
+def audited(store_url: str | None, known: Noted | None) -> Audited:
+    """Read the whole audit log of a store.
+
+    Args:
+        store_url: As `open_store` takes it.
+        known: What was noted of it before; None where nothing was.
+
+    Raises:
+        ConfigError: The URL cannot be used.
+        StoreError: There is no store, or it cannot be read.
+    """
+    where = address(store_url)
+    if where.file is not None and not where.file.exists():
+        raise NotAStoreError(
+            f"Store {where.shown}: expected the store of a console, found no file. Nothing was read.",
+            fix="Name it by --store or $OFFSETWISE_STORE.",
+        )
+    with open_store(store_url) as store, store.reviews.reading("Checking the audit log") as look:
+        chain = look.check_chain(known)
+    return Audited(intact=chain.intact, broken=chain.broken, row=chain.rows, hash=chain.head, at_ms=chain.at_ms)
