@@ -124,7 +124,7 @@ class TestInspect:
         ran = call("inspect", MULTI)
 
         assert ran.out.startswith("Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1122")
-        assert "orders-0        976     1,122" in ran.out
+        assert ["0", "orders-0", "976", "1,122"] in [line.split() for line in ran.out.splitlines()]
         assert "→ Let it commit on the old cluster first" in ran.out
 
     def test_does_not_wait_for_spark_to_be_imported(self) -> None:
@@ -327,8 +327,8 @@ class TestHostileNames:
 
         assert ran.code == 0
         assert not DRIVING & set(ran.out)
-        assert "[bold red]x[/]" in ran.out
-        assert "\N{REPLACEMENT CHARACTER}2Jcheckpoint\N{REPLACEMENT CHARACTER}" in ran.out
+        assert "[boldred]x[/]" in "".join(ran.out.split()), "shown as text, over two lines where it is too long"
+        assert "⟨U+009B⟩2Jcheckpoint⟨U+202E⟩" in ran.out
 
     def test_stay_as_they_are_in_json(self, folder: Path) -> None:
         body = call("inspect", folder, "--json").answered()

@@ -251,7 +251,7 @@ def test_no_command_takes_a_file_of_a_newer_major_version(
         "sign": ("--key", desk.folder / "rea", "--as", "rea", "--out", desk.folder / "again.json"),
         "export": ("--as", "starting-offsets"),
         "apply": ("--migration", desk.migration, "--output", str(desk.staged.output)),
-        "rollback": ("--migration", desk.migration, "--execute"),
+        "rollback": ("--migration", desk.migration, "--plan", desk.folder / "plan.json", "--execute"),
     }.get(command, ("--migration", desk.migration))
 
     ran = call(command, desk.folder / name, *more, "--json")

@@ -71,7 +71,10 @@ class Desk:
         )
 
     def on_receipt(self, command: str, *more: str | Path, name: str = "plan.receipt.json") -> Ran:
-        return call(command, self.folder / name, "--migration", self.migration, *more, width=200)
+        given: tuple[str | Path, ...] = ("--trust", self.folder / "rea.pub") if command == "rollback" else ()
+        if name.endswith(".journal"):
+            given = (*given, "--plan", self.plan, "--approval", self.folder / "rea.approval.json")
+        return call(command, self.folder / name, "--migration", self.migration, *given, *more, width=200)
 
     def world(self) -> tuple[str, object]:
         return tree_hash(self.staged.folder), self.staged.groups.at()

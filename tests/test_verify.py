@@ -75,7 +75,7 @@ class Applied:
         self.place = Path(self.receipt.steps[0].place)
 
     def look(self, checkpoint: str | None = None) -> Verification:
-        return verify(self.receipt, Eyes(self.staged), verified_at="now", checkpoint=checkpoint)
+        return verify(self.receipt, Eyes(self.staged), verified_at="2026-11-21T12:00:00Z", checkpoint=checkpoint)
 
     def turnouts(self, checkpoint: str | None = None) -> set[Turnout]:
         return {each.turnout for each in self.look(checkpoint).positions}

@@ -182,6 +182,28 @@ def watch(
 
 
 @app.command(epilog=EPILOG)
+def audit(
+    *,
+    store: Store = None,
+    noted: Annotated[
+        str | None, typer.Option(metavar="ROW:HASH", help="A last row as an earlier check printed it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the audit log of a console, and say its last row's hash, to be noted away from the database."""
+    from offsetwise import printed  # noqa: PLC0415 - the store's libraries take a moment
+    from offsetwise.review import auditing  # noqa: PLC0415 - as above
+
+    found = auditing.audited(store, None if noted is None else auditing.noted(noted))
+    if as_json:
+        typer.echo(printed.dump(found), nl=False)
+    else:
+        show.audit(Console(highlight=False), found.broken, found.row, found.hash, found.at_ms)
+    if not found.intact:
+        raise typer.Exit(5)
+
+
+@app.command(epilog=EPILOG)
 def schema(
     kind: Annotated[
         str,

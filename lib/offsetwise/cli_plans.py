@@ -65,7 +65,8 @@ def sign(
 ) -> None:
     """Approve or reject exactly this file of a plan. Its author and editors can do neither."""
     from offsetwise import approval  # noqa: PLC0415 - as above
-    from offsetwise.plan.reading import plan_bytes  # noqa: PLC0415 - as above
+    from offsetwise.plan import names  # noqa: PLC0415 - as above
+    from offsetwise.plan.reading import plan_bytes, read_plan  # noqa: PLC0415 - as above
 
     content = plan_bytes(plan)
     signer = approval.read_private_key(key)
@@ -89,6 +90,8 @@ def sign(
     approval.write_approval(out, made)
     if as_json:
         typer.echo(made.decode("ascii"), nl=False)
+    if marked := names.marked_names(read_plan(content, subject=str(plan))):
+        _said(names.told(marked))
     _said(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")
 
 
@@ -137,22 +140,31 @@ def rollback(
     written: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, or its journal.")],
     *,
     migration: MigrationFile,
+    plan: Annotated[
+        Path | None, typer.Option(help="The plan's file: for a journal, or where it is not as `draft` wrote it.")
+    ] = None,
+    approval: Annotated[
+        list[Path] | None, typer.Option(help="An approval besides those in the receipt; may be repeated.")
+    ] = None,
+    trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
     execute: Annotated[bool, typer.Option("--execute", help="Take back. Without it, nothing is.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what stands where a plan was applied, and with --execute put back what stood there before."""
     from offsetwise import operate, printed, show_apply  # noqa: PLC0415 - as above
 
-    chosen = load_migration(migration)
+    order = operate.back_order(
+        written, load_migration(migration), plan=plan, approvals=approval or (), trust=trust or ()
+    )
     with show.progress(talk) as progress:
         if not execute:
-            found = operate.look_back(written, chosen, progress=progress)
+            found = operate.look_back(order, progress=progress)
             if as_json:
                 typer.echo(printed.dump(found), nl=False)
             else:
                 show_apply.standings(Console(highlight=False), found)
             return
-        steps = operate.rollback(written, chosen, progress=progress)
+        steps = operate.rollback(order, progress=progress)
     if as_json:
         typer.echo(printed.dump(printed.TakenBack(steps=steps)), nl=False)
     else:
@@ -165,6 +177,7 @@ def verify(
     receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt that `apply` wrote.")],
     *,
     migration: MigrationFile,
+    plan: Annotated[Path | None, typer.Option(help="The plan's file, where it is not as `draft` wrote it.")] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
     ] = None,
@@ -182,7 +195,7 @@ def verify(
     chosen = load_migration(migration)
 
     def look() -> Verification:
-        return operate.verify(receipt, chosen, checkpoint=checkpoint)
+        return operate.verify(receipt, chosen, plan=plan, checkpoint=checkpoint)
 
     def told(made: Verification) -> None:
         if as_json:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from offsetwise.apply import back, run
 from offsetwise.apply.kafka_groups import KafkaGroups
+from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.world import LiveWorld
 from offsetwise.apply.writers import writers
 from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.config import Migration
-from offsetwise.model import Receipt, ReceiptStep, Verification
+from offsetwise.model import ReceiptStep, Verification
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.progress import Progress
 from offsetwise.verify import LiveEyes
@@ -44,7 +45,7 @@ def with_approvals(wanted: run.Order, approvals: Sequence[Path], trust: Sequence
     Raises:
         NotApprovedError: An approval or a key cannot be read.
     """
-    with run.telling_of_earlier(str(receipt)):
+    with run.telling_of_earlier(wanted, str(receipt)):
         return replace(
             wanted,
             approvals=tuple(read_approval(path) for path in approvals),
@@ -67,18 +68,43 @@ def apply(wanted: run.Order, receipt: Path, *, progress: Progress) -> run.Applie
     return run.apply(wanted, str(receipt), tools_for(wanted.migration, progress))
 
 
-def look_back(written: Path, migration: Migration, *, progress: Progress) -> back.Standings:
+def back_order(
+    written: Path,
+    migration: Migration,
+    *,
+    plan: Path | None = None,
+    approvals: Sequence[Path] = (),
+    trust: Sequence[Path] = (),
+) -> back.BackOrder:
+    """Read what a rollback goes by. Nothing of it is believed yet.
+
+    Raises:
+        FileError: The plan cannot be read.
+        NotApprovedError: An approval or a key cannot be read.
+    """
+    return back.BackOrder(
+        path=str(written),
+        migration=migration,
+        plan_bytes=None if plan is None else plan_bytes(plan),
+        approvals=tuple(read_approval(path) for path in approvals),
+        policy=policy_for(migration.approval, trust),
+    )
+
+
+def look_back(order: back.BackOrder, *, progress: Progress) -> back.Standings:
     """Say what a rollback would take back; see `apply.back.preview`."""
-    return back.preview(str(written), migration, tools_for(migration, progress))
+    return back.preview(order, tools_for(order.migration, progress))
 
 
-def rollback(written: Path, migration: Migration, *, progress: Progress) -> tuple[ReceiptStep, ...]:
+def rollback(order: back.BackOrder, *, progress: Progress) -> tuple[ReceiptStep, ...]:
     """Take back what a plan wrote; see `apply.back.rollback`."""
-    return back.rollback(str(written), migration, tools_for(migration, progress))
+    return back.rollback(order, tools_for(order.migration, progress))
 
 
-def verify(receipt: Path, migration: Migration, *, checkpoint: str | None = None) -> Verification:
-    """Look at every target of a receipt; see `offsetwise.verify`."""
-    read: Receipt = run.read_receipt(str(receipt))
+def verify(
+    receipt: Path, migration: Migration, *, plan: Path | None = None, checkpoint: str | None = None
+) -> Verification:
+    """Look at every target of a receipt; see `offsetwise.verify`. Nobody is asked whether its plan is approved."""
+    read = read_receipt(str(receipt), None if plan is None else plan_bytes(plan))
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return verified(read, LiveEyes(migration=migration), verified_at=now, checkpoint=checkpoint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -16,8 +15,10 @@ from rich.table import Table
 
 from offsetwise.findings import describe
 from offsetwise.findings.sentence import duration, utc
+from offsetwise.lookalikes import marked
 from offsetwise.model import (
     Checkpoint,
+    CheckpointSource,
     Comparison,
     Exactness,
     Finding,
@@ -48,16 +49,9 @@ ROOMY: Final = 100
 """From so many columns on, headers stand on one line."""
 
 
-def printable(text: str) -> str:
-    """Replace what could drive a terminal or turn text around: controls, bidirectional marks, halves of pairs."""
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in text
-    )
-
-
 def safe(text: str) -> str:
-    """Give text that was read somewhere as rich takes it: printable, and no markup."""
-    return escape(printable(text))
+    """Give text that was read somewhere as rich takes it: with nothing that hides or drives a terminal, no markup."""
+    return escape(marked(text))
 
 
 @contextmanager
@@ -78,7 +72,8 @@ def progress(talk: Console) -> Iterator[Callable[[str, int, int], None]]:
 def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
     """Show where a checkpoint's job would restart."""
     out.print(f"[bold]{safe(read.restart)}[/]")
-    out.print(f"{safe(read.uri)}  {_taken(read, now_ms)}", soft_wrap=True)
+    at = f" at {safe(read.endpoint)}" if read.endpoint else ""
+    out.print(f"{safe(read.uri)}{at}  {_taken(read, now_ms)}", soft_wrap=True)
     batches = read.saved is None
     table = _table(out, ("source", "partition"), ("offset", "planned end") if batches else ("offset",))
     for source in read.sources:
@@ -88,7 +83,7 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
             cells = (safe(source.id), safe(where), offset, "" if planned is None else f"{planned:,}")
             table.add_row(*cells[: len(table.columns)])
         if not rows:
-            cells = (safe(source.id), f"({source.kind}) {safe(source.raw or 'no offset yet')}", "", "")
+            cells = (safe(source.id), f"({source.kind}) {_unread(source)}", "", "")
             table.add_row(*cells[: len(table.columns)])
     _print_table(out, table)
     _operators(out, read)
@@ -98,6 +93,25 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
         _indented(out, safe(problem.message))
         if problem.fix:
             _indented(out, f"→ {safe(problem.fix)}")
+
+
+def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | None) -> None:
+    """Show whether an audit log is whole, and what to note of its last row."""
+    if broken is not None:
+        out.print(f"[bold red]! The audit log is broken.[/] {safe(broken)}", soft_wrap=True)
+        out.print("→ Compare the database with a copy from before, and find out who could write to it.", soft_wrap=True)
+    else:
+        out.print("[green]✓ The audit log is intact.[/]")
+    if at_ms is None:
+        out.print("No row is whole.")
+        return
+    out.print(f"Last row that is whole: {row:,}, {utc(at_ms)}. Note it away from the database:", soft_wrap=True)
+    out.print(f"{row}:{hash_}", soft_wrap=True)
+
+
+def _unread(source: CheckpointSource) -> str:
+    """Show the line of a source that is not read, never as a place where anything starts."""
+    return "no offset yet" if source.raw is None else f"not read; its line says: {safe(source.raw)}"
 
 
 def _taken(read: Checkpoint, now_ms: int) -> str:

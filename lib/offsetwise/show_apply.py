@@ -73,6 +73,7 @@ def standings(out: Console, made: Standings) -> None:
     """Show what a rollback would take back."""
     for step, seen in zip(made.steps, made.seen, strict=True):
         out.print(f"{safe(str(step.target))}: {seen.standing}. {safe(seen.told)}", soft_wrap=True)
+    out.print(safe(made.approval), soft_wrap=True)
     out.print("Nothing was changed: this is a dry run. --execute takes back.")
 
 
@@ -97,6 +98,7 @@ def verification(out: Console, made: Verification) -> None:
     told = ", ".join(f"{tally[turnout]:,} {turnout}" for turnout in Turnout if tally[turnout])
     began = "The job has begun." if made.started else "The job has not begun at every target yet."
     out.print(f"{told or 'No position'}. {began}")
+    out.print(f"Compared with plan {made.plan_digest[:12]}; whether that was approved is not checked here.")
 
 
 def _held(out: Console, each: Held) -> None:

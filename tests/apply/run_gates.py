@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise.apply import back
-from offsetwise.apply.run import apply, read_receipt
+from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError
 from offsetwise.model import GroupOffset, GroupState, StepState, TopicPartition, Turnout
 from offsetwise.verify import verify
@@ -145,7 +146,7 @@ class Kills:
         seen = verify(done, Eyes(made), verified_at="now")
         wrong += [each.told for each in seen.positions if each.turnout is not Turnout.CONFIRMED]
         wrong += [] if groups.count >= len(GROUPS) else ["a group was not committed"]
-        self._again("rollback", lambda disk: back.rollback(made.receipt, made.migration, made.tools(disk)))
+        self._again("rollback", lambda disk: back.rollback(made.back(), made.tools(disk)))
         wrong += [] if files_of(made.source) == source else ["the checkpoint is not as before"]
         wrong += [] if not Path(made.output or "").exists() else ["the copy is still there"]
         wrong += [] if groups.all == committed else ["the groups are not as before"]

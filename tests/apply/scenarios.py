@@ -124,7 +124,7 @@ class Stage:
             record = one.record(0)
             step = record.done or record.intended
             if step is not None:
-                undone = self.scenario.writer.undo(step, context(self.folder, journal=one, disk=disk))
+                undone = self.scenario.writer.undo(self.plan, step, context(self.folder, journal=one, disk=disk))
                 assert undone.state is StepState.UNDONE
 
     def standing(self) -> dict[str, bytes] | None:

@@ -124,7 +124,10 @@ class Desk:
                 *("--approval", self.folder / "rea.approval.json", "--trust", self.folder / "rea.pub", "--execute"),
                 *("--receipt", self.folder / "second.json"),
             ),
-            "rollback": ("rollback", self.folder / "plan.receipt.json", "--execute"),
+            "rollback": (
+                *("rollback", self.folder / "plan.receipt.json"),
+                *("--trust", self.folder / "rea.pub", "--execute"),
+            ),
             "verify": ("verify", self.folder / "plan.receipt.json"),
             "watch": ("watch", "--count", "1", "--every", "1", "--store", f"sqlite:///{self.folder / 'store.sqlite'}"),
         }

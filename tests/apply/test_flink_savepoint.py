@@ -78,7 +78,7 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
     assert exit_code_of(verified) == 0
 
-    back.rollback(staged.receipt, staged.migration, staged.tools())
+    back.rollback(staged.back(), staged.tools())
     assert not copy.exists()
     assert tree_hash(staged.source) == before
 
@@ -100,7 +100,7 @@ def test_a_source_dropped_from_a_savepoint_goes_the_whole_way_and_back(tmp_path:
     verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
-    back.rollback(staged.receipt, staged.migration, staged.tools())
+    back.rollback(staged.back(), staged.tools())
     assert not Path(receipt.steps[0].place).exists()
     assert tree_hash(staged.source) == before
 
@@ -196,13 +196,13 @@ def test_a_changed_copy_is_said_and_not_removed(tmp_path: Path) -> None:
     place = Path(receipt.steps[0].place)
     (place / "_metadata").write_bytes((staged.source / "_metadata").read_bytes())
 
-    seen = flink_savepoint.look(receipt.steps[0], context(tmp_path))
+    seen = flink_savepoint.look(staged.plan, receipt.steps[0], context(tmp_path))
     verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
 
     assert seen.standing is Standing.CHANGED
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
     with pytest.raises(ApplyError, match="not as it was written"):
-        back.rollback(staged.receipt, staged.migration, staged.tools())
+        back.rollback(staged.back(), staged.tools())
     assert place.exists()
 
 

@@ -168,26 +168,27 @@ def test_undoing_removes_it_unless_it_was_changed(writer: ModuleType, target: Ta
     plan = drafted(str(recorded(PENDING, tmp_path)))
     step = _written(writer, target, plan, tmp_path)
     assert _written(writer, target, plan, tmp_path) == step
-    assert writer.look(step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert writer.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
 
     changed = tmp_path / "out" / "copy"
     changed = changed / "sources/0/0" if changed.is_dir() else changed
     was = changed.read_bytes()
     changed.write_bytes(b"x")
-    assert writer.look(step, context(tmp_path)).standing is Standing.CHANGED
+    assert writer.look(plan, step, context(tmp_path)).standing is Standing.CHANGED
     with pytest.raises(ApplyError, match="Nothing was removed"), journal(tmp_path) as one:
-        writer.undo(step, context(tmp_path, journal=one))
+        writer.undo(plan, step, context(tmp_path, journal=one))
 
     changed.write_bytes(was)
     with journal(tmp_path) as one:
-        assert writer.undo(step, context(tmp_path, journal=one)).state is StepState.UNDONE
-    assert writer.look(step, context(tmp_path)).standing is Standing.ABSENT
+        assert writer.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
+    assert writer.look(plan, step, context(tmp_path)).standing is Standing.ABSENT
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_seeded_checkpoint_on_which_a_query_has_run_is_kept(tmp_path: Path) -> None:
-    step = _written(seeded, SEEDED, drafted(str(recorded(PENDING, tmp_path))), tmp_path)
+    plan = drafted(str(recorded(PENDING, tmp_path)))
+    step = _written(seeded, SEEDED, plan, tmp_path)
     write({"offsets/0": b"v1\n{}\n-"}, tmp_path / "out" / "copy")
 
     with pytest.raises(ApplyError, match="offsets/0 is there"), journal(tmp_path) as one:
-        seeded.undo(step, context(tmp_path, journal=one))
+        seeded.undo(plan, step, context(tmp_path, journal=one))

@@ -165,7 +165,7 @@ def test_a_rollback_puts_every_group_back(staged: Stage) -> None:
     before = {name: dict(held) for name, held in staged.groups.offsets.items()}
     run(staged)
 
-    steps = back.rollback(staged.receipt, staged.migration, staged.tools())
+    steps = back.rollback(staged.back(), staged.tools())
 
     assert {step.state for step in steps} == {StepState.UNDONE}
     assert staged.groups.offsets == before
@@ -177,6 +177,6 @@ def test_a_rollback_from_the_journal_alone_knows_what_a_share_had_begun(staged: 
     with pytest.raises(OffsetwiseError):
         run(staged)
 
-    back.rollback(f"{staged.receipt}.journal", staged.migration, staged.tools())
+    back.rollback(staged.back(journal=True), staged.tools())
 
     assert staged.groups.offsets == before

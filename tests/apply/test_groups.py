@@ -35,10 +35,10 @@ class Run:
 
     def undo(self, step: ReceiptStep) -> ReceiptStep:
         with Journal.open(self.path, digest="ab" * 32, begun_at="then") as journal:
-            return self.writer.undo(step, self._context(journal))
+            return self.writer.undo(self.staged.plan, step, self._context(journal))
 
     def look(self, step: ReceiptStep) -> Standing:
-        return self.writer.look(step, self._context(None)).standing
+        return self.writer.look(self.staged.plan, step, self._context(None)).standing
 
     @property
     def planned(self) -> dict[TopicPartition, tuple[int, str]]:
@@ -423,7 +423,7 @@ class TestTakingBack:
         run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), 0
         with pytest.raises(LostReplyError):
             run.write()
-        with Journal.open(run.path, digest=None, begun_at="") as journal:
+        with Journal.open(run.path, digest="ab" * 32, begun_at="") as journal:
             intended = journal.record(0).intended
         assert intended is not None
 

@@ -16,6 +16,7 @@ from offsetwise import files, show, show_apply
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.errors import OffsetwiseError, PlanError
+from offsetwise.lookalikes import marked
 from offsetwise.model import Override, Target, TargetKind
 from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
 from offsetwise.plan.reading import read_plan
@@ -47,7 +48,7 @@ def shown(text: str) -> None:
 
 def plain(words: str) -> str:
     """Give a name as it is shown, without what the width of a terminal does to it."""
-    return "".join(show.printable(words).split())
+    return "".join(marked(words).split())
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
@@ -87,8 +88,8 @@ def test_applying_verifying_and_taking_back_show_a_group_as_text(name: str, tmp_
 
     show_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
     show_apply.applied(console, apply(staged.order(), staged.receipt, staged.tools()))
-    show_apply.standings(console, back.preview(staged.receipt, staged.migration, staged.tools()))
-    show_apply.taken_back(console, back.rollback(staged.receipt, staged.migration, staged.tools()))
+    show_apply.standings(console, back.preview(staged.back(), staged.tools()))
+    show_apply.taken_back(console, back.rollback(staged.back(), staged.tools()))
 
     shown(out.getvalue())
     assert plain(name) in "".join(out.getvalue().split())
@@ -125,7 +126,7 @@ def test_no_group_of_such_a_name_stands_in_a_csv(name: str) -> None:
     try:
         text = consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, hostile)))
     except PlanError as error:
-        shown(show.printable(error.problem))
+        shown(marked(error.problem))
     else:
         shown(text)
         assert {row[0] for row in csv.reader(io.StringIO(text))} == {"etl", name}, "Kafka's tool reads it back"

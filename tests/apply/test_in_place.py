@@ -16,6 +16,7 @@ from offsetwise.model import Plan, ReceiptStep, StepState
 from offsetwise.sources.spark_checkpoint import read_checkpoint
 from tests.apply.plans import IN_PLACE, PENDING, STATE, aged, context, drafted, files_of, journal, recorded, tree_hash
 from tests.apply.test_spark_checkpoint import SAMPLE, _expected, _positions
+from tests.plans import plan_of
 from tests.sources.folders import NAMES
 
 
@@ -35,7 +36,7 @@ def test_it_restarts_at_the_planned_positions_and_undoing_restores_every_byte_an
     step = _edited(plan, tmp_path)
 
     assert _positions(str(source)) == _expected(plan)
-    assert in_place.look(step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert in_place.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
     touched = {one.path for one in step.files}
     now = {path: data for path, data in files_of(source).items() if not path.startswith(".offsetwise-")}
     assert {path: data for path, data in now.items() if path not in touched} == {
@@ -45,8 +46,8 @@ def test_it_restarts_at_the_planned_positions_and_undoing_restores_every_byte_an
     assert _edited(plan, tmp_path) == step
 
     with journal(tmp_path) as one:
-        undone = in_place.undo(step, context(tmp_path, journal=one))
-        assert in_place.undo(step, context(tmp_path, journal=one)) == undone
+        undone = in_place.undo(plan, step, context(tmp_path, journal=one))
+        assert in_place.undo(plan, step, context(tmp_path, journal=one)) == undone
     assert undone.state is StepState.UNDONE
     assert tree_hash(source) == before
 
@@ -62,7 +63,7 @@ def test_a_rewind_in_place_keeps_what_it_drops(tmp_path: Path) -> None:
     assert read_checkpoint(str(source)).last_planned_batch == 3
     assert not (source / "state/0/0/5.delta").exists()
     with journal(tmp_path, name="another") as one:
-        in_place.undo(step, context(tmp_path, journal=one))
+        in_place.undo(plan, step, context(tmp_path, journal=one))
     assert tree_hash(source) == before
 
 
@@ -75,10 +76,11 @@ def test_while_it_is_half_done_spark_fails_to_start(tmp_path: Path) -> None:
             super().rename(source_, path)
             seen.append([problem.message for problem in read_checkpoint(str(source)).problems])
 
-    step = _edited(drafted(str(source)), tmp_path, disk=Watching())
+    plan = drafted(str(source))
+    step = _edited(plan, tmp_path, disk=Watching())
     assert len(seen) == 4
     with journal(tmp_path) as one:
-        in_place.undo(step, context(tmp_path, journal=one, disk=Watching()))
+        in_place.undo(plan, step, context(tmp_path, journal=one, disk=Watching()))
 
     assert len(seen) == 8, "there and back"
     for told in seen:
@@ -132,16 +134,17 @@ def test_a_second_application_of_the_plan_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ran", ["offsets/4", "commits/3", "offsets/3"])
 def test_a_checkpoint_on_which_a_query_has_run_is_kept(ran: str, tmp_path: Path) -> None:
     source = recorded(PENDING, tmp_path)
-    step = _edited(drafted(str(source)), tmp_path)
+    plan = drafted(str(source))
+    step = _edited(plan, tmp_path)
     (source / ran).write_bytes(b"v1\n{}\n-")
     before = tree_hash(source)
 
     with pytest.raises(ApplyError, match="Nothing was put back") as caught, journal(tmp_path) as one:
-        in_place.undo(step, context(tmp_path, journal=one))
+        in_place.undo(plan, step, context(tmp_path, journal=one))
 
     assert "failback" in caught.value.fix
     assert tree_hash(source) == before
-    assert in_place.look(step, context(tmp_path)).standing is Standing.CHANGED
+    assert in_place.look(plan, step, context(tmp_path)).standing is Standing.CHANGED
 
 
 def test_where_no_link_can_be_made_originals_are_copied(tmp_path: Path) -> None:
@@ -151,10 +154,11 @@ def test_where_no_link_can_be_made_originals_are_copied(tmp_path: Path) -> None:
 
     source = recorded(PENDING, tmp_path)
     before = tree_hash(source)
-    step = _edited(drafted(str(source)), tmp_path, disk=Without())
+    plan = drafted(str(source))
+    step = _edited(plan, tmp_path, disk=Without())
     assert _positions(str(source)) == _expected(drafted_again(step, tmp_path))
     with journal(tmp_path) as one:
-        in_place.undo(step, context(tmp_path, journal=one, disk=Without()))
+        in_place.undo(plan, step, context(tmp_path, journal=one, disk=Without()))
 
     assert tree_hash(source) == before
 
@@ -172,6 +176,7 @@ def drafted_again(step: ReceiptStep, folder: Path) -> Plan:
 def test_an_object_store_has_no_place_to_edit_in() -> None:
     with pytest.raises(OutputError, match="no renames"):
         in_place.look(
+            plan_of(),
             ReceiptStep(target=IN_PLACE, place="s3://b/x", state=StepState.DONE, told=""),
             context(Path("/nowhere")).__class__(digest="", output=None, write_roots=("s3://b",), read_roots=None),
         )

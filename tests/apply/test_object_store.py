@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from offsetwise.apply import flink_savepoint, object_store, spark_checkpoint
+from offsetwise.apply import flink_savepoint, spark_checkpoint
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.writing import Context, Standing, Writer
 from offsetwise.config import Migration
@@ -103,7 +103,7 @@ def test_the_copy_restarts_at_the_planned_positions_and_keeps_the_rest(name: str
     assert DIGEST.encode() in made[MARKER]
     assert _objects(s3, "source") == files
     assert step.place == PLACE
-    assert object_store.look(step, _context()).standing is Standing.AS_WRITTEN
+    assert _writer(plan).look(plan, step, _context()).standing is Standing.AS_WRITTEN
     assert _write(plan, tmp_path) == step
     assert _objects(s3, "out/copy") == made
 
@@ -132,10 +132,10 @@ def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(s3: Any,
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.CONFIRMED}
 
     s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
-    assert object_store.look(step, _context()).standing is Standing.ABSENT
+    assert _writer(plan).look(plan, step, _context()).standing is Standing.ABSENT
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.UNKNOWN}
     with journal(tmp_path, name="journal") as one:
-        assert flink_savepoint.undo(step, _context(one)).state is StepState.UNDONE
+        assert flink_savepoint.undo(plan, step, _context(one)).state is StepState.UNDONE
     assert _objects(s3, "out/copy") == {}
 
 
@@ -173,7 +173,7 @@ def test_a_failure_at_any_request_leaves_no_marker_and_the_same_call_goes_on(
         step = _write(plan, tmp_path, name=kept)
         assert {path: data for path, data in _objects(s3, "out/copy").items() if path != MARKER} == whole
         with journal(tmp_path, name=kept) as one:
-            _writer(plan).undo(step, _context(one))
+            _writer(plan).undo(plan, step, _context(one))
         assert _objects(s3, "out/copy") == {}
         assert _objects(s3, "source") == files
 
@@ -182,7 +182,7 @@ def _objects_after(plan: Plan, folder: Path, disk: Disk, client: Any) -> dict[st
     step = _write(plan, folder, disk, name="first.journal")
     made = {path: data for path, data in _objects(client, "out/copy").items() if path != MARKER}
     with journal(folder, name="first.journal") as one:
-        _writer(plan).undo(step, _context(one))
+        _writer(plan).undo(plan, step, _context(one))
     return made
 
 
@@ -202,11 +202,11 @@ def test_a_rollback_that_fails_at_any_request_goes_on(s3: Any, tmp_path: Path) -
         step = _write(plan, tmp_path, name=name)
         try:
             with journal(tmp_path, name=name) as one:
-                spark_checkpoint.undo(step, _context(one, Failing(at)))
+                spark_checkpoint.undo(plan, step, _context(one, Failing(at)))
         except OutputError:
-            assert object_store.look(step, _context()).standing in (Standing.ABSENT, Standing.AS_WRITTEN)
+            assert _writer(plan).look(plan, step, _context()).standing in (Standing.ABSENT, Standing.AS_WRITTEN)
         with journal(tmp_path, name=name) as one:
-            assert spark_checkpoint.undo(step, _context(one)).state is StepState.UNDONE
+            assert spark_checkpoint.undo(plan, step, _context(one)).state is StepState.UNDONE
         assert _objects(s3, "out/copy") == {}
     assert _objects(s3, "source") == files
 
@@ -275,7 +275,7 @@ def test_a_copy_without_its_marker_counts_as_absent(s3: Any, tmp_path: Path) -> 
     step = _write(plan, tmp_path)
     s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
 
-    assert object_store.look(step, _context()).standing is Standing.ABSENT
+    assert _writer(plan).look(plan, step, _context()).standing is Standing.ABSENT
 
 
 def test_a_copy_on_which_a_query_has_run_is_kept(s3: Any, tmp_path: Path) -> None:  # noqa: F811
@@ -284,9 +284,9 @@ def test_a_copy_on_which_a_query_has_run_is_kept(s3: Any, tmp_path: Path) -> Non
     _put(s3, "out/copy", {"offsets/2": b"v1\n{}\n-"})
     before = _objects(s3, "out/copy")
 
-    assert object_store.look(step, _context()).standing is Standing.CHANGED
+    assert _writer(plan).look(plan, step, _context()).standing is Standing.CHANGED
     with pytest.raises(ApplyError, match="offsets/2 is there") as caught, journal(tmp_path) as one:
-        spark_checkpoint.undo(step, _context(one))
+        spark_checkpoint.undo(plan, step, _context(one))
     assert "failback" in caught.value.fix
     assert _objects(s3, "out/copy") == before
 

@@ -16,7 +16,8 @@ from rich.console import Console
 from offsetwise import files, show_apply
 from offsetwise.apply import back
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.run import Applied, apply, dry_run, read_receipt, require_held
+from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.run import Applied, apply, dry_run, require_held
 from offsetwise.config import Migration
 from offsetwise.errors import (
     ApplyError,
@@ -48,8 +49,7 @@ def run(staged: Stage, disk: Disk | None = None) -> Applied:
 
 
 def rollback(staged: Stage, *, journal: bool = False) -> tuple[ReceiptStep, ...]:
-    path = staged.receipt + (".journal" if journal else "")
-    return back.rollback(path, staged.migration, staged.tools())
+    return back.rollback(staged.back(journal=journal), staged.tools())
 
 
 def world(staged: Stage) -> tuple[str, object]:
@@ -440,15 +440,19 @@ class TestARollback:
         assert not Path(staged.output or "").exists()
         assert rollback(staged) == steps
 
-    def test_without_its_journal_goes_by_the_receipt(self, tmp_path: Path) -> None:
+    def test_without_its_journal_puts_back_what_was_reviewed_and_says_what_it_cannot(self, tmp_path: Path) -> None:
         staged = stage(tmp_path, IN_PLACE, TO_GROUP)
         source, group = files_of(staged.source), dict(staged.groups.offsets[GROUP])
         run(staged)
         Path(f"{staged.receipt}.journal").unlink()
 
-        assert {step.state for step in rollback(staged)} == {StepState.UNDONE}
+        steps = rollback(staged)
+
+        assert {step.state for step in steps} == {StepState.UNDONE}
         assert files_of(staged.source) == source
-        assert staged.groups.offsets[GROUP] == group
+        reviewed = {key: replace(each, leader_epoch=None, metadata="") for key, each in group.items()}
+        assert staged.groups.offsets[GROUP] == reviewed
+        assert "Without metadata: only the journal of the application has it." in steps[1].told
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_is_gone_on_from_any_prefix(self, tmp_path: Path, kind: str) -> None:
@@ -456,7 +460,7 @@ class TestARollback:
         whole = stage(tmp_path / "whole", *KINDS[kind])
         run(whole, UnsyncedDisk())
         counting = FaultyDisk()
-        back.rollback(whole.receipt, whole.migration, whole.tools(counting))
+        back.rollback(whole.back(), whole.tools(counting))
         for at in some_of(counting.calls):
             folder = tmp_path / str(at)
             folder.mkdir()
@@ -464,8 +468,8 @@ class TestARollback:
             source, group = files_of(staged.source), staged.groups.at()
             run(staged, UnsyncedDisk())
             with pytest.raises(OffsetwiseError):
-                back.rollback(staged.receipt, staged.migration, staged.tools(FaultyDisk(at=at)))
-            steps = back.rollback(staged.receipt, staged.migration, staged.tools(UnsyncedDisk()))
+                back.rollback(staged.back(), staged.tools(FaultyDisk(at=at)))
+            steps = back.rollback(staged.back(), staged.tools(UnsyncedDisk()))
             assert {step.state for step in steps} == {StepState.UNDONE}, f"after call {at}"
             assert files_of(staged.source) == source
             assert staged.groups.at() == group
@@ -502,7 +506,7 @@ class TestARollback:
         staged.groups.one = one  # type: ignore[method-assign]
 
         with pytest.raises(ApplyError, match="looked at again it is not as before"):
-            back.rollback(staged.receipt, staged.migration, staged.tools(Meanwhile()))
+            back.rollback(staged.back(), staged.tools(Meanwhile()))
 
     def test_with_another_migration_or_cluster_is_refused(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
@@ -515,14 +519,14 @@ class TestARollback:
             with pytest.raises(ApplyError, match="id other"):
                 rollback(staged, journal=journal)
             with pytest.raises(ApplyError, match="migration 'other'"):
-                back.rollback(staged.receipt + ".journal" * journal, other, staged.tools())
+                back.rollback(staged.back(journal=journal, migration=other), staged.tools())
         assert world(staged) == before
 
     def test_of_something_else_is_refused(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
-        for name in ("receipt.json", "receipt.json.journal"):
-            with pytest.raises((FileError, ApplyError), match=name.replace(".", r"\.")):
-                back.rollback(str(tmp_path / name), staged.migration, staged.tools())
+        for journal in (False, True):
+            with pytest.raises((FileError, ApplyError), match=r"receipt\.json"):
+                rollback(staged, journal=journal)
 
     def test_with_the_journal_of_another_plan_is_refused(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
@@ -560,17 +564,17 @@ class TestARollback:
         run(staged)
         before = world(staged)
 
-        found = back.preview(staged.receipt, staged.migration, staged.tools())
+        found = back.preview(staged.back(), staged.tools())
 
         assert [seen.standing for seen in found.seen] == ["as written", "as written"]
         journal = Path(f"{staged.receipt}.journal")
-        assert back.preview(str(journal), staged.migration, staged.tools()).seen == found.seen
+        assert back.preview(staged.back(journal=True), staged.tools()).seen == found.seen
         assert world(staged) == before
 
         with journal.open("ab") as torn:
             torn.write(b'{"event": "undo')
         torn_tree = tree_hash(tmp_path)
-        assert back.preview(str(journal), staged.migration, staged.tools()).seen == found.seen
+        assert back.preview(staged.back(journal=True), staged.tools()).seen == found.seen
         assert tree_hash(tmp_path) == torn_tree, "nor does it mend a torn line"
 
 
@@ -621,7 +625,7 @@ def test_secrets_and_hostile_names_stand_nowhere(tmp_path: Path, monkeypatch: py
     show_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
     show_apply.applied(console, run(staged))
     show_apply.applied(console, run(staged))
-    show_apply.standings(console, back.preview(staged.receipt, staged.migration, staged.tools()))
+    show_apply.standings(console, back.preview(staged.back(), staged.tools()))
     show_apply.taken_back(console, rollback(staged))
 
     told = out.getvalue() + "".join(

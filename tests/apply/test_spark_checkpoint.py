@@ -552,9 +552,9 @@ class TestAfterwards:
         step = _copied(plan, tmp_path)
 
         with journal(tmp_path) as one:
-            undone = spark_checkpoint.undo(step, context(tmp_path, journal=one))
-            assert spark_checkpoint.undo(step, context(tmp_path, journal=one)) == undone
-            assert spark_checkpoint.look(step, context(tmp_path)).standing is Standing.ABSENT
+            undone = spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
+            assert spark_checkpoint.undo(plan, step, context(tmp_path, journal=one)) == undone
+            assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.ABSENT
 
         assert undone.state is StepState.UNDONE
         assert list((tmp_path / "out").iterdir()) == []
@@ -565,15 +565,16 @@ class TestAfterwards:
         step = _copied(plan, tmp_path)
         before = files_of(tmp_path / "out")
         with journal(tmp_path) as one:
-            spark_checkpoint.undo(step, context(tmp_path, journal=one))
+            spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
 
         assert _copied(plan, tmp_path) == step
         assert files_of(tmp_path / "out") == before
 
     def test_with_the_receipt_alone_it_can_be_undone(self, tmp_path: Path) -> None:
-        step = _copied(drafted(str(recorded(STATE, tmp_path))), tmp_path)
+        plan = drafted(str(recorded(STATE, tmp_path)))
+        step = _copied(plan, tmp_path)
         with journal(tmp_path, name="another.journal") as one:
-            spark_checkpoint.undo(step, context(tmp_path, journal=one))
+            spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
 
         assert list((tmp_path / "out").iterdir()) == []
 
@@ -590,15 +591,16 @@ class TestAfterwards:
     def test_a_copy_on_which_a_query_has_run_is_kept(
         self, ran: Callable[[Path], object], said: str, tmp_path: Path
     ) -> None:
-        step = _copied(drafted(str(recorded(PENDING, tmp_path))), tmp_path)
+        plan = drafted(str(recorded(PENDING, tmp_path)))
+        step = _copied(plan, tmp_path)
         copy = tmp_path / "out" / "copy"
-        assert spark_checkpoint.look(step, context(tmp_path)).standing is Standing.AS_WRITTEN
+        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
         ran(copy)
         before = tree_hash(copy)
 
         with pytest.raises(ApplyError, match=said) as caught, journal(tmp_path) as one:
-            spark_checkpoint.undo(step, context(tmp_path, journal=one))
+            spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
 
         assert "failback" in caught.value.fix
         assert tree_hash(copy) == before
-        assert spark_checkpoint.look(step, context(tmp_path)).standing is Standing.CHANGED
+        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.CHANGED

@@ -94,7 +94,7 @@ def test_nothing_that_was_applied_would_be_lost(target: Target, tmp_path: Path) 
 def test_nothing_that_was_rolled_back_would_come_back(target: Target, tmp_path: Path) -> None:
     staged, disk = applied(tmp_path, target)
 
-    back.rollback(staged.receipt, staged.migration, staged.tools(disk))
+    back.rollback(staged.back(), staged.tools(disk))
 
     assert disk.unsynced() == []
 

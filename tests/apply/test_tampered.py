@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 from offsetwise import files
 from offsetwise.apply import back
-from offsetwise.apply.run import apply, read_receipt
+from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutsideRootsError
 from tests.apply.plans import COPY, IN_PLACE, STARTING, tree_hash
 from tests.apply.worlds import Stage, stage
@@ -101,10 +103,9 @@ def test_a_receipt_or_journal_that_somebody_changed_moves_and_removes_nothing(
 
     tampering(staged, spelled)
     before = tree_hash(tmp_path)
-    path = f"{staged.receipt}.journal" if tampering is of_journal else staged.receipt
     for _ in range(2):
         with pytest.raises(OffsetwiseError) as caught:
-            back.rollback(path, staged.migration, staged.tools())
+            back.rollback(staged.back(journal=tampering is of_journal), staged.tools())
         assert isinstance(caught.value, FileError | OutsideRootsError | ApplyError)
         assert caught.value.fix
     for made in root.glob("*.journal"):
@@ -123,8 +124,8 @@ def test_a_folder_that_became_a_link_since_is_not_written_through(tmp_path: Path
     (staged.source / "offsets").symlink_to(moved)
     before = tree_hash(moved)
 
-    with pytest.raises(ApplyError, match="has become a link"):
-        back.rollback(staged.receipt, staged.migration, staged.tools())
+    with pytest.raises(ApplyError, match="it is a link, which could lead elsewhere"):
+        back.rollback(staged.back(), staged.tools())
     assert tree_hash(moved) == before
 
 
@@ -143,7 +144,7 @@ def test_what_is_looked_at_by_a_journal_stays_at_its_places(tmp_path: Path) -> N
     of_journal(staged, file_at("../../etc/passwd"))
 
     with pytest.raises(FileError, match="leads out of"):
-        back.preview(f"{staged.receipt}.journal", staged.migration, staged.tools())
+        back.preview(staged.back(journal=True), staged.tools())
 
 
 def test_a_file_larger_than_any_receipt_is_refused_before_all_of_it_is_read(
@@ -156,6 +157,10 @@ def test_a_file_larger_than_any_receipt_is_refused_before_all_of_it_is_read(
     read_receipt(staged.receipt)
 
     path.write_bytes(path.read_bytes() + b" ")
-    for name in (staged.receipt, "/dev/zero"):
-        with pytest.raises(FileError, match="found more"):
-            read_receipt(name)
+    with pytest.raises(FileError, match="found more"):
+        read_receipt(staged.receipt)
+    os.truncate(path, 1 << 40)
+    with pytest.raises(FileError, match="found more"):
+        read_receipt(staged.receipt)
+    with pytest.raises(FileError, match="no regular file"):
+        read_receipt("/dev/zero")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise import files
+from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.groups import Reply
 from offsetwise.apply.recheck import RecordPlace
@@ -243,6 +244,16 @@ class Stage:
             plan=self.plan,
             migration=self.migration,
             output=self.output,
+            approvals=(approval(self.data),) if approved else (),
+            policy=Policy(trusted=(REVIEWER.public,)),
+        )
+
+    def back(self, *, journal: bool = False, approved: bool = True, migration: Migration | None = None) -> BackOrder:
+        """Order what this plan wrote back, by its receipt or its journal."""
+        return BackOrder(
+            path=self.receipt + (".journal" if journal else ""),
+            migration=migration or self.migration,
+            plan_bytes=self.data if journal else None,
             approvals=(approval(self.data),) if approved else (),
             policy=Policy(trusted=(REVIEWER.public,)),
         )

@@ -106,13 +106,18 @@ class Job:
         return self.call(
             "apply",
             self.folder / "plan.json",
-            *("--approval", self.folder / "approval.json", "--trust", self.folder / "rea.pub"),
+            *self.signed,
             *("--receipt", self.folder / "receipt.json"),
             *more,
         )
 
     def receipt(self, command: str, *more: str) -> Ran:
-        return self.call(command, self.folder / "receipt.json", *more)
+        given = self.signed[2:] if command == "rollback" else ()
+        return self.call(command, self.folder / "receipt.json", *given, *more)
+
+    @property
+    def signed(self) -> tuple[str | Path, ...]:
+        return ("--approval", self.folder / "approval.json", "--trust", self.folder / "rea.pub")
 
     def now(self) -> dict[str, tuple[int, str]]:
         return committed(self.lab.new_bootstrap, self.group)

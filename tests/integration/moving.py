@@ -190,7 +190,7 @@ class Move:
         assert call("sign", self.plan, "--key", key, "--as", "bob", "--out", approval).code == 0
 
     def apply(self, *flags: str) -> dict[str, Any]:
-        given = ("--approval", self.folder / "plan.approval.json", "--trust", self.folder / "reviewer.pub")
+        given = ("--approval", self.folder / "plan.approval.json", *self.trusted)
         ran = call("apply", self.plan, "-m", self.migration, *given, *flags, "--json")
         return ran.answered() if "--execute" in flags else self._document(ran.code, ran.out, ran.err)
 
@@ -201,8 +201,12 @@ class Move:
         return ran.code, {each["turnout"] for each in body["positions"]}, body["started"]
 
     def roll_back(self) -> None:
-        ran = call("rollback", self.receipt, "-m", self.migration, "--execute", "--json")
+        ran = call("rollback", self.receipt, "-m", self.migration, *self.trusted, "--execute", "--json")
         assert ran.code == 0, ran.err + ran.out
+
+    @property
+    def trusted(self) -> tuple[str | Path, ...]:
+        return ("--trust", self.folder / "reviewer.pub")
 
     @property
     def plan(self) -> Path:

@@ -23,7 +23,7 @@ def test_a_job_goes_on_from_a_copy_and_counts_every_record_exactly_once(scene: S
     assert (code, started) == (0, True)
     assert turnouts == {"MOVED_ON"}, "it began at exactly the planned positions"
     after_start = tree(move.copy)
-    refused = call("rollback", move.receipt, "-m", move.migration, "--execute", "--json").refused()
+    refused = call("rollback", move.receipt, "-m", move.migration, *move.trusted, "--execute", "--json").refused()
     assert "a query has run on it" in refused["problem"], "what a job has used is not taken away"
     assert tree(move.copy) == after_start
 

@@ -102,7 +102,7 @@ def fresh(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     first = folder / "first.json"
     move.apply("--output", str(move.copy), "--receipt", str(first), "--execute")
     once = Fresh.stands(move)
-    assert call("rollback", first, "-m", move.migration, "--execute").code == 0
+    assert call("rollback", first, "-m", move.migration, *move.trusted, "--execute").code == 0
     taken_back = Fresh.stands(move)
     move.apply("--output", str(move.copy), "--execute")
     return Fresh(

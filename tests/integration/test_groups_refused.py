@@ -79,7 +79,9 @@ def test_an_applier_that_may_write_half_of_a_plan_is_told_what_stands_where_and_
     assert stands(secured) == {FIRST: (READ - GONE, ""), SECOND: (BEFORE[SECOND], "by hand")}
     assert not (tmp_path / "receipt.json").exists()
 
-    back = job.call("rollback", tmp_path / "receipt.json.journal", "--execute")
+    back = job.call(
+        "rollback", tmp_path / "receipt.json.journal", "--plan", tmp_path / "plan.json", *job.signed, "--execute"
+    )
     assert back.code == 0, back.err + back.out
     assert stands(secured) == {group: (offset, "by hand") for group, offset in BEFORE.items()}
 

@@ -1,22 +1,47 @@
-"""Taking back what a plan wrote, from its receipt or from its journal alone, the last target first."""
+"""Taking back what a plan wrote, the last target first.
+
+A receipt, or a journal where there is no receipt, says what to look at. What is written and removed follows from the
+plan, which somebody must have approved: whoever forges a receipt can put a plan of their own in it, with its digest.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
 
-from offsetwise.apply.confined import require_confined
+from offsetwise import files
 from offsetwise.apply.digests import sha256_of_file
-from offsetwise.apply.journal import KIND, Journal, StepRecord, read_journal
-from offsetwise.apply.run import Tools, context_of, read_receipt
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.receipts import places_of, read_receipt, require_agreeing_records
+from offsetwise.apply.run import Tools, context_of
 from offsetwise.apply.writing import Context, Seen, Standing
+from offsetwise.approval import ApprovalFile, Policy, approved
+from offsetwise.approval.policy import CLOCK_SKEW_S
 from offsetwise.config import Migration
-from offsetwise.errors import ApplyError, OffsetwiseError
-from offsetwise.model import Cluster, ReceiptStep, StepState, TargetKind
+from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
+from offsetwise.model import Cluster, Plan, ReceiptStep, StepState, TargetKind
+from offsetwise.plan.digest import digest as digest_of
+from offsetwise.plan.reading import read_plan
+from offsetwise.regular_files import below
 
-_SUFFIX = ".journal"
+_SUFFIX: Final = ".journal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackOrder:
+    """What is asked for."""
+
+    path: str
+    """The receipt; or its journal, where an application ended before its receipt."""
+    migration: Migration
+    plan_bytes: bytes | None = None
+    """The plan's file; None to go by the plan in the receipt."""
+    approvals: tuple[ApprovalFile, ...] = ()
+    """Those that the receipt carries count as well."""
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,96 +51,181 @@ class Standings:
     steps: tuple[ReceiptStep, ...]
     seen: tuple[Seen, ...]
     """What stands at each now."""
+    approval: str
+    """One sentence: who approved the plan, or why `--execute` would be refused."""
 
 
-def preview(path: str, migration: Migration, tools: Tools) -> Standings:
-    """Say what stands at every target that a rollback would take back. Writes nothing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    """What was handed over, in agreement with its plan."""
+
+    plan_bytes: bytes
+    plan: Plan
+    begun_at: str
+    steps: tuple[ReceiptStep, ...]
+    """By a receipt; empty where there is only a journal."""
+    envelopes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.plan_bytes)
+
+
+def preview(order: BackOrder, tools: Tools) -> Standings:
+    """Say what stands at every target that a rollback would take back. Writes nothing, and needs no approval.
 
     Raises:
-        FileError: Neither a receipt nor a journal.
+        FileError: Neither a receipt nor a journal, or it does not agree with the plan.
+        ApplyError: A journal without the plan.
     """
-    if path.endswith(_SUFFIX):
-        recorded = read_journal(path)
-        require_confined(path, recorded.steps.values())
-        steps, digest = _steps(recorded.steps, path), recorded.digest
-    else:
-        receipt = read_receipt(path)
-        steps, digest = receipt.steps, receipt.plan_digest
-    seen = tuple(_looked(step, tools.writers, _context(migration, tools, digest, n)) for n, step in enumerate(steps))
-    return Standings(steps=steps, seen=seen)
+    found = _evidence(order)
+    steps = found.steps or _steps(read_journal(order.path).steps, order.path)
+    try:
+        names = ", ".join(_approvers(order, found, tools))
+        approval = f"Approved by {names}."
+    except NotApprovedError as error:
+        problem = error.problem.replace(" Nothing was written.", "")
+        approval = f"Not approved as far as was shown, so --execute would be refused: {problem}"
+    seen = tuple(_looked(found, step, order, tools, number) for number, step in enumerate(steps))
+    return Standings(steps=steps, seen=seen, approval=approval)
 
 
-def rollback(path: str, migration: Migration, tools: Tools) -> tuple[ReceiptStep, ...]:
+def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
     """Take back every step, the last one first, and look that it is so. The same call again goes on.
-
-    Args:
-        path: The receipt; or its journal, where an application ended before its receipt.
-        migration: The migration of the plan.
-        tools: What reads and writes the world.
 
     Returns:
         The steps in the order of the plan. One whose state is not `undone` could not be taken back whole; it says why.
 
     Raises:
-        FileError: Neither a receipt nor a journal.
+        FileError: Neither a receipt nor a journal, or it does not agree with the plan.
+        NotApprovedError: Nobody trusted has approved exactly this plan, then or now.
         ApplyError: A step could not be taken back. The message says what stands where now, and how to go on.
     """
-    if path.endswith(_SUFFIX):
-        with Journal.open(path, digest=None, begun_at=tools.time(), disk=tools.disk) as journal:
-            require_confined(path, journal.records.values())
-            steps = _steps(journal.records, path)
-            if journal.migration is not None:
-                _check_same(path, steps, migration, tools, named=journal.migration, new_cluster=journal.new_cluster)
-            return _rolled_back(steps, journal, migration, tools)
-    receipt = read_receipt(path)
-    plan = receipt.plan
-    new_cluster = plan.requirements.new.cluster_id
-    _check_same(path, receipt.steps, migration, tools, named=plan.migration, new_cluster=new_cluster)
-    with Journal.open(
-        path + _SUFFIX, digest=receipt.plan_digest, begun_at=receipt.begun_at, disk=tools.disk
-    ) as journal:
-        # What the journal notes is what is moved and removed, and it is held against the receipt's own places.
-        noted = [replace(journal.record(n), intended=step) for n, step in enumerate(receipt.steps)]
-        require_confined(path + _SUFFIX, (*journal.records.values(), *noted))
-        return _rolled_back(receipt.steps, journal, migration, tools)
+    found = _evidence(order)
+    _approvers(order, found, tools)
+    _check_same(order, found, tools)
+    path = order.path if order.path.endswith(_SUFFIX) else order.path + _SUFFIX
+    with Journal.open(path, digest=found.digest, begun_at=found.begun_at, disk=tools.disk) as journal:
+        # Without an output, a place is held against the write roots by its writer.
+        places = places_of(found.plan, order.migration, None)
+        require_agreeing_records(path, found.plan, found.digest, journal.records, places=places)
+        steps = _by_journal(found.steps, journal) if found.steps else _steps(journal.records, path)
+        noted = {n: StepRecord(done=step, notes=journal.record(n).notes) for n, step in enumerate(steps)}
+        require_agreeing_records(path, found.plan, found.digest, noted, places=places)
+        return _rolled_back(found, steps, journal, order, tools)
 
 
-def _check_same(
-    path: str,
-    steps: tuple[ReceiptStep, ...],
-    migration: Migration,
-    tools: Tools,
-    *,
-    named: str,
-    new_cluster: str | None,
-) -> None:
+def _evidence(order: BackOrder) -> _Evidence:
+    """Read what was handed over, and hold it against its plan."""
+    if not order.path.endswith(_SUFFIX):
+        receipt = read_receipt(order.path, order.plan_bytes)
+        data = files.dump(receipt.plan).encode() if order.plan_bytes is None else order.plan_bytes
+        beside = order.path + _SUFFIX
+        begun_at = receipt.begun_at
+        if os.path.lexists(beside) and os.lstat(beside).st_size:
+            recorded = read_journal(beside)
+            check_plan(recorded.digest, receipt.plan_digest, beside)
+            begun_at = recorded.begun_at
+        return _Evidence(
+            plan_bytes=data,
+            plan=receipt.plan,
+            begun_at=begun_at,
+            steps=receipt.steps,
+            envelopes=receipt.envelopes,
+        )
+    if order.plan_bytes is None:
+        raise ApplyError(
+            f"{order.path}: expected the plan that this journal is of, found none: a journal names it only. "
+            "Nothing was changed.",
+            fix="Give the plan's file with --plan, and its approval with --approval.",
+        )
+    plan = read_plan(order.plan_bytes, subject="the plan")
+    recorded = read_journal(order.path)
+    digest = digest_of(order.plan_bytes)
+    check_plan(recorded.digest, digest, order.path)
+    require_agreeing_records(order.path, plan, digest, recorded.steps, places=places_of(plan, order.migration, None))
+    return _Evidence(plan_bytes=order.plan_bytes, plan=plan, begun_at=recorded.begun_at, steps=())
+
+
+def _approvers(order: BackOrder, found: _Evidence, tools: Tools) -> tuple[str, ...]:
+    """Give who approved the plan: when it was applied, or meanwhile."""
+    carried = (
+        ApprovalFile(name=f"{order.path}, approval {number}", content=text.encode(errors="replace"))
+        for number, text in enumerate(found.envelopes, start=1)
+    )
+    given = {each.content: each for each in (*order.approvals, *carried)}
+    now = tools.now()
+    counted = approved(
+        found.plan_bytes,
+        found.plan,
+        tuple(given.values()),
+        order.policy,
+        now,
+        begun_at=_begun(order, found.begun_at, now),
+    )
+    return tuple(each.approver.subject for each in counted)
+
+
+def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
+    """Give when the application began, which is in the past."""
+    skew = CLOCK_SKEW_S if order.policy.clock_skew_s is None else order.policy.clock_skew_s
+    try:
+        begun = datetime.fromisoformat(text)
+    except ValueError:
+        begun = None
+    if begun is None or begun.utcoffset() is None or begun > now + timedelta(seconds=skew):
+        raise FileError(
+            f"{order.path}: expected a time in the past at which the application began, found {text[:40]!r}. "
+            "Nothing was written and nothing was removed.",
+            fix="Set the clocks of both machines. If they are right, find out who changed this file.",
+        )
+    return begun
+
+
+def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
     """Refuse to take back on another cluster than was written to."""
-    if named != migration.name:
-        found = f"migration {migration.name!r}"
-    elif any(step.target.kind is TargetKind.CONSUMER_GROUP for step in steps):
+    wanted = found.plan.requirements.new.cluster_id
+    if found.plan.migration != order.migration.name:
+        other = f"migration {order.migration.name!r}"
+    elif any(target.kind is TargetKind.CONSUMER_GROUP for target in found.plan.targets):
         now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
-        if now == new_cluster:
+        if now == wanted:
             return
-        found = f"a new cluster with the id {now}"
+        other = f"a new cluster with the id {now}"
     else:
         return
     raise ApplyError(
-        f"{path}: expected migration {named!r} with the new cluster {new_cluster}, found {found}. Nothing was changed.",
+        f"{order.path}: expected migration {found.plan.migration!r} with the new cluster {wanted}, found {other}. "
+        "Nothing was changed.",
         fix="Give the migration file that the plan was applied with.",
     )
 
 
+def _by_journal(steps: Sequence[ReceiptStep], journal: Journal) -> tuple[ReceiptStep, ...]:
+    """Give the steps as this user's own journal has them, where it has them: they must be those of the receipt."""
+    for number, step in enumerate(steps):
+        record = journal.record(number)
+        known = record.done or record.intended
+        if known is not None and known != step:
+            raise FileError(
+                f"{journal.path}: expected step {number + 1} as the receipt has it, found another one. One of the two "
+                "was changed. Nothing was written and nothing was removed.",
+                fix="Find out who did. Compare what stands at the target with the plan by hand.",
+            )
+    return tuple(steps)
+
+
 def _rolled_back(
-    steps: tuple[ReceiptStep, ...], journal: Journal, migration: Migration, tools: Tools
+    found: _Evidence, steps: tuple[ReceiptStep, ...], journal: Journal, order: BackOrder, tools: Tools
 ) -> tuple[ReceiptStep, ...]:
     made: list[ReceiptStep] = []
     for number in reversed(range(len(steps))):
         step = steps[number]
-        context = _context(migration, tools, journal.digest, number, journal)
+        context = _context(found, order, tools, number, journal)
         try:
-            undone = tools.writers[step.target.kind].undo(step, context)
+            undone = tools.writers[step.target.kind].undo(found.plan, step, context)
             if undone.state is StepState.UNDONE:
-                _check_back(step, undone, tools.writers, context)
+                _check_back(found.plan, step, undone, tools, context)
         except OffsetwiseError as error:
             done = "".join(f" Taken back before it: {each.told}" for each in made)
             left = "".join(f" Still as written: {each.told}" for each in steps[:number])
@@ -126,14 +236,14 @@ def _rolled_back(
     return tuple(reversed(made))
 
 
-def _check_back(step: ReceiptStep, undone: ReceiptStep, writers: Writers, context: Context) -> None:
+def _check_back(plan: Plan, step: ReceiptStep, undone: ReceiptStep, tools: Tools, context: Context) -> None:
     """Look again, rather than believe."""
     if step.target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE:
-        paths = {os.path.join(step.place, one.path): one.before_sha256 for one in step.files}
+        paths = {below(step.place, one.path): one.before_sha256 for one in step.files}
         wrong = next((path for path, before in paths.items() if sha256_of_file(path) != before), None)
         problem = None if wrong is None else f"{wrong} is not as it was before."
     else:
-        seen = writers[step.target.kind].look(undone, context)
+        seen = tools.writers[step.target.kind].look(plan, undone, context)
         wanted = Standing.AS_WRITTEN if step.target.kind is TargetKind.CONSUMER_GROUP else Standing.ABSENT
         problem = None if seen.standing is wanted else seen.told
     if problem is not None:
@@ -158,12 +268,12 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
     return tuple(made)
 
 
-def _looked(step: ReceiptStep, writers: Writers, context: Context) -> Seen:
+def _looked(found: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> Seen:
     try:
-        return writers[step.target.kind].look(step, context)
+        return tools.writers[step.target.kind].look(found.plan, step, _context(found, order, tools, number))
     except OffsetwiseError as error:
         return Seen(standing=Standing.UNKNOWN, told=error.problem)
 
 
-def _context(migration: Migration, tools: Tools, digest: str, step: int, journal: Journal | None = None) -> Context:
-    return context_of(migration, digest=digest, step=step, disk=tools.disk, journal=journal)
+def _context(found: _Evidence, order: BackOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:
+    return context_of(order.migration, digest=found.digest, step=step, disk=tools.disk, journal=journal)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.edits import Edits
 from offsetwise.apply.fitting import requirement
@@ -11,6 +9,7 @@ from offsetwise.apply.publish import Tree, scan_stopped
 from offsetwise.apply.writing import Context, Preview
 from offsetwise.errors import RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.regular_files import below
 
 
 def preview_copy(plan: Plan, target: Target, place: str, made: Edits) -> Preview:
@@ -72,15 +71,15 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
     edited = {one.path: one.after for one in made.edits}
     dropped = frozenset(made.dropped)
     linking = True
-    folders = [path for path in tree if path.endswith("/")]
+    folders = [path.rstrip("/") for path in tree if path.endswith("/")]
     for path in folders:
-        disk.make_folder(os.path.join(folder, path.rstrip("/")))
+        disk.make_folder(below(folder, path), like=below(source, path))
     made_here = []
     copied: dict[str, str] = {}
     for path in tree:
         if path.endswith("/") or path in dropped:
             continue
-        original, new = os.path.join(source, path), os.path.join(folder, path)
+        original, new = below(source, path), below(folder, path)
         if path in edited:
             disk.write_new(new, edited[path], like=original, sync=False)
         else:
@@ -93,4 +92,4 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
         made_here.append(new)
     disk.sync_all(made_here)
     disk.require_same(copied)
-    disk.sync_all(os.path.join(folder, path) for path in folders)
+    disk.sync_all(below(folder, path) for path in folders)

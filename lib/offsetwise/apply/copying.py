@@ -6,18 +6,20 @@ nothing. Everything else is copied, and edited files are always new ones. The co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from offsetwise.apply import object_store
 from offsetwise.apply.copies import copy_at_rest, preview_copy, step_of_copy
+from offsetwise.apply.digests import names_in
 from offsetwise.apply.disk import told
-from offsetwise.apply.edits import Decide
+from offsetwise.apply.edits import Decide, Foreign
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
 from offsetwise.apply.writing import Context, Preview, Seen
-from offsetwise.apply.written import folder_changed, look_at_folder
-from offsetwise.errors import OutputError
+from offsetwise.apply.written import beside, folder_changed, look_at_folder
+from offsetwise.errors import OffsetwiseError, OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.sources.location import Location
 from offsetwise.sources.storage import open_tree
@@ -28,8 +30,11 @@ class CopyWriter:
     """Writes one kind of copy; see `Writer`."""
 
     decide: Decide
+    foreign: Foreign
     links: str
     """How the paths of files begin that their engine never edits in place."""
+    folders: frozenset[str] = frozenset()
+    """Names in the folder that the engine gives, whatever the original still has."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
         """Say what would change in the copy. Nothing is written.
@@ -63,25 +68,44 @@ class CopyWriter:
         def build(folder: str) -> None:
             copy_at_rest(source.path, folder, made, context, place=place.path, links=self.links)
 
-        return publish(place.path, step_of_copy(plan, target, place.path, made), context, build)
+        return publish(place.path, step_of_copy(plan, target, place.path, made), context, build, like=source.path)
 
-    def undo(self, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Remove the copy, as long as it is as it was written.
+    def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
+        """Remove the copy, as long as it is as this plan wrote it.
 
         Raises:
             ApplyError: It is not: a query has run on it, so going back is a failback; or the disk refuses.
         """
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":
-            return object_store.undo(step, context)
-        return unpublish(step, context, refuse=lambda: folder_changed(step))
+            return object_store.undo(step, context, lambda names: self._foreign(plan, step, context, names))
+        return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
-    def look(self, step: ReceiptStep, context: Context) -> Seen:
-        """Say whether the copy stands there as it was written."""
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+        """Say whether the copy stands there as this plan wrote it."""
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":
-            return object_store.look(step, context)
-        return look_at_folder(step)
+            return object_store.look(step, context, lambda names: self._foreign(plan, step, context, names))
+        return look_at_folder(step, lambda: self._wrong(plan, step, context))
+
+    def _wrong(self, plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+        return folder_changed(step) or self._foreign(plan, step, context, names_in(step.place))
+
+    def _foreign(self, plan: Plan, step: ReceiptStep, context: Context, names: Iterable[str]) -> str | None:
+        """Say why what stands there, though its listed files are unchanged, is not this plan's own copy."""
+        own = {one.path.partition("/")[0] for one in step.files}.union(self.folders, _names(plan, context))
+        try:
+            return beside(names, own) or self.foreign(plan, step, context)
+        except OffsetwiseError as error:
+            return f"whether this plan wrote it cannot be told: {error.problem}"
+
+
+def _names(plan: Plan, context: Context) -> Iterable[str]:
+    """Give the names in the original; none where it cannot be read any more."""
+    try:
+        return [one.name for one in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
+    except OffsetwiseError:
+        return ()
 
 
 def _places(plan: Plan, context: Context) -> tuple[Location, Location]:

@@ -1,8 +1,17 @@
-"""What a local file holds, and its digest. A file that is not there is None, no error."""
+"""What a local file holds, and its digest. A file that is not there is None, no error.
+
+Read below the places that are written to, so a link that somebody put there is refused, as is a pipe.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+
+from offsetwise.errors import OutputError
+from offsetwise.regular_files import Folders, read
+from offsetwise.sources.storage import MAX_READ_BYTES
 
 
 def sha256(data: bytes) -> str:
@@ -11,18 +20,56 @@ def sha256(data: bytes) -> str:
 
 
 def bytes_of(path: str) -> bytes | None:
-    """Give all that a file holds."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        return None
+    """Give all that a file holds.
+
+    Raises:
+        OutputError: It is no regular file, or a part of its path is a link.
+    """
+    fd = _opened(path, Folders())
+    return None if fd is None else read(fd, MAX_READ_BYTES)
 
 
-def sha256_of_file(path: str) -> str | None:
-    """Give the digest of a file of any size, hex."""
+def sha256_of_file(path: str, folders: Folders | None = None) -> str | None:
+    """Give the digest of a file of any size, hex.
+
+    Raises:
+        OutputError: It is no regular file, or a part of its path is a link.
+    """
+    fd = _opened(path, folders or Folders())
+    if fd is None:
+        return None
+    with os.fdopen(fd, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def names_in(path: str) -> list[str]:
+    """Give the names in a folder, sorted; none where there is no folder.
+
+    Raises:
+        OutputError: A part of its path is a link.
+    """
     try:
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return Folders().names(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _exchanged(error, path, "a folder") from error
+
+
+def _opened(path: str, folders: Folders) -> int | None:
+    try:
+        return folders.open_file(path)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise _exchanged(error, path, "a regular file") from error
+
+
+def _exchanged(error: OSError, path: str, expected: str) -> OSError | OutputError:
+    """Turn what says that something else stands there now into an error of ours; give any other back."""
+    if error.errno not in (errno.ELOOP, errno.EINVAL):
+        return error
+    return OutputError(
+        f"{error.filename or path}: expected {expected}, found that {error.strerror}. Nothing of it was read.",
+        fix="Find out who put it there, and what it was before.",
+    )

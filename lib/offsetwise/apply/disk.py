@@ -3,6 +3,10 @@
 Every call that changes the disk goes through `Disk.call`, one primitive at a time, in an order that is safe to lose
 power in: a file's bytes are synced before its name appears where somebody reads it, and a folder is synced after a
 name in it changed. Tests derive from `Disk` to fail, cut short or kill at the k-th call.
+
+Paths are absolute and without links, as `place_to_write` and `named_place` give them. Every call reaches its name
+relative to the open folder of the name, and to that without following a link: a folder that somebody exchanges for a
+link while something is written leads nowhere.
 """
 
 from __future__ import annotations
@@ -11,20 +15,26 @@ import errno
 import fcntl
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from typing import Final, TypeVar
 
 from offsetwise.apply.digests import sha256_of_file
 from offsetwise.errors import OutputError
+from offsetwise.regular_files import Folders, below, regular
 
 _T = TypeVar("_T")
 _FICLONE: Final = 0x40049409
 """Linux' ioctl that shares the blocks of another file."""
 _CHUNK_BYTES: Final = 1 << 20
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_SYNCED: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_KEPT: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES})
+"""What a file system answers to an attribute that it does not take."""
 _NO_LINK: Final = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
 _REMEDIES: Final = {
     errno.ENOSPC: "Free space on that file system",
@@ -42,34 +52,63 @@ class Disk:
     syncers = 16
     """How many files are synced at once, where the order does not matter."""
 
+    @cached_property
+    def _folders(self) -> Folders:
+        return Folders()
+
     def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:  # noqa: ARG002 - what tests fail it by
         """Do one primitive. `path` is what it changes."""
         try:
             return action()
         except OSError as error:
-            if error.filename is None:
-                error.filename = path
+            if error.filename is None or not os.path.isabs(error.filename):
+                error.filename = path  # of a name in an open folder the system says no more than the name
             raise
+
+    def _do(self, name: str, path: str, action: Callable[[str, int], _T]) -> _T:
+        """Do one primitive, which is handed the name and the descriptor of its folder."""
+        return self.call(name, path, lambda: self._folders.within(path, action))
 
     def _write(self, fd: int, data: bytes | memoryview, path: str) -> int:
         return self.call("write", path, lambda: os.write(fd, data))
 
-    def make_folder(self, path: str) -> None:
-        """Make one folder. Its parent must be there."""
-        self.call("mkdir", path, lambda: os.mkdir(path, 0o777))
+    def make_folder(self, path: str, *, like: str | None = None) -> None:
+        """Make one folder. Its parent must be there.
 
-    def make_parents(self, path: str) -> None:
+        Args:
+            path: The folder.
+            like: A folder whose permissions it gets, though its owner may always write; else it is its owner's alone.
+        """
+        self._do("mkdir", path, lambda name, at: os.mkdir(name, 0o700, dir_fd=at))
+        if like is not None:
+            fd = self._folders.open_folder(path)
+            try:
+                self._permit(fd, self._facts(like), path)
+            finally:
+                os.close(fd)
+
+    def make_parents(self, path: str, *, like: str | None = None) -> None:
         """Make a folder and those above it that are missing, durably."""
         missing = []
-        while not os.path.isdir(path):
+        while self._folders.look(path) is None:
             missing.append(path)
             path = os.path.dirname(path)
         for one in reversed(missing):
             try:
-                self.make_folder(one)
+                self.make_folder(one, like=like)
             except FileExistsError:
                 continue
             self.sync_folder(os.path.dirname(one))
+
+    def _facts(self, path: str) -> os.stat_result:
+        found = self._folders.look(path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return found
+
+    def _permit(self, fd: int, like: os.stat_result, path: str) -> None:
+        """Give an open file or folder the permissions of another: nobody may do more with it than with that one."""
+        self.call("chmod", path, partial(_permit, fd, like))
 
     def write_new(self, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> None:
         """Write a file that is not there yet.
@@ -77,22 +116,24 @@ class Disk:
         Args:
             path: The file.
             data: All of its bytes.
-            like: A file whose permissions it gets.
+            like: A file whose permissions it gets; without one it is its owner's alone.
             sync: Whether to sync it; left to `sync_all` where many files are written at once.
 
         Raises:
             FileExistsError: It is there.
         """
-        fd = self.call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        fd = self._open_new(path)
         try:
             if like is not None:
-                mode = stat.S_IMODE(os.stat(like).st_mode)
-                self.call("chmod", path, lambda: os.fchmod(fd, mode))
+                self._permit(fd, self._facts(like), path)
             self._write_all(fd, data, path)
             if sync:
                 self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
+
+    def _open_new(self, path: str) -> int:
+        return self._do("open", path, lambda name, at: os.open(name, _NEW_FILE, 0o600, dir_fd=at))
 
     def append(self, fd: int, data: bytes, path: str) -> None:
         """Write all of the bytes to an open file, and sync it."""
@@ -113,9 +154,8 @@ class Disk:
         self.call("fsync", path, lambda: os.fsync(fd))
 
     def open_append(self, path: str) -> int:
-        """Open a file for appending, made where it is missing, readable by its owner only; a link is refused."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        return self.call("open", path, lambda: os.open(path, flags, 0o600))
+        """Open a file for appending, made where it is missing, readable by its owner only; only a regular one."""
+        return self._do("open", path, lambda name, at: regular(os.open(name, _APPEND, 0o600, dir_fd=at), path))
 
     def link(self, source: str, path: str) -> bool:
         """Give a file a second name; False where the file system cannot.
@@ -123,12 +163,19 @@ class Disk:
         Raises:
             FileExistsError: The name is taken.
         """
+
+        def linked(old: str, there: int) -> None:
+            self._folders.within(path, partial(_link, old, there))
+
         try:
-            self.call("link", path, lambda: os.link(source, path, follow_symlinks=False))
+            self.call("link", path, lambda: self._folders.within(source, linked))
         except OSError as error:
             if error.errno in _NO_LINK:
                 return False
             raise
+        if not stat.S_ISREG(self._facts(path).st_mode):
+            self.remove(path)
+            raise OSError(errno.ELOOP, f"{source} has become something else than a regular file", path)
         return True
 
     def copy(self, source: str, path: str) -> str | None:
@@ -138,17 +185,20 @@ class Disk:
             SHA-256 of the bytes that were copied, hex; None where the blocks are shared.
         """
         digest = None
-        fd = self.call("open", path, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        reading = self._folders.open_file(source)
         try:
-            with open(source, "rb", buffering=0) as reading:
-                if not self._clone(fd, reading.fileno(), path):
+            fd = self._open_new(path)
+            try:
+                if not self._clone(fd, reading, path):
                     digest = hashlib.sha256()
-                    while chunk := reading.read(_CHUNK_BYTES):
+                    while chunk := os.read(reading, _CHUNK_BYTES):
                         digest.update(chunk)
                         self._write_all(fd, chunk, path)
-            self.call("chmod", path, lambda: shutil.copystat(source, path))
+                self.call("chmod", path, partial(_resemble, fd, reading))
+            finally:
+                os.close(fd)
         finally:
-            os.close(fd)
+            os.close(reading)
         return None if digest is None else digest.hexdigest()
 
     def require_same(self, copied: Mapping[str, str]) -> None:
@@ -160,8 +210,9 @@ class Disk:
         Raises:
             OSError: A copy holds something else.
         """
+        digest = partial(sha256_of_file, folders=self._folders)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for path, found in zip(copied, pool.map(sha256_of_file, copied), strict=True):
+            for path, found in zip(copied, pool.map(digest, copied), strict=True):
                 if found != copied[path]:
                     raise OSError(errno.EIO, "the copy holds other bytes than were read", path)
 
@@ -174,35 +225,45 @@ class Disk:
 
     def rename(self, source: str, path: str) -> None:
         """Move a file or folder; a file or an empty folder that has the name is replaced."""
-        self.call("rename", path, lambda: os.rename(source, path))
+
+        def renamed(old: str, there: int) -> None:
+            self._folders.within(path, lambda name, at: os.rename(old, name, src_dir_fd=there, dst_dir_fd=at))
+
+        def anew() -> None:
+            # What appears, appears where the path leads now, and what had the name before is another folder.
+            self._folders.forget()
+            try:
+                self._folders.within(source, renamed)
+            finally:
+                self._folders.forget()
+
+        self.call("rename", path, anew)
 
     def remove(self, path: str) -> None:
         """Remove a file; nothing happens where there is none."""
         try:
-            self.call("unlink", path, lambda: os.unlink(path))
+            self._do("unlink", path, lambda name, at: os.unlink(name, dir_fd=at))
         except FileNotFoundError:
             return
 
     def remove_tree(self, path: str) -> None:
         """Remove a folder and everything in it; nothing happens where there is none. Links are not followed."""
-        if not os.path.lexists(path):
+        try:
+            with self._folders.listed(path) as entries:
+                found = [(below(path, entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except FileNotFoundError:
             return
-        for folder, folders, files in os.walk(path, topdown=False):
-            for name in files:
-                self.remove(os.path.join(folder, name))
-            for name in folders:
-                below = os.path.join(folder, name)
-                if os.path.islink(below):
-                    self.remove(below)
-                else:
-                    self._remove_folder(below)
+        for one, is_folder in found:
+            if is_folder:
+                self.remove_tree(one)
+            else:
+                self.remove(one)
         self._remove_folder(path)
 
     def _remove_folder(self, path: str) -> None:
-        try:
-            self.call("rmdir", path, lambda: os.rmdir(path))
-        except FileNotFoundError:
-            return
+        with suppress(FileNotFoundError):
+            self._do("rmdir", path, lambda name, at: os.rmdir(name, dir_fd=at))
+        self._folders.forget()
 
     def sync_file(self, path: str) -> None:
         """Make a file's bytes durable."""
@@ -210,7 +271,7 @@ class Disk:
 
     def sync_folder(self, path: str) -> None:
         """Make the names in a folder durable."""
-        self._sync(path or ".")
+        self._sync(path)
 
     def sync_all(self, paths: Iterable[str]) -> None:
         """Make many files or folders durable, in any order. At once, so that the disk flushes once for several."""
@@ -219,11 +280,42 @@ class Disk:
                 pass
 
     def _sync(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = self._folders.within(path, lambda name, at: os.open(name, _SYNCED, dir_fd=at))
         try:
             self.call("fsync", path, lambda: os.fsync(fd))
         finally:
             os.close(fd)
+
+
+def _link(old: str, there: int, name: str, at: int) -> None:
+    os.link(old, name, src_dir_fd=there, dst_dir_fd=at, follow_symlinks=False)
+
+
+def _permit(fd: int, like: os.stat_result) -> None:
+    mode, made = stat.S_IMODE(like.st_mode), os.fstat(fd)
+    if stat.S_ISDIR(made.st_mode):
+        mode |= stat.S_IRWXU
+    if made.st_gid != like.st_gid:
+        try:
+            os.fchown(fd, -1, like.st_gid)
+        except PermissionError:
+            # Who is not in that group cannot give to it; this user's own group gets what everybody has.
+            mode = mode & ~(stat.S_IRWXG | stat.S_ISGID) | (mode & stat.S_IRWXO) << 3
+    os.fchmod(fd, mode)
+
+
+def _resemble(fd: int, original: int) -> None:
+    """Give a copy the permissions, the times and the attributes (access lists among them) of its original."""
+    found = os.fstat(original)
+    with suppress(AttributeError):  # macOS has no such calls
+        for name in os.listxattr(original):
+            try:
+                os.setxattr(fd, name, os.getxattr(original, name))
+            except OSError as error:
+                if error.errno not in _NOT_KEPT:
+                    raise
+    _permit(fd, found)
+    os.utime(fd, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -129,6 +130,9 @@ def _edit_line(
         raise _refused(subject, f"Kafka offsets of source {one.id!r}, found {one.damage or 'something else'}")
     wanted = by_place(moves, subject)
     names = {move.topic: move.new_topic for move in moves}
+    by_topic: defaultdict[str, list[Move]] = defaultdict(list)
+    for each in sorted(moves, key=lambda one: one.partition):
+        by_topic[each.topic].append(each)
     parsed = _scan(text, subject)
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
@@ -154,7 +158,7 @@ def _edit_line(
             changes.append(_change(one.id, move, number))
             if move.new != number:
                 pieces.append((start, end, str(move.new)))
-        added = [move for (name, _), move in sorted(wanted.items()) if name == topic.name]
+        added = [move for move in by_topic[topic.name] if (topic.name, move.partition) in wanted]
         for move in added:
             if not move.added:
                 raise _refused(subject, f"{move.topic}-{move.partition}, found no such partition")

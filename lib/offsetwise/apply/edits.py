@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from offsetwise.apply.digests import sha256
 from offsetwise.apply.writing import Context, FileChange, NumberChange
-from offsetwise.model import Plan, WrittenFile
+from offsetwise.model import Plan, ReceiptStep, WrittenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +76,5 @@ class Edits:
 
 Decide = Callable[[Plan, Context], Edits]
 """Decides what a plan changes in its checkpoint, and proves that a reader finds that afterwards."""
+Foreign = Callable[[Plan, ReceiptStep, Context], str | None]
+"""Says why a folder is not one that a plan wrote; None where it is."""

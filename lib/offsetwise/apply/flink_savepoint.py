@@ -18,9 +18,10 @@ from offsetwise.apply.flink_edit import edit_savepoint
 from offsetwise.apply.writing import Context
 from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.errors import StalePlanError
-from offsetwise.model import Plan, Start
+from offsetwise.model import Plan, ReceiptStep, Start
 from offsetwise.sources.flink_checkpoint import read_from
 from offsetwise.sources.flink_folder import METADATA
+from offsetwise.sources.flink_uid import operator_id
 from offsetwise.sources.held import HeldFolder
 from offsetwise.sources.storage import open_tree
 
@@ -78,6 +79,33 @@ def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
     return {source: tuple(moves) for source, moves in made.items()}
 
 
-_COPIES = CopyWriter(decide=_moved, links="")
+def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    """Say where a savepoint has other positions than the planned ones."""
+    folder = open_tree(step.place, roots=context.write_roots).for_large_files()
+    read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
+    kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
+    found = {
+        (source.id, at.topic, at.partition): at.offset
+        for source in read_from(kept).sources
+        if source.kind == "kafka"
+        for at in source.positions
+    }
+    ids = {source for source, _, _ in found}
+    wanted = {
+        (one.source if one.source in ids else operator_id(one.source), one.new_topic, one.partition): one.new_offset
+        for one in plan.positions
+        if one.old_offset is not None
+    }
+    return None if found == wanted else "its sources stand at other positions than the planned ones."
+
+
+def _not_dropped(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    """Say why a savepoint is not the reviewed one without its sources. Only the original can tell."""
+    return (
+        None if step.files == _dropped(plan, context).written() else "it is not the reviewed one without its sources."
+    )
+
+
+_COPIES = CopyWriter(decide=_moved, foreign=_not_moved, links="")
 prepare, write, undo, look = _COPIES.prepare, _COPIES.write, _COPIES.undo, _COPIES.look
-WITHOUT_SOURCES = CopyWriter(decide=_dropped, links="")
+WITHOUT_SOURCES = CopyWriter(decide=_dropped, foreign=_not_dropped, links="")

@@ -9,7 +9,6 @@ from offsetwise.apply.group_offsets import (
     counted,
     offset_or_none,
     partition_of,
-    planned_offsets,
     refuse_foreign,
     some_of,
     with_before,
@@ -17,6 +16,7 @@ from offsetwise.apply.group_offsets import (
 from offsetwise.apply.journal import StepRecord
 from offsetwise.errors import ApplyError, GroupActiveError, StalePlanError
 from offsetwise.model import GroupState, Plan, ReceiptStep, StepState, Target, TopicPartition, WrittenOffset
+from offsetwise.plan.exports import planned_offsets
 
 INACTIVE: Final = frozenset({"Empty", "Dead"})
 """States of a group without members."""

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from shlex import quote
 from typing import Final
 
 from offsetwise.errors import ApplyError
-from offsetwise.model import GroupOffset, GroupState, Plan, TopicPartition, WrittenOffset
+from offsetwise.model import GroupOffset, GroupState, TopicPartition, WrittenOffset
 
 NAMED: Final = 12
 """How many partitions a message names."""
-
-
-def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
-    """Give the offset of every partition of the new cluster."""
-    made: dict[TopicPartition, int] = {}
-    for one in plan.positions:
-        key = TopicPartition(topic=one.new_topic, partition=one.partition)
-        if made.setdefault(key, one.new_offset) != one.new_offset:
-            raise ApplyError(
-                f"Group {name!r}: expected one offset of {key}, found {made[key]} and {one.new_offset} in the plan, "
-                "because two sources read it. Nothing was written.",
-                fix="A group can hold one of them only: move the job by its checkpoint.",
-            )
-    return made
 
 
 def with_before(partition: TopicPartition, offset: int, before: GroupOffset | None) -> WrittenOffset:
@@ -55,6 +42,11 @@ def to_put_back(one: WrittenOffset) -> GroupOffset:
         leader_epoch=one.before_leader_epoch,
         metadata=one.before_metadata,
     )
+
+
+def without_metadata(one: WrittenOffset) -> WrittenOffset:
+    """Give an offset of which only what was reviewed is known."""
+    return replace(one, before_metadata="", before_leader_epoch=None)
 
 
 def partition_of(one: WrittenOffset | GroupOffset) -> TopicPartition:

@@ -39,6 +39,7 @@ from offsetwise.apply.group_offsets import (
     to_put_back,
     told_not_taken_away,
     told_standing,
+    without_metadata,
 )
 from offsetwise.apply.publish import journal_of
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
@@ -189,12 +190,13 @@ class GroupWriter:
             return made | came | {next(iter(written)): error}
         return made | came | written
 
-    def undo(self, step: ReceiptStep, context: Context) -> ReceiptStep:
+    def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Put back what was committed before, as long as nobody has committed since.
 
-        A group that holds nothing but what was written, where nothing was before, is deleted. Else a partition that had
-        no commit before keeps the one that was written: Kafka's Python client cannot take a single commit away. The
-        step is then `failed`, names the partitions and the command that can, and may be undone again.
+        A group that was reviewed without any commit, and holds nothing but what was written, is deleted. Else a
+        partition that had no commit before keeps the one that was written: Kafka's Python client cannot take a single
+        commit away. The step is then `failed`, names the partitions and the command that can, and may be undone again.
+        Metadata and leader epochs are put back where this user's journal has them: no plan was reviewed with them.
 
         Raises:
             GroupActiveError: The group has members.
@@ -205,6 +207,8 @@ class GroupWriter:
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
+        if record.intended is None:
+            step = replace(step, offsets=tuple(map(without_metadata, step.offsets)))
         now = self._read(name)
         require_inactive(name, now)
         refuse_foreign(name, now, step.offsets)
@@ -219,7 +223,8 @@ class GroupWriter:
             for each in step.offsets
             if each.before is None and by_partition(now).get(partition_of(each)) is not None
         ]
-        if kept and by_partition(now).keys() <= {partition_of(each) for each in kept}:
+        none = not any(each.group == name and each.offsets for each in plan.requirements.groups)
+        if kept and none and by_partition(now).keys() <= {partition_of(each) for each in kept}:
             journal.undoing(context.step)
             refused = self.port.remove(name)
             if refused is not None:
@@ -227,11 +232,13 @@ class GroupWriter:
         elif kept:
             return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before)))
         told = f"Group {name!r} is committed as it was before, in {len(step.offsets)} partitions."
+        if before and record.intended is None:
+            told += " Without metadata: only the journal of the application has it."
         undone = replace(step, state=StepState.UNDONE, told=told)
         journal.undone(context.step, undone)
         return undone
 
-    def look(self, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
         """Say whether the group is committed as the step left it."""
         name = group_of(step.target)
         try:

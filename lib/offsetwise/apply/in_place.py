@@ -16,16 +16,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.apply.digests import bytes_of, sha256_of_file
+from offsetwise.apply.digests import bytes_of, names_in, sha256_of_file
 from offsetwise.apply.disk import told
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped
-from offsetwise.apply.rewrite import Rewrite, rewrite
+from offsetwise.apply.rewrite import Rewrite, foreign, rewrite
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
-from offsetwise.apply.written import guard_path, later_batch
+from offsetwise.apply.written import beside, guard_path, later_batch, names_below
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
+from offsetwise.regular_files import below
 from offsetwise.sources.storage import open_tree
 
 _GUARD: Final = "offsetwise is editing this checkpoint: apply the plan again, or roll it back\n"
@@ -78,7 +79,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
     return intended
 
 
-def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+def undo(plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
     """Put the originals back, byte for byte, as long as no query has run on the checkpoint.
 
     Raises:
@@ -93,35 +94,39 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     keep = record.notes.get("keep") or _keep_of(step)
     with told(f"{place} is guarded until its originals are back: Spark refuses to start on it."):
         began = record.intended is None or bool(record.notes.get("staged"))
-        if keep is not None and began and os.path.isdir(os.path.join(place, keep, _BEFORE)):
+        if keep is not None and began and os.path.isdir(below(place, f"{keep}/{_BEFORE}")):
             _refuse_foreign(place, step, keep)
+            if record.intended is None and not record.undoing:
+                _refuse(place, foreign(plan, open_tree(place, roots=context.write_roots)))
             journal.undoing(context.step, keep=keep)
-            guard = os.path.join(place, record.notes.get("guard") or guard_path(step))
+            guard = below(place, record.notes.get("guard") or guard_path(step))
             _put_guard(place, guard, keep, context)
             for one in step.files:
-                kept = os.path.join(place, one.kept_as or "")
-                if one.kept_as is not None and os.path.lexists(kept):
-                    disk.rename(kept, os.path.join(place, one.path))
+                if one.kept_as is not None and os.path.lexists(kept := below(place, one.kept_as)):
+                    disk.rename(kept, below(place, one.path))
             _sync(place, (one.path for one in step.files), context)
             _remove_guard(guard, keep, context)
         elif record.intended is not None:
             _withdraw(place, context)
         if keep is not None:
-            disk.remove_tree(os.path.join(place, keep))
+            disk.remove_tree(below(place, keep))
             disk.sync_folder(place)
         journal.undone(context.step, undone)
     return undone
 
 
-def look(step: ReceiptStep, context: Context) -> Seen:
-    """Say whether the checkpoint stands there as it was written."""
+def look(plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    """Say whether the checkpoint stands there as this plan wrote it."""
     place = _place(step.place, context)
     changed = _later(place, step)
     if changed is not None:
         return Seen(standing=Standing.CHANGED, told=f"{place}: a query has run on it since: {changed} is there.")
     for one in step.files:
-        if sha256_of_file(os.path.join(place, one.path)) != one.sha256:
+        if sha256_of_file(below(place, one.path)) != one.sha256:
             return Seen(standing=Standing.CHANGED, told=f"{place}: {one.path} is not as it was written.")
+    other = foreign(plan, open_tree(place, roots=context.write_roots))
+    if other is not None:
+        return Seen(standing=Standing.CHANGED, told=f"{place}: {other}")
     return Seen(standing=Standing.AS_WRITTEN, told=f"{place} stands as it was written.")
 
 
@@ -159,16 +164,16 @@ def _stage(plan: Plan, target: Target, place: str, context: Context) -> ReceiptS
         kept = [*after, *made.dropped]
         folders = {f"{keep}/{side}/{above}" for side in (_BEFORE, _AFTER) for path in kept for above in _above(path)}
         for folder in sorted({keep, f"{keep}/{_BEFORE}", f"{keep}/{_AFTER}", *folders}):
-            disk.make_folder(os.path.join(place, folder))
+            disk.make_folder(below(place, folder), like=place)
         for path in kept:
-            original, held = os.path.join(place, path), os.path.join(place, keep, _BEFORE, path)
+            original, held = below(place, path), below(place, f"{keep}/{_BEFORE}/{path}")
             if not disk.link(original, held):
                 disk.copy(original, held)
                 disk.sync_file(held)
             if path in after:
-                disk.write_new(os.path.join(place, keep, _AFTER, path), after[path], like=original)
+                disk.write_new(below(place, f"{keep}/{_AFTER}/{path}"), after[path], like=original)
         for folder in sorted({keep, f"{keep}/{_BEFORE}", f"{keep}/{_AFTER}", *folders}, reverse=True):
-            disk.sync_folder(os.path.join(place, folder))
+            disk.sync_folder(below(place, folder))
         disk.sync_folder(place)
         journal.note(context.step, staged="yes")
     except BaseException:
@@ -181,13 +186,13 @@ def _swap(place: str, step: ReceiptStep, context: Context) -> None:
     """Move the new files into the place of the old ones, under the guard. Every part may be done again."""
     journal, disk = journal_of(context), context.disk
     notes = journal.record(context.step).notes
-    keep, guard = notes["keep"], os.path.join(place, notes["guard"])
-    staged = os.path.join(place, keep, _AFTER)
+    keep, guard = notes["keep"], below(place, notes["guard"])
+    staged = below(place, f"{keep}/{_AFTER}")
     if os.path.isdir(staged):
         fresh = "swapping" not in notes
         _put_guard(place, guard, keep, context)
         for one in step.files:
-            found = sha256_of_file(os.path.join(place, one.path))
+            found = sha256_of_file(below(place, one.path))
             if found != one.before_sha256 and (fresh or found != one.sha256):
                 raise StalePlanError(
                     f"{place}: expected {one.path} as reviewed, found that somebody else has changed it. "
@@ -197,7 +202,7 @@ def _swap(place: str, step: ReceiptStep, context: Context) -> None:
         if fresh:
             journal.note(context.step, swapping="yes")
         for one in step.files:
-            path, new = os.path.join(place, one.path), os.path.join(staged, one.path)
+            path, new = below(place, one.path), below(staged, one.path)
             if one.kept_as is not None and one.sha256 is None:
                 disk.remove(path)
             elif os.path.lexists(new):
@@ -205,7 +210,7 @@ def _swap(place: str, step: ReceiptStep, context: Context) -> None:
         _sync(place, (one.path for one in step.files), context)
         _remove_guard(guard, keep, context)
         disk.remove_tree(staged)
-        disk.sync_folder(os.path.join(place, keep))
+        disk.sync_folder(below(place, keep))
 
 
 def _put_guard(place: str, guard: str, keep: str, context: Context) -> None:
@@ -213,7 +218,7 @@ def _put_guard(place: str, guard: str, keep: str, context: Context) -> None:
     if bytes_of(guard) == text:
         return
     # Written elsewhere and linked, it appears whole and only where nothing stands.
-    held = os.path.join(place, keep, _HELD)
+    held = below(place, f"{keep}/{_HELD}")
     try:
         if not os.path.lexists(held):
             context.disk.write_new(held, text)
@@ -238,21 +243,25 @@ def _remove_guard(guard: str, keep: str, context: Context) -> None:
 
 
 def _sync(place: str, paths: Iterable[str], context: Context) -> None:
-    for folder in sorted({os.path.dirname(path) for path in paths}):
-        if os.path.isdir(os.path.join(place, folder)):
-            context.disk.sync_folder(os.path.join(place, folder))
+    for folder in sorted({os.path.dirname(below(place, path)) for path in paths}):
+        if os.path.isdir(folder):
+            context.disk.sync_folder(folder)
 
 
 def _refuse_foreign(place: str, step: ReceiptStep, keep: str) -> None:
     later = _later(place, step, beside=keep)
     reason = None if later is None else f"a query has run on it since: {later} is there."
     for one in step.files:
-        for path in (one.path, one.kept_as or one.path):
-            folder = os.path.dirname(os.path.join(place, path))
-            if reason is None and os.path.realpath(folder) != folder:
-                reason = f"{os.path.dirname(path)} has become a link, which leads elsewhere."
-        if reason is None and sha256_of_file(os.path.join(place, one.path)) not in (one.sha256, one.before_sha256):
+        if reason is None and sha256_of_file(below(place, one.path)) not in (one.sha256, one.before_sha256):
             reason = f"{one.path} is neither as it was written nor as it was before."
+        kept = None if one.kept_as is None else sha256_of_file(below(place, one.kept_as))
+        if reason is None and kept not in (None, one.before_sha256):
+            reason = f"{one.kept_as} is not the original that was kept."
+    reason = reason or beside(names_below(below(place, f"{keep}/{_BEFORE}")), {one.path for one in step.files})
+    _refuse(place, reason)
+
+
+def _refuse(place: str, reason: str | None) -> None:
     if reason is not None:
         raise ApplyError(
             f"{place}: {reason} Nothing was put back.",
@@ -265,12 +274,11 @@ def _later(place: str, step: ReceiptStep, *, beside: str | None = None) -> str |
     ours = {one.path for one in step.files if one.kept_as is not None}
     names: dict[str, list[str]] = {}
     for log in ("offsets", "commits"):
-        folder = os.path.join(place, log)
-        found = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        folder = below(place, log)
         names[log] = [
             name
-            for name in found
-            if not (beside is not None and (f"{log}/{name}" in ours or _is_guard(os.path.join(folder, name))))
+            for name in names_in(folder)
+            if not (beside is not None and (f"{log}/{name}" in ours or _is_guard(below(folder, name))))
         ]
     return later_batch(names, step)
 
@@ -287,7 +295,7 @@ def _keep_of(step: ReceiptStep) -> str | None:
 def _with_digests(place: str, files: tuple[WrittenFile, ...]) -> tuple[WrittenFile, ...]:
     """Add the digests of what is dropped, so that undoing can tell it from what somebody else made."""
     return tuple(
-        replace(one, before_sha256=sha256_of_file(os.path.join(place, one.path))) if one.sha256 is None else one
+        replace(one, before_sha256=sha256_of_file(below(place, one.path))) if one.sha256 is None else one
         for one in files
     )
 
@@ -300,7 +308,7 @@ def _above(path: str) -> list[str]:
 def _effect(place: str, context: Context) -> str:
     notes = journal_of(context).record(context.step).notes
     guard = notes.get("guard")
-    if guard is not None and os.path.lexists(os.path.join(place, guard)):
+    if guard is not None and os.path.lexists(below(place, guard)):
         return f"{place} is guarded: Spark refuses to start on it until the plan is applied again or rolled back."
     return f"{place} is as it was." if "swapping" not in notes else f"{place} is edited as planned."
 
@@ -311,8 +319,8 @@ def _withdraw(place: str, context: Context) -> None:
     notes = journal.record(context.step).notes
     if notes.get("staged"):
         journal.note(context.step, staged="")
-    _remove_guard(os.path.join(place, notes["guard"]), notes["keep"], context)
-    disk.remove_tree(os.path.join(place, notes["keep"]))
+    _remove_guard(below(place, notes["guard"]), notes["keep"], context)
+    disk.remove_tree(below(place, notes["keep"]))
 
 
 def _try_to_withdraw(place: str, context: Context) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -18,14 +19,17 @@ from typing import Any, Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from offsetwise import files
 from offsetwise.apply.disk import Disk, told
 from offsetwise.errors import ApplyError, FileError
-from offsetwise.files import check_header, read_bytes, read_object
+from offsetwise.files import check_header, read_object
 from offsetwise.model import ReceiptStep
+from offsetwise.regular_files import named_place
 
 KIND: Final = "journal"
 _VERSION: Final = "1.0"
 _STEP: Final = TypeAdapter(ReceiptStep)
+_GIVE_PATH: Final = "Give the path of the journal."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,8 @@ class Recorded:
 
     digest: str
     """The plan's, hex."""
+    begun_at: str
+    """ISO 8601, UTC."""
     steps: Mapping[int, StepRecord]
     """The steps that began."""
 
@@ -65,14 +71,24 @@ def read_journal(path: str) -> Recorded:
     """Read a journal as it stands, without its lock: nothing is written, and a torn last line is left out.
 
     Raises:
-        FileError: It cannot be read, nothing had begun, it is damaged before its last line, or it is something else.
+        FileError: It cannot be read, is not this user's alone, nothing had begun, it is damaged before its last line,
+            or it is something else.
     """
-    data = _content(path)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected a journal, but {error.strerror or error}. Nothing was changed.", fix=_GIVE_PATH
+        ) from error
+    try:
+        data = _content(fd, path)
+    finally:
+        os.close(fd)
     lines = data[: data.rfind(b"\n") + 1].splitlines()
     if not lines:
         raise _nothing_begun(path)
     header = _header(lines[0], path)
-    return Recorded(digest=header["plan"], steps=_steps(lines, path))
+    return Recorded(digest=header["plan"], begun_at=header["begun_at"], steps=_steps(lines, path))
 
 
 class Journal:
@@ -82,10 +98,6 @@ class Journal:
         self.path = path
         self.digest = str(header["plan"])
         self.begun_at = str(header["begun_at"])
-        self.migration: str | None = header.get("migration")
-        """The name of the migration that the plan is of; None where the journal does not say."""
-        self.new_cluster: str | None = header.get("new_cluster")
-        """The id of the new cluster that was written to; None where the journal does not say."""
         self._fd = fd
         self._disk = disk
         self._size = size
@@ -97,45 +109,36 @@ class Journal:
         cls,
         path: str,
         *,
-        digest: str | None,
+        digest: str,
         begun_at: str,
         disk: Disk | None = None,
-        migration: str | None = None,
-        new_cluster: str | None = None,
     ) -> Self:
         """Open a journal, or begin one.
 
         Args:
             path: The file.
-            digest: The plan's digest, hex; None to go by the journal's own, for a rollback from the journal alone.
+            digest: The plan's digest, hex.
             begun_at: When this application began, ISO 8601, UTC; kept when the journal is new.
             disk: Where it is written.
-            migration: The name of the plan's migration; kept when the journal is new.
-            new_cluster: The id of the plan's new cluster; kept when the journal is new.
 
         Raises:
-            ApplyError: Another process holds it, it belongs to another plan, or there is none and no digest.
+            ApplyError: Another process holds it, or it belongs to another plan.
             OutputError: It cannot be written.
-            FileError: It is damaged before its last line, or it is something else.
+            FileError: It is not this user's alone, damaged before its last line, or something else.
         """
         disk = disk or Disk()
-        if digest is None and not os.path.exists(path):
-            raise ApplyError(
-                f"{path}: expected a journal, found nothing. Nothing was changed.", fix="Give the path of the journal."
-            )
         with told("Nothing was written."):
             made = not os.path.exists(path)
-            fd = disk.open_append(path)
+            fd = disk.open_append(named_place(path))
         header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION, "plan": digest, "begun_at": begun_at}
-        header |= {"migration": migration, "new_cluster": new_cluster}
         try:
-            return cls._opened(path, fd, disk, None if digest is None else header, made=made)
+            return cls._opened(path, fd, disk, header, made=made)
         except BaseException:
             os.close(fd)
             raise
 
     @classmethod
-    def _opened(cls, path: str, fd: int, disk: Disk, begins: Mapping[str, Any] | None, *, made: bool) -> Self:
+    def _opened(cls, path: str, fd: int, disk: Disk, begins: Mapping[str, Any], *, made: bool) -> Self:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -144,23 +147,20 @@ class Journal:
                 "Nothing was written.",
                 fix="Wait until the other one has ended, then give the same command again.",
             ) from error
-        data = _content(path)
+        data = _content(fd, path)
         whole = data[: data.rfind(b"\n") + 1]
         with told("Nothing was written."):
             if len(whole) < len(data):
                 disk.truncate(fd, len(whole), path)
             if not whole:
-                if begins is None:
-                    raise _nothing_begun(path)
                 whole = _line(begins)
                 disk.append(fd, whole, path)
             # A name that was made by a run which ended before this line may not be durable yet.
             if made or whole.count(b"\n") == 1:
-                disk.sync_folder(os.path.dirname(os.path.abspath(path)))
+                disk.sync_folder(os.path.dirname(named_place(path)))
         lines = whole.splitlines()
         header = _header(lines[0], path)
-        if begins is not None:
-            check_plan(header["plan"], begins["plan"], path)
+        check_plan(header["plan"], begins["plan"], path)
         made_journal = cls(path, fd, disk, header, len(whole))
         made_journal._records = _steps(lines, path)
         return made_journal
@@ -264,8 +264,29 @@ def check_plan(found: str, digest: str, path: str) -> None:
         )
 
 
-def _content(path: str) -> bytes:
-    return read_bytes(path, "a journal", effect="Nothing was changed.", fix="Give the path of the journal.")
+def _content(fd: int, path: str) -> bytes:
+    """Read an open journal. What it says is gone on from, so nobody but this user may have written it.
+
+    Raises:
+        FileError: It is another's, others may use it, it is no file, or it is larger than any journal.
+    """
+    facts = os.fstat(fd)
+    if not stat.S_ISREG(facts.st_mode):
+        found, fix = "no regular file", _GIVE_PATH
+    elif facts.st_uid != os.geteuid():
+        found, fix = f"that of user {facts.st_uid}", "Let that user go on, or give another --receipt."
+    elif facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        found = f"mode {stat.S_IMODE(facts.st_mode):04o}: others may have written it"
+        fix = f"If it was fetched from where only you write, run `chmod 600 {path}`; else move it away."
+    elif facts.st_size > files.MAX_BYTES:
+        found, fix = f"more than {files.MAX_BYTES:,} bytes", _GIVE_PATH
+    else:
+        with open(fd, "rb", closefd=False) as stream:
+            stream.seek(0)
+            return stream.read(files.MAX_BYTES)
+    raise FileError(
+        f"{path}: expected a journal of this user's own, mode 0600, found {found}. Nothing was written.", fix=fix
+    )
 
 
 def _header(line: bytes, path: str) -> dict[str, Any]:
@@ -273,8 +294,6 @@ def _header(line: bytes, path: str) -> dict[str, Any]:
     check_header(header, KIND, subject=path)
     if not isinstance(header.get("plan"), str) or not isinstance(header.get("begun_at"), str):
         raise _damaged(path, 1, "it names no plan")
-    if not all(isinstance(header.get(name), str | None) for name in ("migration", "new_cluster")):
-        raise _damaged(path, 1, "it names no migration")
     return header
 
 

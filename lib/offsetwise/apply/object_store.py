@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -29,6 +29,7 @@ from offsetwise.sources.storage import Tree, open_tree
 
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
 _T = TypeVar("_T")
+Foreign = Callable[[Iterable[str]], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +164,13 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     return intended
 
 
-def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+def undo(step: ReceiptStep, context: Context, foreign: Foreign) -> ReceiptStep:
     """Remove the copy, as long as it is as it was written.
+
+    Args:
+        step: What was written.
+        context: Journal, step and disk.
+        foreign: Says why names at the top of a copy, or what stands below them, are not the plan's own.
 
     Raises:
         ApplyError: A query has run on it, so going back is a failback; or the store refuses.
@@ -176,10 +182,10 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     output = _output(step.place, context)
     names = output.names()
     token = record.notes.get("token", "")
-    guards = [path for path in names if written.may_guard(path) and output.read(path) == _guard(token)]
+    guards = [path for path in names if token and written.may_guard(path) and output.read(path) == _guard(token)]
     ours = MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
     if names and ours:
-        changed = None if guards or record.undoing else written.changed(step, names, output.read)
+        changed = None if guards or record.undoing else _wrong(step, output, names, foreign)
         if changed is not None:
             raise ApplyError(
                 f"{output.uri}: {changed} Nothing was removed.",
@@ -197,13 +203,18 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     return undone
 
 
-def look(step: ReceiptStep, context: Context) -> Seen:
+def look(step: ReceiptStep, context: Context, foreign: Foreign) -> Seen:
     """Say whether the copy stands there as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()
     if MARKER not in names:
         return absent(step)
-    return written.standing(step, written.changed(step, names, output.read))
+    return written.standing(step, _wrong(step, output, names, foreign))
+
+
+def _wrong(step: ReceiptStep, output: _Bucket, names: Collection[str], foreign: Foreign) -> str | None:
+    top = {path.partition("/")[0] for path in names} - {MARKER}
+    return written.changed(step, names, output.read) or foreign(top)
 
 
 def _opened(plan: Plan, context: Context, decide: Decide) -> tuple[_Bucket, _Bucket, Edits]:

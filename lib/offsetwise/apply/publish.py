@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from offsetwise.apply.journal import Journal, StepRecord
 from offsetwise.apply.writing import Context, Seen, Standing
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError
 from offsetwise.model import ReceiptStep, StepState
+from offsetwise.regular_files import Folders, below
 
 Tree = dict[str, os.stat_result]
 """Every file and folder below a folder by its relative path; folders end in a slash."""
@@ -44,7 +46,7 @@ def scan_stopped(folder: str, *, young_s: float) -> Tree:
         OutputError: Something in it is neither a file nor a folder.
         OSError: It cannot be listed.
     """
-    found = dict(_scan(folder, ""))
+    found = dict(_scan(folder, "", Folders()))
     now = time.time()
     for path, facts in found.items():
         age_s = now - facts.st_mtime
@@ -57,19 +59,18 @@ def scan_stopped(folder: str, *, young_s: float) -> Tree:
     return found
 
 
-def _scan(folder: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(os.path.join(folder, below)) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        path = below + entry.name
-        if entry.is_dir(follow_symlinks=False):
-            yield f"{path}/", entry.stat(follow_symlinks=False)
-            yield from _scan(folder, f"{path}/")
-        elif entry.is_file(follow_symlinks=False):
-            yield path, entry.stat(follow_symlinks=False)
+def _scan(folder: str, above: str, folders: Folders) -> Iterator[tuple[str, os.stat_result]]:
+    with folders.listed(below(folder, above.rstrip("/")) if above else folder) as entries:
+        found = [(above + entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for path, facts in found:
+        if stat.S_ISDIR(facts.st_mode):
+            yield f"{path}/", facts
+            yield from _scan(folder, f"{path}/", folders)
+        elif stat.S_ISREG(facts.st_mode):
+            yield path, facts
         else:
             raise OutputError(
-                f"{entry.path}: expected files and folders only, found something else, such as a link. "
+                f"{folder}/{path}: expected files and folders only, found something else, such as a link. "
                 "Nothing was written.",
                 fix="Replace it by what it names.",
             )
@@ -95,7 +96,9 @@ def taken(place: str) -> OutputError:
     )
 
 
-def publish(place: str, intended: ReceiptStep, context: Context, build: Callable[[str], None]) -> ReceiptStep:
+def publish(
+    place: str, intended: ReceiptStep, context: Context, build: Callable[[str], None], *, like: str | None = None
+) -> ReceiptStep:
     """Make a folder appear whole, under the journal.
 
     Args:
@@ -103,6 +106,8 @@ def publish(place: str, intended: ReceiptStep, context: Context, build: Callable
         intended: The step as it will be when it is done.
         context: Journal, step and disk.
         build: Makes everything in the folder that it is handed, which is there and empty. May refuse.
+        like: The folder whose permissions it gets, as do folders above it that are missing; else it is its owner's
+            alone.
 
     Raises:
         OutputError: The place is taken, or the disk refuses. The place is then as it was.
@@ -121,11 +126,11 @@ def publish(place: str, intended: ReceiptStep, context: Context, build: Callable
             if record.undone is None and "tmp" in record.notes:
                 _remove_left(record.notes["tmp"], context)
             require_free(place)
-            disk.make_parents(os.path.dirname(place))
+            disk.make_parents(os.path.dirname(place), like=like)
             tmp = f"{place}.tmp-{uuid.uuid4().hex}"
             journal.begin(context.step, intended, tmp=tmp)
             try:
-                _build(tmp, place, context, build)
+                _build(tmp, place, context, build, like)
             except BaseException:
                 # As far as the disk lets; a later run removes the rest.
                 with suppress(OSError, ApplyError):
@@ -143,9 +148,9 @@ def _effect(place: str, record: StepRecord) -> str:
     return f"{place} is as it was.{left}"
 
 
-def _build(tmp: str, place: str, context: Context, build: Callable[[str], None]) -> None:
+def _build(tmp: str, place: str, context: Context, build: Callable[[str], None], like: str | None) -> None:
     journal, disk = journal_of(context), context.disk
-    disk.make_folder(tmp)
+    disk.make_folder(tmp, like=like)
     build(tmp)
     disk.sync_folder(tmp)
     journal.note(context.step, inode=_inode(tmp))

@@ -20,7 +20,7 @@ from offsetwise.apply.fitting import VERSION, refuse_running, require_state, req
 from offsetwise.apply.overlay import Overlay, read_file
 from offsetwise.apply.written import BATCH
 from offsetwise.errors import MissingError, StorageError
-from offsetwise.model import Plan, WrittenFile
+from offsetwise.model import Checkpoint, Plan, WrittenFile
 from offsetwise.sources.spark_checkpoint import read_from
 from offsetwise.sources.spark_offset_log import GarbledError, OffsetFile, parse_offsets
 from offsetwise.sources.spark_restart import Restart, decide_restart
@@ -169,8 +169,9 @@ def _edits(plan: Plan, folder: FolderReader, target: _Target) -> Iterator[FileEd
     start = _offsets(folder, target.batch)
     pending = _offsets(folder, target.pending)
     lines: dict[str, tuple[Move, ...]] = {}
+    known = {} if start is None else start[1].by_id()
     for source, moves in starts.items():
-        line = start[1].source(source) if start is not None else None
+        line = known.get(source)
         if line is not None and line.kind is not None:
             lines[source] = moves
             continue
@@ -229,8 +230,9 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
     if found is None:
         return
     here: dict[str, tuple[Move, ...]] = {}
+    known = found[1].by_id()
     for source, moves in lines.items():
-        line = found[1].source(source)
+        line = known.get(source)
         if line is not None and line.kind == "kafka":
             topics = {one.topic for one in line.offsets}
             wanted = (move for move in moves if move.topic in topics)
@@ -296,17 +298,41 @@ def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> 
         ),
         batches=0,
     )
+    elsewhere = _elsewhere(plan, after, target.pending)
+    if elsewhere is not None:
+        raise unfit(f"a restart at the planned positions, found another one at {elsewhere}")
+
+
+def foreign(plan: Plan, folder: FolderReader) -> str | None:
+    """Say why a checkpoint is not one that a plan edited, or copied and edited; None where it is.
+
+    Raises:
+        OffsetwiseError: It cannot be read.
+    """
+    found = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
+    expected = requirement(plan).job_id
+    if found.job_id != expected:
+        return f"it is of the query {found.job_id}, and the plan is for {expected}."
+    reruns = plan.rewind_to is None and plan.dropped_batch is None
+    pending = {point.batch for one in plan.positions for point in one.restart[1:] if reruns}
+    elsewhere = _elsewhere(plan, found, max((batch for batch in pending if batch is not None), default=None))
+    return None if elsewhere is None else f"it restarts at other positions than the planned ones: {elsewhere}."
+
+
+def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
+    """Say where a checkpoint restarts elsewhere than planned; None where it does not."""
     found = {
         (source.id, each.topic, each.partition): (each.offset, each.planned_offset)
-        for source in after.sources
+        for source in read.sources
         for each in source.positions
     }
     wanted = {}
     for one in plan.positions:
-        ends = [point.new for point in one.restart[1:] if point.batch == target.pending]
-        new_end = one.new_offset if target.pending is not None and not one.restart else None
+        ends = [point.new for point in one.restart[1:] if point.batch == pending]
+        new_end = one.new_offset if pending is not None and not one.restart else None
         wanted[one.source, one.new_topic, one.partition] = (one.new_offset, ends[0] if ends else new_end)
-    if found != wanted or after.reruns_batch != target.pending:
-        differing = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-        shown = ", ".join(f"{topic}-{partition} of source {source}" for source, topic, partition in differing[:3])
-        raise unfit(f"a restart at the planned positions, found another one at {shown or 'another batch'}")
+    if found == wanted and read.reruns_batch == pending:
+        return None
+    differing = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+    shown = ", ".join(f"{topic}-{partition} of source {source}" for source, topic, partition in differing[:3])
+    return shown or "another batch"

@@ -8,25 +8,30 @@ receipt, the one that holds the journal goes on; the others are refused, or find
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from offsetwise import files
-from offsetwise.apply.confined import require_confined
-from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.receipts import (
+    parse_receipt,
+    places_of,
+    publish_receipt,
+    require_agreeing_records,
+    require_apart,
+)
 from offsetwise.apply.recheck import Held, World, recheck, require
 from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import Writers, output_of
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
 from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.config import Migration
-from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutputError, PlanError
+from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, PlanError
 from offsetwise.model import Outcome, Plan, Receipt, ReceiptStep
 from offsetwise.plan.digest import digest as digest_of
-from offsetwise.sources.location import locate
+from offsetwise.plan.evidence import plan_of, require_agreeing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,16 +141,16 @@ def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
 
 
 @contextmanager
-def telling_of_earlier(receipt: str) -> Iterator[None]:
+def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
     """Let no refusal say that nothing was written where an earlier call with the same receipt has written."""
     try:
         yield
     except OffsetwiseError as error:
         path = f"{receipt}.journal"
         try:
-            earlier = read_journal(path).steps.values() if os.path.lexists(path) else ()
+            earlier = _recorded(order, receipt).values()
             stand = [(one, step) for one in earlier if one.stands and (step := one.done or one.intended) is not None]
-        except FileError as unread:
+        except OffsetwiseError as unread:
             told = f"What an earlier call wrote cannot be told: {unread.problem}"
             raise type(error)(f"{_now(error)} {told}", fix=error.fix) from error
         if not stand:
@@ -161,7 +166,7 @@ def telling_of_earlier(receipt: str) -> Iterator[None]:
 
 def require_held(order: Order, made: DryRun, receipt: str) -> None:
     """Go on only if a dry run found that everything holds; see `recheck.require`."""
-    with telling_of_earlier(receipt):
+    with telling_of_earlier(order, receipt):
         require(order.digest, made.held)
 
 
@@ -176,15 +181,16 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
     Raises:
         NotApprovedError: Nobody trusted has approved exactly this plan. Asked before anything else is.
         StalePlanError: Something is not as it was reviewed. Nothing was written by this call.
+        FileError: The journal or the receipt that stands there says something else than the plan.
         ApplyError: A target could not be written. The message says what stands where now, and how to go on.
     """
     path = f"{receipt}.journal"
-    with telling_of_earlier(receipt):
-        approvers = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
+    with telling_of_earlier(order, receipt):
+        counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
         _check_migration(order)
-        _check_receipt(order, receipt)
+        require_apart(receipt, order.plan, order.output)
     if os.path.lexists(receipt) and not os.path.lexists(path):
-        return _already(order, receipt, tools, {})
+        return _believed(receipt, _already(order, receipt, tools, {}), own=False)
     fresh = not os.path.lexists(path)
     if fresh:
         # Before the journal is made, so that a stale plan leaves nothing behind at all.
@@ -193,33 +199,55 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         if fresh:
             require(order.digest, held)
         # Else another process has begun meanwhile, and what differs is its work: the journal tells.
-    with Journal.open(
-        path,
-        digest=order.digest,
-        begun_at=tools.time(),
-        disk=tools.disk,
-        migration=order.migration.name,
-        new_cluster=order.plan.requirements.new.cluster_id,
-    ) as journal:
-        require_confined(path, journal.records.values())
+    with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
+        _require_agreeing(order, path, journal.records)
         if os.path.lexists(receipt):
-            return _already(order, receipt, tools, journal.records)
-        begun = [target for step, target in enumerate(order.plan.targets) if journal.record(step).stands]
-        if journal.steps or not fresh:
-            left = [step for step in range(len(order.plan.targets)) if not journal.record(step).whole]
-            if left:
-                with telling_of_earlier(receipt):
-                    require(order.digest, recheck(order.plan, tools.world, begun=begun))
+            own = all(journal.record(step).whole for step in range(len(order.plan.targets)))
+            return _believed(receipt, _already(order, receipt, tools, journal.records), own=own)
+        earlier = {step: record for step, record in journal.records.items() if record.stands}
+        whole = {step: record.done for step, record in earlier.items() if record.whole and record.done is not None}
+        with telling_of_earlier(order, receipt):
+            _require_standing(order, tools, whole, path)
+            if (earlier or not fresh) and len(whole) < len(order.plan.targets):
+                begun = [order.plan.targets[step] for step in sorted(earlier)]
+                require(order.digest, recheck(order.plan, tools.world, begun=begun))
+        steps = _written(order, tools, journal)
+        _require_standing(order, tools, {step: steps[step] for step in earlier if step not in whole}, path)
         made = Receipt(
             plan_digest=order.digest,
             plan=order.plan,
-            approvers=approvers,
+            approvers=tuple(each.approver for each in counted),
             begun_at=journal.begun_at,
-            steps=_written(order, tools, journal),
+            steps=steps,
             ended_at=tools.time(),
+            envelopes=tuple(each.file.content.decode() for each in counted),
         )
-        _publish(receipt, made, tools)
+        publish_receipt(receipt, made, tools.disk)
         return Applied(receipt=made)
+
+
+def _require_standing(order: Order, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
+    """Look at what an earlier call wrote before it is believed."""
+    for number, step in sorted(steps.items()):
+        seen = _looked(order, tools, number, step)
+        if seen.standing is not Standing.AS_WRITTEN:
+            raise ApplyError(
+                f"{path}: expected what it says was written to stand there, found {step.target} {seen.standing}: "
+                f"{seen.told} Nothing was written now.",
+                fix="If the job has begun, do not apply again. Else find out who changed it, and draft the plan again.",
+            )
+
+
+def _believed(receipt: str, applied: Applied, *, own: bool) -> Applied:
+    """Believe a receipt as far as what stands there bears it out; a journal of this user's own tells of the rest."""
+    for step, seen in zip(applied.receipt.steps, applied.already, strict=True):
+        if seen.standing is Standing.ABSENT or (seen.standing is not Standing.AS_WRITTEN and not own):
+            raise ApplyError(
+                f"{receipt}: expected what it says was written to stand there, found {step.target} {seen.standing}: "
+                f"{seen.told} Nothing was written now.",
+                fix="If the job has begun, `offsetwise verify` tells where. To apply the plan, give another --receipt.",
+            )
+    return applied
 
 
 def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep, ...]:
@@ -233,49 +261,21 @@ def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep,
         ) from error
 
 
-def _publish(
-    receipt: str,
-    made: Receipt,
-    tools: Tools,
-) -> None:
-    """Make the receipt appear whole, or not at all, and never over another file."""
-    tmp = f"{receipt}.tmp"
-    data = files.dump(made).encode()
-    with told("Every target is written as planned; only the receipt is missing."):
-        tools.disk.remove(tmp)  # of a run that ended here; the journal's lock keeps others out
-        tools.disk.write_new(tmp, data)
-        try:
-            if not tools.disk.link(tmp, receipt):
-                # Without links, a look before the rename is all there is; the lock keeps our own kind out.
-                _refuse_taken(receipt)
-                tools.disk.rename(tmp, receipt)
-        except FileExistsError as error:
-            raise _taken(receipt) from error
-        tools.disk.sync_folder(os.path.dirname(os.path.abspath(receipt)))
-        tools.disk.remove(tmp)
-
-
-def read_receipt(path: str) -> Receipt:
-    """Read a receipt.
-
-    Raises:
-        FileError: It cannot be read, is something else, or names what lies outside of its places.
-    """
-    content = files.read_bytes(path, "a receipt", effect="Nothing was changed.", fix="Check the path.")
-    made: Receipt = files.load(content, "receipt", subject=path)
-    require_confined(path, (), made.steps)
-    return made
-
-
 def _recorded(order: Order, receipt: str | None) -> Mapping[int, StepRecord]:
     """Read how far an earlier call came."""
     path = f"{receipt}.journal"
-    if receipt is None or not os.path.lexists(path) or os.path.getsize(path) == 0:
+    if receipt is None or not os.path.lexists(path) or os.lstat(path).st_size == 0:
         return {}
     found = read_journal(path)
     check_plan(found.digest, order.digest, path)
-    require_confined(path, found.steps.values())
+    _require_agreeing(order, path, found.steps)
     return found.steps
+
+
+def _require_agreeing(order: Order, path: str, records: Mapping[int, StepRecord]) -> None:
+    if records:
+        places = places_of(order.plan, order.migration, order.output)
+        require_agreeing_records(path, order.plan, order.digest, records, places=places)
 
 
 def _now(error: OffsetwiseError) -> str:
@@ -283,24 +283,28 @@ def _now(error: OffsetwiseError) -> str:
 
 
 def _take_back(journal: str) -> str:
-    return f"To take back what this plan wrote: offsetwise rollback {journal} --migration … --execute"
+    given = "--plan … --approval … --migration … --execute"
+    return f"To take back what this plan wrote: offsetwise rollback {journal} {given}"
 
 
 def _looked(order: Order, tools: Tools, number: int, step: ReceiptStep) -> Seen:
     try:
-        return tools.writers[step.target.kind].look(step, _context(order, tools, number))
+        return tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))
     except OffsetwiseError as error:
         return Seen(standing=Standing.UNKNOWN, told=error.problem)
 
 
 def _already(order: Order, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:
-    found = read_receipt(receipt)
+    found = parse_receipt(receipt)
     if found.plan_digest != order.digest:
         raise OutputError(
             f"{receipt}: expected no receipt, or that of plan {order.digest[:12]}, found that of plan "
             f"{found.plan_digest[:12]}. Nothing was written.",
             fix="Give another --receipt.",
         )
+    plan_of(found, order.plan_bytes, subject=receipt)
+    places = places_of(order.plan, order.migration, order.output)
+    require_agreeing(receipt, order.plan, order.digest, found.steps, places=places)
     undone = [record for record in records.values() if record.undone is not None]
     undoing = [record for record in records.values() if record.undoing]
     if undone or undoing:
@@ -310,7 +314,7 @@ def _already(order: Order, receipt: str, tools: Tools, records: Mapping[int, Ste
             fix="To apply it again, finish the rollback and give another --receipt.",
         )
     seen = tuple(
-        tools.writers[step.target.kind].look(step, _context(order, tools, number))
+        tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))
         for number, step in enumerate(found.steps)
     )
     return Applied(receipt=found, already=seen)
@@ -355,35 +359,3 @@ def _check_migration(order: Order) -> None:
             f"{order.plan.migration!r}. Nothing was written.",
             fix="Give the migration file that the plan was drafted with.",
         )
-
-
-def _check_receipt(order: Order, receipt: str) -> None:
-    """The receipt must stand outside of everything that is written or read: a copy holds what Spark put there only."""
-    checkpoint = order.plan.requirements.checkpoint
-    around: Sequence[str | None] = (None if checkpoint is None else checkpoint.uri, order.output)
-    place = locate(os.path.abspath(receipt))
-    for uri in around:
-        if uri is not None and place.inside(locate(uri)):
-            raise OutputError(
-                f"{receipt}: expected a receipt outside the checkpoint and the output, found it inside {uri}. "
-                "Nothing was written.",
-                fix="Give another --receipt.",
-            )
-    if not os.path.isdir(os.path.dirname(os.path.abspath(receipt))):
-        raise OutputError(
-            f"{receipt}: expected a receipt in a folder that exists, found none. Nothing was written.",
-            fix="Make the folder, or give another --receipt.",
-        )
-
-
-def _refuse_taken(path: str) -> None:
-    if os.path.lexists(path):
-        raise _taken(path)
-
-
-def _taken(path: str) -> OutputError:
-    return OutputError(
-        f"{path}: expected to write a new receipt, found something there. Every target is written as planned; only the "
-        "receipt is missing.",
-        fix="Move away what stands there, then give the same command again.",
-    )

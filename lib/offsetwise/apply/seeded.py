@@ -10,15 +10,18 @@ import json
 import os
 import uuid
 
-from offsetwise.apply.digests import sha256
+from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.starting_offsets import starting_positions
 from offsetwise.apply.writing import Context, FileChange, Preview, Seen
-from offsetwise.apply.written import folder_changed, look_at_folder
+from offsetwise.apply.written import beside, folder_changed, look_at_folder, names_below
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
+from offsetwise.plan.exports import seeded_offsets
+from offsetwise.regular_files import below
 from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.sources.spark_offset_log import GarbledError, parse_query_id
 
 
 def prepare(plan: Plan, target: Target, context: Context) -> Preview:
@@ -56,31 +59,42 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
     )
 
     def build(folder: str) -> None:
-        sources, source = os.path.join(folder, "sources"), os.path.join(folder, os.path.dirname(path))
+        sources, source = below(folder, "sources"), below(folder, os.path.dirname(path))
         for one in (sources, source):
             context.disk.make_folder(one)
         for name, content in files.items():
-            context.disk.write_new(os.path.join(folder, name), content)
+            context.disk.write_new(below(folder, name), content)
         for one in (source, sources):
             context.disk.sync_folder(one)
 
     return publish(place, intended, context, build)
 
 
-def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+def undo(plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:  # noqa: ARG001 - the protocol's
     """Remove the checkpoint, as long as no query has run on it.
 
     Raises:
         ApplyError: A query has run on it; or the disk refuses.
     """
     _place(step.place, context)
-    return unpublish(step, context, refuse=lambda: folder_changed(step))
+    return unpublish(step, context, refuse=lambda: _wrong(step))
 
 
-def look(step: ReceiptStep, context: Context) -> Seen:
+def look(plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG001 - as above
     """Say whether the checkpoint stands there as it was written."""
     _place(step.place, context)
-    return look_at_folder(step)
+    return look_at_folder(step, lambda: _wrong(step))
+
+
+def _wrong(step: ReceiptStep) -> str | None:
+    """Say what is not as it was written. The positions follow from the plan, and the step agrees with that."""
+    wrong = folder_changed(step) or beside(names_below(step.place), {one.path for one in step.files})
+    if wrong is None:
+        try:
+            parse_query_id(bytes_of(below(step.place, "metadata")) or b"")
+        except GarbledError as error:
+            wrong = f"metadata is not of a query: {error}."
+    return wrong
 
 
 def _place(uri: str | None, context: Context) -> str:
@@ -104,6 +118,6 @@ def _initial(plan: Plan, context: Context) -> tuple[str, FileChange, bytes]:
             "sources. Nothing was written.",
             fix="Use the target starting-offsets, or copy the checkpoint.",
         )
-    text, numbers = starting_positions(plan)
-    path = f"sources/{sources[0] or '0'}/0"
-    return path, FileChange(path=path, what="made", numbers=numbers), b"\0v1\n" + text.encode()
+    _, numbers = starting_positions(plan)
+    path, data = seeded_offsets(plan)
+    return path, FileChange(path=path, what="made", numbers=numbers), data

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.fitting import requirement
-from offsetwise.apply.rewrite import Rewrite, rewrite
+from offsetwise.apply.rewrite import Rewrite, foreign, rewrite
 from offsetwise.apply.writing import Context
-from offsetwise.model import Plan
+from offsetwise.model import Plan, ReceiptStep
 from offsetwise.sources.storage import open_tree
 
 
@@ -18,5 +18,14 @@ def _decided(plan: Plan, context: Context) -> Rewrite:
     return rewrite(plan, folder, young_s=context.young_s)
 
 
-_COPIES = CopyWriter(decide=_decided, links="state/")
+def _foreign(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    return foreign(plan, open_tree(step.place, roots=context.write_roots))
+
+
+_COPIES = CopyWriter(
+    decide=_decided,
+    foreign=_foreign,
+    links="state/",
+    folders=frozenset({"metadata", ".metadata.crc", "offsets", "commits", "sources", "state"}),
+)
 prepare, write, undo, look = _COPIES.prepare, _COPIES.write, _COPIES.undo, _COPIES.look

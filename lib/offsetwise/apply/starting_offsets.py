@@ -83,7 +83,7 @@ def write(plan: Plan, target: Target, context: Context) -> ReceiptStep:
     return intended
 
 
-def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
+def undo(plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
     """Remove the file, if it still holds what was written.
 
     Raises:
@@ -98,7 +98,7 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     with told(f"{place} is not removed yet."):
         linked = tmp is not None and _same_file(tmp, place)
         if record.done is not None or record.intended is None or linked or record.undoing:
-            if look(step, context).standing is Standing.CHANGED:
+            if look(plan, step, context).standing is Standing.CHANGED:
                 raise ApplyError(
                     f"{place}: expected the file that was written, found it changed. Nothing was removed.",
                     fix="Remove it by hand if nobody needs it.",
@@ -114,13 +114,13 @@ def undo(step: ReceiptStep, context: Context) -> ReceiptStep:
     return gone
 
 
-def look(step: ReceiptStep, context: Context) -> Seen:
+def look(plan: Plan, step: ReceiptStep, context: Context) -> Seen:
     """Say whether the file stands there as it was written."""
     place = _place(step.place, context)
     found = sha256_of_file(place)
     if found is None:
         return absent(step)
-    if found != step.files[0].sha256:
+    if found != sha256(starting_offsets(plan).encode()):
         return Seen(standing=Standing.CHANGED, told=f"{place} is not as it was written.")
     return Seen(standing=Standing.AS_WRITTEN, told=f"{place} stands as it was written.")
 

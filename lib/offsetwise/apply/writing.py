@@ -99,8 +99,8 @@ class Writer(Protocol):
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
         """Write under the journal. The same call again goes on from wherever an earlier one ended."""
 
-    def undo(self, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put back what stood there before. The same call again goes on."""
+    def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
+        """Put back what stood there before, as the plan has it. The same call again goes on."""
 
-    def look(self, step: ReceiptStep, context: Context) -> Seen:
-        """Say what stands there now."""
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+        """Say what stands there now, and whether it is the plan's own work."""

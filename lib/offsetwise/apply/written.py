@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Final
 
-from offsetwise.apply.digests import bytes_of, sha256
+from offsetwise.apply.digests import bytes_of, names_in, sha256
 from offsetwise.apply.publish import absent
 from offsetwise.apply.writing import Seen, Standing
 from offsetwise.model import SAVEPOINT_KINDS, ReceiptStep
+from offsetwise.regular_files import below
 
 BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 """The name of a file of `offsets` or `commits`."""
@@ -77,18 +78,36 @@ def folder_changed(step: ReceiptStep) -> str | None:
     """Say what in a local folder is no longer as a step wrote it; None where all is."""
 
     def at(path: str) -> str:
-        return os.path.join(step.place, path)
+        return below(step.place, path)
 
-    logged = [f"{log}/{name}" for log in _LOGS if os.path.isdir(at(log)) for name in os.listdir(at(log))]
+    logged = [f"{log}/{name}" for log in _LOGS for name in names_in(at(log))]
     dropped = [one.path for one in step.files if one.sha256 is None and os.path.lexists(at(one.path))]
     return changed(step, (*sorted(logged), *dropped), lambda path: bytes_of(at(path)))
 
 
-def look_at_folder(step: ReceiptStep) -> Seen:
-    """Say whether a local folder stands there as a step wrote it."""
+def beside(names: Iterable[str], own: Container[str]) -> str | None:
+    """Say what stands among a plan's own files that it did not put there; None where nothing does."""
+    other = next((name for name in sorted(names) if name not in own), None)
+    return None if other is None else f"{other[:300]} is there, and is no part of what was written."
+
+
+def names_below(folder: str) -> Iterator[str]:
+    """Give every file and link below a folder, relative to it."""
+    for above, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(above, name))]
+        yield from (os.path.relpath(os.path.join(above, name), folder) for name in (*files, *links))
+
+
+def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> Seen:
+    """Say whether a local folder stands there as a step wrote it.
+
+    Args:
+        step: What was written.
+        wrong: Says what is not as it was written, or not by this plan.
+    """
     if not os.path.isdir(step.place) or not os.listdir(step.place):
         return absent(step)
-    return standing(step, folder_changed(step))
+    return standing(step, wrong())
 
 
 def standing(step: ReceiptStep, changed: str | None) -> Seen:

@@ -1,0 +1,153 @@
+"""The receipt of an application: where it may stand, how it appears, and how one that was handed in is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from offsetwise import files
+from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.fitting import requirement
+from offsetwise.apply.journal import StepRecord
+from offsetwise.apply.places import place_to_write
+from offsetwise.apply.writers import output_of
+from offsetwise.config import Migration
+from offsetwise.errors import OutputError
+from offsetwise.model import Plan, Receipt, TargetKind
+from offsetwise.plan.evidence import plan_of, require_agreeing, require_step
+from offsetwise.regular_files import named_place
+from offsetwise.sources.location import locate
+
+Places = Sequence[str | None]
+"""Where each target of a plan stands, None where that is not known; empty where nothing is."""
+
+
+def parse_receipt(path: str) -> Receipt:
+    """Read a receipt, of which nothing is believed yet.
+
+    Raises:
+        FileError: It cannot be read, or is something else.
+    """
+    content = files.read_bytes(path, "a receipt", effect="Nothing was changed.", fix="Check the path.")
+    made: Receipt = files.load(content, "receipt", subject=path)
+    return made
+
+
+def read_receipt(path: str, plan_bytes: bytes | None = None) -> Receipt:
+    """Read a receipt that agrees with its plan. Whether the plan was approved is not asked.
+
+    Args:
+        path: The file. Anybody may own it.
+        plan_bytes: The plan's file; needed where the plan was approved in another form than the tool writes.
+
+    Raises:
+        FileError: It cannot be read, is something else, or says something else than the plan that it names.
+        PlanError: The plan contradicts itself.
+    """
+    made = parse_receipt(path)
+    _, plan = plan_of(made, plan_bytes, subject=path)
+    require_agreeing(path, plan, made.plan_digest, made.steps)
+    return made
+
+
+def require_agreeing_records(
+    path: str, plan: Plan, digest: str, records: Mapping[int, StepRecord], *, places: Places = ()
+) -> None:
+    """Refuse a journal that says something else than its plan.
+
+    Args:
+        path: The journal, for the message.
+        plan: The plan that it is of.
+        digest: The plan's, hex.
+        records: What it says.
+        places: Where the targets stand.
+
+    Raises:
+        FileError: It does.
+        OffsetwiseError: The plan could not have been written.
+    """
+    for number, record in sorted(records.items()):
+        place = places[number] if number < len(places) else None
+        for step in (record.intended, record.done, record.undone):
+            if step is not None:
+                require_step(
+                    path,
+                    plan,
+                    digest,
+                    number,
+                    step,
+                    place=place,
+                    notes=record.notes,
+                    begun=record.intended is not None,
+                )
+
+
+def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
+    """Give where each target stands, where that follows from the plan and the output.
+
+    Raises:
+        OutputError: A place may not be written.
+    """
+    made: list[str | None] = []
+    for number, target in enumerate(plan.targets):
+        if target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE:
+            made.append(place_to_write(requirement(plan).uri, migration.write_roots, itself=True).path)
+            continue
+        given = output_of(plan.targets, number, output)
+        made.append(None if given is None else place_to_write(given, migration.write_roots).path)
+    return tuple(made)
+
+
+def require_apart(receipt: str, plan: Plan, output: str | None) -> None:
+    """Refuse a receipt inside of what is written or read: a copy holds what the engine put there only.
+
+    Raises:
+        OutputError: It is, or its folder is missing.
+    """
+    checkpoint = plan.requirements.checkpoint
+    around: Sequence[str | None] = (None if checkpoint is None else checkpoint.uri, output)
+    place = locate(os.path.abspath(receipt))
+    for uri in around:
+        if uri is not None and place.inside(locate(uri)):
+            raise OutputError(
+                f"{receipt}: expected a receipt outside the checkpoint and the output, found it inside {uri}. "
+                "Nothing was written.",
+                fix="Give another --receipt.",
+            )
+    if not os.path.isdir(os.path.dirname(os.path.abspath(receipt))):
+        raise OutputError(
+            f"{receipt}: expected a receipt in a folder that exists, found none. Nothing was written.",
+            fix="Make the folder, or give another --receipt.",
+        )
+
+
+def publish_receipt(path: str, made: Receipt, disk: Disk) -> None:
+    """Make the receipt appear whole, or not at all, and never over another file.
+
+    Raises:
+        OutputError: The name is taken, or the disk refuses.
+    """
+    place = named_place(path)
+    tmp = f"{place}.tmp"
+    data = files.dump(made).encode()
+    with told("Every target is written as planned; only the receipt is missing."):
+        disk.remove(tmp)  # of a run that ended here; the journal's lock keeps others out
+        disk.write_new(tmp, data)
+        try:
+            if not disk.link(tmp, place):
+                # Without links, a look before the rename is all there is; the lock keeps our own kind out.
+                if os.path.lexists(path):
+                    raise _taken(path)
+                disk.rename(tmp, place)
+        except FileExistsError as error:
+            raise _taken(path) from error
+        disk.sync_folder(os.path.dirname(place))
+        disk.remove(tmp)
+
+
+def _taken(path: str) -> OutputError:
+    return OutputError(
+        f"{path}: expected to write a new receipt, found something there. Every target is written as planned; only the "
+        "receipt is missing.",
+        fix="Move away what stands there, then give the same command again.",
+    )
