@@ -1,10 +1,14 @@
 """The console's router: its pages, who looks at them, and nothing else."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from offsetwise.console import board, guard, identity, returning
 
-st.set_page_config(page_title="Offsetwise", page_icon=":material/fork_right:", layout="wide", initial_sidebar_state=250)
+# Written into the page: an icon by name, as the pages have, would be fetched from another host.
+ICON = Path(__file__).parent / "pages" / "icon.svg"
+st.set_page_config(page_title="Offsetwise", page_icon=str(ICON), layout="wide", initial_sidebar_state=250)
 PAGES = {
     "Explore": [
         st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),

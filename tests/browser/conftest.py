@@ -1,4 +1,4 @@
-"""A real console server and a real browser."""
+"""A real console server, and windows of a real browser."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from offsetwise.lab.brokers import free_ports
-from tools.screenshots import CHROMIUM, THEMES, WIDTHS, settle, whole
+from tools.screenshots import THEMES, WIDTHS, settle, whole
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "artifacts" / "screens"
@@ -81,16 +81,6 @@ def console(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[str]:
     """Run such a command; give its address."""
     with process(*command, log=log, cwd=cwd) as (address, _):
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        path, arguments = CHROMIUM
-        running = playwright.chromium.launch(executable_path=path, args=arguments)
-        expect.set_options(timeout=30_000)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from tests.browser.oidc import CLIENT, CLIENT_SECRET
 def write_secrets(folder: Path, issuer: str) -> None:
     """Write Streamlit's secrets into the folder that a console is started from, as docs/sign-in.md says."""
     (folder / ".streamlit").mkdir()
+    (folder / ".streamlit" / "secrets.toml").touch(0o600)
     (folder / ".streamlit" / "secrets.toml").write_text(
         "[auth]\n"
         'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'

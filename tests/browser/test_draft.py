@@ -37,6 +37,7 @@ def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_revi
     expect(page).to_have_url(re.compile("play=author"))
     choose(page, "Way", "group offsets")
     expect(page.get_by_text("✓ applies here")).to_be_visible()
+    settle(page)
 
     page.get_by_role("button", name="Submit for review").click()
     told = page.get_by_text("Plan 1 waits for a decision about exactly")

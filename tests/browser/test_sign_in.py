@@ -20,6 +20,7 @@ from tests.browser.signing import sign_in, write_secrets
 PEOPLE: dict[str, dict[str, Any]] = {
     "vera": {"name": "Vera <b>Viewer</b>", "groups": ["staff"]},
     "aron": {"name": "Aron Author", "groups": ["staff", "migration-team"]},
+    "aron\u034f": {"name": "Aron Author", "groups": ["staff", "migration-team"]},
     "stranger": {"name": "Vera Viewer", "email": "vera"},
 }
 
@@ -115,6 +116,15 @@ def test_a_group_of_the_provider_gives_a_role(context: BrowserContext, guarded: 
     settle(page)
     sign_in(page, "aron")
     expect(page.get_by_test_id("stSidebar")).to_contain_text("Aron Author · viewer, author")
+
+
+def test_who_signs_in_under_a_name_with_what_nobody_sees_has_no_role(context: BrowserContext, guarded: Guarded) -> None:
+    page = context.new_page()
+    page.goto(guarded.address)
+    settle(page)
+    sign_in(page, "aron\u034f")
+    expect(page.get_by_text("holds U+034F, which nobody sees").first).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).to_contain_text("Aron Author · no role")
 
 
 def test_a_name_and_an_address_are_no_identity(context: BrowserContext, guarded: Guarded) -> None:

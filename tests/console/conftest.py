@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board, desk
 from offsetwise.console.desk import Desk, Held, Question, Reading
+from offsetwise.console.wording import BREAK
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 
@@ -27,9 +28,9 @@ OpenPage = Callable[..., AppTest]
 
 
 def words(page: AppTest) -> str:
-    """Everything that a page says in text."""
+    """Everything that a page says in text; not what keeps an address from being a link."""
     shown = (page.markdown, page.error, page.warning, page.info, page.success, page.code)
-    return "\n".join(str(element.value) for kind in shown for element in kind)
+    return "\n".join(str(element.value) for kind in shown for element in kind).replace(BREAK, "")
 
 
 def settle(page: AppTest) -> None:

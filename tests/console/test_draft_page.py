@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from offsetwise import workflow
 from offsetwise.approval import Verdict
 from offsetwise.console import access, board, desk
 from offsetwise.console.access import Access
+from offsetwise.console.drafting import screen
 from offsetwise.console.drafting.checklist import checklist
 from offsetwise.console.drafting.decisions import wrong_with
 from offsetwise.console.drafting.work import begun_with
@@ -295,6 +297,73 @@ def test_a_pending_batch_lets_nobody_move_its_start_and_says_so() -> None:
     page = decide(opened("author", of="orders"), "951", "x", row="orders-0")
     assert "PENDING\\_BATCH\\_DIFFERS" in words(page)
     assert disabled(page)["submit"]
+
+
+# --------------------------------------------------------------------------- one plan, whenever it is drawn
+
+
+def shown_digest(page: AppTest) -> str:
+    (found,) = re.findall(r"digest `([0-9a-f]{8})`\. A decision names exactly this", words(page))
+    return str(found)
+
+
+def test_a_plan_is_the_same_whenever_and_by_whomever_it_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tomorrow(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override] # a datetime is what is asked for
+            return datetime.now(tz) + timedelta(days=1)
+
+    page = opened("author")
+    first = shown_digest(page)
+    monkeypatch.setattr(screen, "datetime", Tomorrow)
+
+    assert shown_digest(page.run()) == first
+    st.cache_resource.clear()
+    assert shown_digest(opened("author")) == first, "read again and drawn anew, in another session"
+    pressed = press(page, "save")
+    assert f"digest `{first}`" in words(pressed)
+    assert shown_digest_kept(pressed) == first
+    assert shown_digest_kept(opened("author")) == first
+
+
+def shown_digest_kept(page: AppTest) -> str:
+    (found,) = re.findall(r"Version 1 of plan 1, kept: digest `([0-9a-f]{8})`", words(page))
+    return str(found)
+
+
+def test_a_button_pressed_before_the_page_shows_the_last_choice_saves_nothing(kept: Store) -> None:
+    page = opened("author")
+    before = shown_digest(page)
+
+    page.selectbox(key="way").select("group offsets")
+    press(page, "submit")
+
+    assert kept_plans(kept) == 0
+    said = words(page)
+    assert f"`{before}` stood there, and the choices above give `{shown_digest(page)}` now. Nothing was saved." in said
+    assert shown_digest(page) != before
+
+    after = shown_digest(page)
+    press(page, "submit")
+    assert f"Plan 1 waits for a decision about exactly `{after}`" in words(page)
+    assert "this version is submitted already" in words(page)
+    assert "Version 2" not in words(page)
+
+
+def kept_plans(kept: Store) -> int:
+    return len(demo_board(kept.reviews).plans(demo_people(datetime.now(UTC))[Role.VIEWER]))
+
+
+def test_a_withdrawn_plan_is_drafted_again_as_another_one(kept: Store) -> None:
+    page = press(opened("author"), "submit")
+    board_, people = demo(kept)
+    author = people[Role.AUTHOR]
+    assert isinstance(board_.withdraw(author, 1), Done)  # type: ignore[arg-type]
+
+    page = press(page.run(), "submit")
+
+    assert "Plan 2 waits for a decision" in words(page)
+    assert sheet_of(kept, 2).digest != sheet_of(kept, 1).digest
 
 
 # --------------------------------------------------------------------------- bad input

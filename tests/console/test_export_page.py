@@ -32,6 +32,7 @@ from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
 from tests.console.boards import ADA, RITA, STRANGER, VERA, Stage, here, now, stage
 from tests.console.conftest import words
+from tests.plans import steps_of
 from tests.review.people import ISSUER
 from tests.review.test_bundle import packed
 
@@ -412,7 +413,9 @@ def _receipt(here: Stage, saved: Saved, digest: str) -> bytes:
     (exported,) = here.scene.board.export(ADA, saved.plan, ExportKind.PLAN)
     plan = read_plan(exported.content, subject="plan")
     at = "2026-03-01T12:00:00Z"
-    return files.dump(Receipt(plan_digest=digest, plan=plan, approvers=(), begun_at=at, ended_at=at, steps=())).encode()
+    steps = steps_of(plan)
+    made = Receipt(plan_digest=digest, plan=plan, approvers=(), begun_at=at, ended_at=at, steps=steps)
+    return files.dump(made).encode()
 
 
 def _tampered(database: Path) -> None:

@@ -462,6 +462,7 @@ def test_the_settings_of_streamlit_give_nothing_away_and_let_no_stranger_in() ->
         "client": {"toolbarMode": "viewer", "showErrorDetails": "none", "showErrorLinks": False},
         "server": {
             "address": "127.0.0.1",
+            "allowedHosts": ["127.0.0.1", "::1", "localhost"],
             "enableXsrfProtection": True,
             "enableCORS": True,
             "enableAgentApi": False,

@@ -21,6 +21,7 @@ __all__ = [
     "SignIn",
     "check_address",
     "current",
+    "is_loopback",
     "latest",
     "load_access",
     "use",
@@ -49,7 +50,7 @@ def check_address(address: str, access: Access, *, can_sign_in: bool) -> None:
             "secrets have no [auth] section. Nobody could sign in, so the console was not started.",
             fix="Add [auth] to .streamlit/secrets.toml as docs/sign-in.md shows.",
         )
-    if not _is_loopback(address) and access.sign_in is not SignIn.REQUIRED:
+    if not is_loopback(address) and access.sign_in is not SignIn.REQUIRED:
         raise ConfigError(
             f"Console: expected people to sign in where others can reach it, but it would listen on {address} and "
             "sign-in is not required. Anybody there could read topics and positions, so it was not started.",
@@ -100,7 +101,8 @@ def latest() -> Access:
     return rules if path is None else load_access(path)
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Say whether only this machine reaches what listens on an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from offsetwise import regular_files
 from offsetwise.console import board, guard
 from offsetwise.console.exporting import answers
 from offsetwise.console.reviewing.sentences import at, named
@@ -109,9 +110,7 @@ def _take(key: str, seat: board.Seat, handed: Handed) -> None:
 
 def _load(path: Path) -> Handed:
     try:
-        with path.open("rb") as file:
-            # One byte more than is allowed says that it is too large.
-            data = file.read(MAX_PACKED_BYTES + 1)
+        data = regular_files.read_named(path, MAX_PACKED_BYTES)
     except OSError as error:
         raise FileError(
             f"{path}: expected a review bundle, but it cannot be read ({error.strerror}). The console was not started.",

@@ -65,6 +65,13 @@ def _may_look() -> bool:
 
 
 def _locked(person: Person) -> None:
+    if person.unseen:
+        blocks.denied(
+            identity.why_no_role(person.unseen),
+            permission="the role viewer",
+            next_step="Ask the operator of the identity provider for another subject.",
+        )
+        return
     if person.signed_in:
         blocks.denied(
             "You are signed in, and you have no role here.",

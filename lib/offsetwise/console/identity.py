@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,8 +11,10 @@ import streamlit as st
 
 from offsetwise.console import access, returning
 from offsetwise.console.access import Role
+from offsetwise.console.signed_out import SignedOut
 from offsetwise.console.wording import markdown
 from offsetwise.errors import AccessError, ConfigError
+from offsetwise.lookalikes import code_points, invisible
 from offsetwise.review import people
 
 COOKIE_SECRET_CHARACTERS: Final = 32
@@ -21,6 +23,8 @@ COOKIE_SECRET_CHARACTERS: Final = 32
 _PROVIDER: Final = {"client_id", "client_secret", "server_metadata_url"}
 _NAMES: Final = ("name", "preferred_username", "email")
 """Claims that may hold what a person is called, for the screen only: the first that is there."""
+
+_signed_out: Final = SignedOut()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class Person:
     signed_in: bool
     expired: bool = False
     """Signed in once, too long ago: nobody, until they sign in again."""
+    unseen: tuple[str, ...] = ()
+    """Characters of issuer and subject that nobody sees: with one, they have no role of their own."""
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}" if self.signed_in else "nobody signed in"
@@ -41,8 +47,17 @@ class Person:
 
 def current() -> Person:
     """Give the person of this session, with the roles that the access file gives them."""
+    return of(_claims())
+
+
+def of(told: Mapping[str, Any]) -> Person:
+    """Give the person of an identity cookie, with the roles that the access file gives them.
+
+    Args:
+        told: What the cookie says. It was signed by this console.
+    """
     rules = access.current()
-    claims = _claims()
+    claims = _believed(told)
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
         return _nobody(rules)
@@ -55,12 +70,22 @@ def current() -> Person:
         name=next((name for name in names if isinstance(name, str) and name), subject),
         roles=rules.of(claims),
         signed_in=True,
+        unseen=invisible(issuer + subject),
     )
+
+
+def sign_out(told: Mapping[str, Any]) -> None:
+    """Let an identity cookie say nothing any more, in this process: somebody may have a copy of it.
+
+    Args:
+        told: What the cookie says.
+    """
+    _signed_out.add(told, for_s=access.current().sign_in_hours * 3_600)
 
 
 def signed_in() -> people.Person | None:
     """Give the person of this session as those are asked who decide about plans; None for nobody, or too long ago."""
-    rules, claims = access.current(), _claims()
+    rules, claims = access.current(), _believed(_claims())
     if _age_seconds(claims) > rules.sign_in_hours * 3_600:
         return None
     return people.person_of(claims, groups_claim=rules.groups_claim)
@@ -136,10 +161,19 @@ def sidebar() -> None:
             st.markdown(
                 f":gray[:material/account_circle: **{markdown(person.name)}** · {roles}]", help=_identity(person)
             )
+            if person.unseen:
+                st.warning(why_no_role(person.unseen), icon=":material/visibility_off:")
             st.button("Sign out", icon=":material/logout:", key="sign-out", on_click=st.logout)
             return
         st.markdown(f":gray[:material/account_circle: Not signed in · {roles}]")
         sign_in_buttons("sidebar")
+
+
+def why_no_role(unseen: Sequence[str]) -> str:
+    """Say why somebody has no role whose identity holds characters that nobody sees."""
+    return (
+        f"Your issuer or subject holds {code_points(unseen)}, which nobody sees: whoever has such a name has no role."
+    )
 
 
 def _identity(person: Person) -> str:
@@ -149,7 +183,11 @@ def _identity(person: Person) -> str:
 def _claims() -> Mapping[str, Any]:
     """Give what the provider said about the person: the claims of the ID token, which Streamlit has verified."""
     claims: Mapping[str, Any] = st.user.to_dict()
-    return claims if claims.get("is_logged_in") is True else {}
+    return claims
+
+
+def _believed(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    return told if told.get("is_logged_in") is True and told not in _signed_out else {}
 
 
 def _nobody(rules: access.Access, *, expired: bool = False) -> Person:

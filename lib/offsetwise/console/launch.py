@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+import threading
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit import config
+from streamlit.auth_util import get_origin_from_redirect_uri
+from streamlit.cli_util import open_browser
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import bootstrap
+from streamlit.web.server.server_util import get_display_address, get_url
 
-from offsetwise.console import access, bundles, desk, identity
+from offsetwise.console import access, bundles, desk, identity, log_lines, secrets_files
 from offsetwise.console.access import LOOPBACK
+from offsetwise.console.gatekeeper import Gatekeeper, names
 from offsetwise.errors import ConfigError
 from offsetwise.store.address import STORE_VARIABLE
 from offsetwise.store.address import address as store_address
@@ -20,7 +31,7 @@ from offsetwise.store.address import address as store_address
 _APP: Final = Path(__file__).resolve().parents[3] / "app.py"
 _SETTINGS: Final = _APP.parent / ".streamlit" / "config.toml"
 _NO_BROWSER: Final = "STREAMLIT_SERVER_HEADLESS"
-"""Streamlit's own variable, which only its own command reads. Without a display it opens no browser anyway."""
+"""Streamlit's own variable, which only its own command reads. Without a display no browser is opened anyway."""
 
 
 def launch(
@@ -60,17 +71,21 @@ def launch(
         )
     options = {
         **_shipped(tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))),
-        "server_address": address,
-        "server_fileWatcherType": "none",
+        "server.address": address,
+        "server.fileWatcherType": "none",
         # Headers that a caller can set must not say who the caller is.
-        "server_trustedUserHeaders": {},
-        "global_developmentMode": False,
+        "server.trustedUserHeaders": {},
+        "global.developmentMode": False,
+        # To say where it listens, Streamlit asks another host for the address of this machine.
+        "logger.hideWelcomeMessage": True,
     }
     if port is not None:
-        options["server_port"] = port
+        options["server.port"] = port
     if os.environ.get(_NO_BROWSER, "").lower() == "true":
-        options["server_headless"] = True
+        options["server.headless"] = True
     bootstrap.load_config_options(flag_options=options)
+    has_display = not config.get_option("server.headless")
+    secrets_files.check()
     rules = access.load_access(access_file) if access_file else access.Access()
     access.use(rules, access_file)
     access.check_address(address, rules, can_sign_in=bool(identity.providers()))
@@ -88,15 +103,38 @@ def launch(
     # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first
     # page has run: the first deep link of a fresh server then shows "Page not found" over the right page.
     PagesManager.uses_pages_directory = False
-    bootstrap.run(str(_APP), is_hello=False, args=[], flag_options=options)
+    log_lines.escape()
+    options |= {
+        "server.allowedHosts": sorted(names(address)),
+        # With a display, Streamlit would write files for coding agents into the checkout when a page asks for them.
+        "server.headless": True,
+    }
+    # The server stops at SIGTERM and at Ctrl-C, and then raises the signal again.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        _server(address, has_display=has_display).run(config=options)
+
+
+def _server(address: str, *, has_display: bool) -> st.App:
+    """Give Streamlit's server with what stands before it."""
+
+    @asynccontextmanager
+    async def listening(_: st.App) -> AsyncIterator[dict[str, Any] | None]:
+        url = get_origin_from_redirect_uri() or get_url(get_display_address(address))
+        sys.stderr.write(f"Console: {url}\n")
+        if has_display:
+            threading.Thread(target=open_browser, args=(url,), daemon=True).start()
+        yield None
+
+    return st.App(_APP, lifespan=listening, middleware=[Middleware(Gatekeeper, address=address)])
 
 
 def _shipped(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Give the settings beside app.py as Streamlit's flags, so that they hold from whatever folder it is started."""
+    """Give the settings beside app.py by their whole names, so that they hold from whatever folder it is started."""
     flat: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            flat |= _shipped(value, f"{prefix}{name}_")
+            flat |= _shipped(value, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = value
     return flat

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from datetime import UTC, datetime
 from typing import Final
 
+import regex
+
+from offsetwise.lookalikes import bracketed, marked
+
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'@/])")
+_ADDRESS: Final = re.compile(r"(?=://)|(?=@)|(?<=ww)(?=w)", re.IGNORECASE)
+"""Where an address breaks. GitHub's Markdown makes links of what reads `http://`, `https://`, `www` or `a@b` in its
+text, after it took the escapes away."""
+BREAK: Final = ":color[]"
+"""Streamlit's directive without a colour and without text: an element between two pieces of text, which nobody sees and
+no copy holds."""
+_TURNING: Final = regex.compile(r"[\p{Bidi_Class=Right_To_Left}\p{Bidi_Class=Arabic_Letter}]")
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
@@ -63,23 +73,24 @@ def lag(value: int | None) -> str:
 
 
 def plain(name: str) -> str:
-    r"""Make invisible, direction-changing and control characters of a name visible.
+    r"""Mark what hides in a name, as `lookalikes.marked` does, and letters that turn the text around them.
 
-    >>> plain("or\u202eders"), plain("orders")
-    ('or⟨U+202E⟩ders', 'orders')
+    >>> plain("or\u202eders"), plain("orders"), plain("p\u0430yments")
+    ('or⟨U+202E⟩ders', 'orders', 'pа⟨Cyrillic⟩yments')
     """
-    if name.isascii() and name.isprintable():
-        return name
-    return "".join(f"⟨U+{ord(char):04X}⟩" if _unsafe(char) else char for char in name)
+    shown: str = _TURNING.sub(lambda found: bracketed(found[0]), marked(name))
+    return shown
 
 
 def markdown(name: str) -> str:
-    r"""Escape a name for Markdown and Streamlit's directives.
+    r"""Escape a name for Markdown and Streamlit's directives. No address in it becomes a link.
 
     >>> markdown("a|b*c_d[e](f)")
     'a\\|b\\*c\\_d\\[e\\]\\(f\\)'
+    >>> markdown("www.example")
+    'ww:color[]w\\.example'
     """
-    return _MARKDOWN.sub(r"\\\1", plain(name))
+    return BREAK.join(_MARKDOWN.sub(r"\\\1", part) for part in _ADDRESS.split(plain(name)))
 
 
 def label(name: str) -> str:
@@ -175,8 +186,3 @@ def duration(milliseconds: int | None) -> str:
     if hours >= 48:
         return f"{sign}{hours // 24:,} d {hours % 24} h"
     return f"{sign}{minutes} min" if minutes < 120 else f"{sign}{hours:,} h {minutes % 60} min"
-
-
-def _unsafe(char: str) -> bool:
-    hidden = unicodedata.category(char).startswith(("C", "Z")) and char != " "
-    return hidden or unicodedata.bidirectional(char) in ("R", "AL")

@@ -6,13 +6,14 @@ has no series: a 0 would be a lie. Values are 64-bit floats, as Prometheus has t
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -22,7 +23,12 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Cluster
 from offsetwise.watch.sampler import Taken
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 HOST: Final = "127.0.0.1"
+NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+"""What the metrics are asked for under. A website could let a name of its own lead here, and read them."""
 MOST_PARTITIONS: Final = 5_000
 """Partitions with series of their own; the totals always count all."""
 
@@ -74,12 +80,26 @@ def served(metrics: LagMetrics, port: int) -> Iterator[int]:
             f"--metrics-port: expected a free port on {HOST}, but {port} cannot be used: {why}. No sample was taken.",
             fix="Give another port.",
         ) from error
+    server.set_app(_by_own_name(make_wsgi_app(registry)))
     try:
         yield int(server.server_port)
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _by_own_name(app: WSGIApplication) -> WSGIApplication:
+    """Answer only who asks for this machine by its own name."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        host = re.sub(r":[0-9]+$", "", str(environ.get("HTTP_HOST", "")).lower())
+        if host in NAMES:
+            return app(environ, start_response)
+        start_response("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"Metrics are given under {', '.join(sorted(NAMES))}, and under no other name.\n".encode()]
+
+    return answer
 
 
 def label(text: str) -> str:

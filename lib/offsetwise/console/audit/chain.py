@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise.console import board, guard
 from offsetwise.console.audit import sentences
-from offsetwise.console.wording import many
+from offsetwise.console.wording import many, moment
 from offsetwise.store.audit import Chain
 
 AT_ONCE: Final = 20_000
@@ -75,8 +75,12 @@ def _draw(known: Checked | None, newest: int) -> None:
         if known is not None:
             st.markdown(f":gray[Checked {known.at:%Y-%m-%d %H:%M:%S} UTC, up to row {known.chain.rows:,}.]")
             with st.popover(f"Last hash `{known.chain.head[:8]}`"):
-                st.code(known.chain.head, language=None)
-                st.markdown("Noted elsewhere, it shows later whether somebody wrote the whole log anew.")
+                st.code(f"{known.chain.rows}:{known.chain.head}", language=None)
+                written = "" if known.chain.at_ms is None else f", written {moment(known.chain.at_ms)}"
+                st.markdown(
+                    f"Row {known.chain.rows:,}{written}. Noted elsewhere, it shows later whether the log's end was cut "
+                    "off, or all of it written anew: `offsetwise audit --noted ROW:HASH`."
+                )
 
 
 def _ask() -> None:

@@ -108,6 +108,7 @@ def _identifiers(held: derived.Reading) -> None:
     with st.expander("Identifiers, to copy"):
         for title, value in (
             ("checkpoint", shown.uri),
+            ("endpoint that the environment leads to", shown.endpoint),
             (_ID_OF[shown.engine], shown.job_id),
             ("files that decide the restart, SHA-256", "\n".join(f"{d}  {path}" for path, d in shown.offset_files)),
         ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import streamlit as st
@@ -45,16 +45,32 @@ def drafted(desk: Desk, frozen: Frozen, request: DraftRequest, drafted_at: str) 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
 def _drafted(
-    frozen_id: int,  # noqa: ARG001 - the key
-    asked: str,  # noqa: ARG001 - the key
+    frozen_id: int,
+    asked: str,
     drafted_at: str,
     _desk: Desk,
     _frozen: Frozen,
     _request: DraftRequest,
 ) -> Drafted | PlanError | ConfigError:
-    try:
-        plan = _desk.draft(_frozen.migration, _frozen.subject, _frozen.observed, _request, drafted_at)
-    except (PlanError, ConfigError) as error:
-        return error
+    plan = _plan(frozen_id, asked, _desk, _frozen, _request)
+    if not isinstance(plan, Plan):
+        return plan
+    plan = replace(plan, drafted_at=drafted_at)
     content = files.dump(plan).encode("utf-8", "surrogatepass")
     return Drafted(plan=plan, content=content, digest=digest(content))
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _plan(
+    frozen_id: int,  # noqa: ARG001 - the key
+    asked: str,  # noqa: ARG001 - the key
+    _desk: Desk,
+    _frozen: Frozen,
+    _request: DraftRequest,
+) -> Plan | PlanError | ConfigError:
+    """Give the plan as of its reading: when it was drafted changes nothing else of it."""
+    seen = _frozen.observed
+    try:
+        return _desk.draft(_frozen.migration, _frozen.subject, seen, _request, seen.comparison.taken_at)
+    except (PlanError, ConfigError) as error:
+        return error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import streamlit as st
@@ -11,7 +12,7 @@ import streamlit as st
 from offsetwise.console import board, downloads
 from offsetwise.console.drafting.drafted import Drafted, Frozen
 from offsetwise.console.drafting.work import Work
-from offsetwise.console.wording import many, markdown, plain
+from offsetwise.console.wording import many, markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
@@ -26,9 +27,11 @@ from offsetwise.review.answers import (
     Unchanged,
 )
 from offsetwise.review.difference import difference
+from offsetwise.review.exports import ExportKind
 from offsetwise.review.sheet import Sheet
 
 SAID: Final = "draft-said"
+_PRESSED: Final = "draft-pressed"
 REVIEW_PAGE: Final = "pages/plan/review.py"
 
 
@@ -42,7 +45,51 @@ class Said:
     plan: int | None = None
 
 
-def draw(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None, sheet: Sheet | None) -> None:
+class Wish(StrEnum):
+    """What a button asks for."""
+
+    SAVE = "save"
+    SUBMIT = "submit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressed:
+    """A button that was pressed, beside the digest of the plan that stood there."""
+
+    wish: Wish
+    digest: str
+
+
+def pressed() -> Pressed | None:
+    """Take the button that was pressed since the page was drawn last, if one was."""
+    found: Pressed | None = st.session_state.pop(_PRESSED, None)
+    return found
+
+
+def carry_out(pressed: Pressed, seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None) -> None:
+    """Save or submit exactly the plan that stood beside the button.
+
+    A button answers to what was drawn last. Whoever chooses something else and presses before the page is drawn again
+    would save the plan of before, so nothing is saved unless the choices of now give the same digest.
+    """
+    if made is None or made.digest != pressed.digest:
+        told = (
+            f"The plan changed while the button was pressed: `{pressed.digest[:8]}` stood there"
+            + ("." if made is None else f", and the choices above give `{made.digest[:8]}` now.")
+            + " Nothing was saved. **What to do:** look at it again, and press again."
+        )
+        st.session_state[SAID] = Said(done=False, text=told)
+    elif pressed.wish is Wish.SAVE:
+        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, frozen, work, made)))
+    else:
+        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, frozen, work, made))
+
+
+def _press(wish: Wish, digest: str) -> None:
+    st.session_state[_PRESSED] = Pressed(wish=wish, digest=digest)
+
+
+def draw(seat: board.Seat, work: Work, made: Drafted | None, sheet: Sheet | None) -> None:
     """Draw what would be saved, who is barred by it, and the buttons."""
     st.subheader("Save and submit", anchor=False)
     _answer()
@@ -50,7 +97,7 @@ def draw(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None, she
     new = made is not None and _changes(work, made)
     _barred(seat, sheet)
     if made is not None:
-        _digest(made, work, sheet, new=new)
+        _digest(seat, made, work, sheet, new=new)
     saving = why_not or (None if new else "Nothing is changed against the version that is kept.")
     submitting = why_not or _why_not_submit(new=new, sheet=sheet)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -59,8 +106,8 @@ def draw(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None, she
             icon=":material/save:",
             key="save",
             disabled=saving is not None,
-            on_click=_save,
-            args=(seat, frozen, work, made),
+            on_click=_press,
+            args=(Wish.SAVE, "" if made is None else made.digest),
         )
         st.button(
             "Submit for review",
@@ -68,8 +115,8 @@ def draw(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None, she
             icon=":material/send:",
             key="submit",
             disabled=submitting is not None,
-            on_click=_submit,
-            args=(seat, frozen, work, made),
+            on_click=_press,
+            args=(Wish.SUBMIT, "" if made is None else made.digest),
         )
     for what, why in (("Saving", saving), ("Submitting", submitting if submitting != saving else None)):
         if why is not None:
@@ -102,14 +149,14 @@ def _why_not_submit(*, new: bool, sheet: Sheet | None) -> str | None:
 
 def _barred(seat: board.Seat, sheet: Sheet | None) -> None:
     own = None if seat.person is None else markdown(seat.person.name)
-    others = [] if sheet is None else [f"{plain(each.subject)} of {plain(each.issuer)}" for each in sheet.editors]
+    others = [] if sheet is None else [f"{each.subject} of {each.issuer}" for each in sheet.editors]
     told = f"**Barred from deciding about it:** {own or 'whoever saves it'}"
     if others:
         told += f", and whoever wrote, edited or submitted a version before: {markdown(', '.join(others))}"
     st.markdown(f"{told}. Another person, with the role reviewer, decides.")
 
 
-def _digest(made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> None:
+def _digest(seat: board.Seat, made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> None:
     shown, kept = (made.digest, "") if new or sheet is None else (sheet.digest, ", kept")
     number = 1 if sheet is None else sheet.row.number + new
     what = f"Version {number} of plan {work.plan}" if work.plan is not None else "Version 1 of a new plan"
@@ -120,8 +167,8 @@ def _digest(made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> Non
             st.code(shown, language=None)
         downloads.button(
             "DRAFT plan",
-            f"plan-{made.digest[:8]}.DRAFT.json",
-            made.content,
+            f"plan-{shown[:8]}.DRAFT.json",
+            made.content if new or sheet is None else lambda: _kept_content(seat, sheet),
             key="draft-file",
             says="The plan's file as it would be saved. Nobody has approved it.",
         )
@@ -129,13 +176,13 @@ def _digest(made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> Non
         st.warning(f"Saving drops {many(dropped, 'approval')} of version {number - 1}.", icon=":material/warning:")
 
 
-def _save(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None) -> None:
-    if made is not None:
-        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, frozen, work, made)))
+def _kept_content(seat: board.Seat, sheet: Sheet) -> bytes:
+    (plan,) = seat.board.export(seat.person, sheet.row.id, ExportKind.PLAN)
+    return plan.content
 
 
 def _answered(ask: Callable[[], Said]) -> Said:
-    """Ask the board from a callback, where nothing else would turn an error into words."""
+    """Ask the board, and turn an error into words."""
     try:
         return ask()
     except OffsetwiseError as error:
@@ -150,11 +197,6 @@ def _kept(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted) -> SaveAn
     if isinstance(answer, (Saved, Unchanged)):
         work.plan, work.base, work.before = answer.plan, answer.digest, made.plan
     return answer
-
-
-def _submit(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None) -> None:
-    if made is not None:
-        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, frozen, work, made))
 
 
 def _saved_and_submitted(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted) -> Said:

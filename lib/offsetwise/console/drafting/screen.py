@@ -16,7 +16,7 @@ from offsetwise.console.drafting.drafted import Drafted, Frozen, drafted
 from offsetwise.console.drafting.work import Work, begun_with
 from offsetwise.console.wording import at_most, many, markdown, number, read_at
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import GateCheck, Outcome, Plan, Target
+from offsetwise.model import GateCheck, Identity, Outcome, Plan, Target
 from offsetwise.plan import asked
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import way_of
@@ -79,7 +79,9 @@ def _frozen(here: Desk, migration: Offered, subject: Subject, head: guard.Head) 
 
 
 def _draft(here: Desk, migration: Offered, frozen: Frozen, seat: board.Seat | None) -> None:
-    work, sheet = _work(frozen, seat)
+    pressed = keeping.pressed()
+    plans = [] if seat is None else _plans(frozen, seat)
+    work, sheet = _work(frozen, seat, plans)
     may = seat is not None and seat.person is not None and Role.AUTHOR in seat.board.roles(seat.person)
     by = recorded(seat.person) if may and seat is not None and seat.person is not None else None
     seen = frozen.observed
@@ -91,15 +93,18 @@ def _draft(here: Desk, migration: Offered, frozen: Frozen, seat: board.Seat | No
     request = _request(targets, work, seat, by)
     if request is None:
         return
-    made = drafted(here, frozen, request, work.stamp(request, frozen.id, datetime.now(UTC)))
+    made = drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
+    if pressed is not None and seat is not None:
+        keeping.carry_out(pressed, seat, frozen, work, plan)
+        st.rerun()
     if isinstance(made, OffsetwiseError):
         _refused(made)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
     _checklist(frozen, plan, recorded_=migration.recorded)
     if seat is not None:
-        keeping.draw(seat, frozen, work, plan, sheet)
+        keeping.draw(seat, work, plan, sheet)
 
 
 def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
@@ -119,13 +124,15 @@ def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by:
         return None
     author = by or NOBODY
     editors: tuple[str, ...] = ()
+    identities: tuple[Identity, ...] = ()
     if seat is not None and seat.person is not None and by is not None:
         names = seat.board.credits(seat.person, work.plan)
-        author, editors = names.author, names.editors
+        author, editors, identities = names.author, names.editors, names.identities
     return DraftRequest(
         targets=tuple(targets),
         author=author,
         editors=editors,
+        identities=identities,
         overrides=tuple(sorted(work.overrides.items(), key=lambda each: (each[0].topic, each[0].partition))),
         starts=tuple(work.starts[topic] for topic in sorted(work.starts)),
         sink_rewound=rewound,
@@ -133,13 +140,13 @@ def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by:
     )
 
 
-def _work(frozen: Frozen, seat: board.Seat | None) -> tuple[Work, Sheet | None]:
+def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> tuple[Work, Sheet | None]:
     """Give what was decided so far, begun with the plan that is open for these positions, if one is."""
     if seat is None:
         return _session(frozen, "nobody"), None
     who = "nobody" if seat.person is None else f"{seat.person.issuer} {seat.person.subject}"
     work = _session(frozen, who)
-    row = _open(frozen, seat)
+    row = next((each for each in plans if each.state.open), None)
     if row is None:
         work.plan = work.base = work.before = None
         return work, None
@@ -162,15 +169,27 @@ def _name(frozen: Frozen, who: str) -> str:
     return f"draft {frozen.migration!r} {frozen.subject} {who!r}"
 
 
-def _open(frozen: Frozen, seat: board.Seat) -> PlanRow | None:
-    """Find the open plan for the same positions."""
+def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
+    """Find every plan for the same positions, the one that changed last first."""
     comparison = frozen.observed.comparison
     if comparison.checkpoint is not None:
         moves = f"checkpoint {comparison.checkpoint.uri.rstrip('/')}"
     else:
         moves = f"group {comparison.group} on {comparison.old.cluster_id or comparison.old.name}"
-    plans = seat.board.plans(seat.person, open_only=True)
-    return next((row for row in plans if row.moves == moves), None)
+    return [row for row in seat.board.plans(seat.person) if row.moves == moves]
+
+
+def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
+    """Give the time that the plan says it was drafted at: that of the newest thing it is drafted from.
+
+    That is the reading, or the last change of a plan for the same positions. No clock is read: the time is part of the
+    plan's digest, and whoever draws the page again must see the same plan. It is another one for each version, so
+    what was decided about an earlier version never counts for a later one that says the same.
+    """
+    newest = datetime.fromisoformat(frozen.observed.comparison.taken_at)
+    if plans:
+        newest = max(newest, datetime.fromtimestamp(plans[0].changed_at_ms / 1000, UTC))
+    return newest.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from offsetwise.model import Override, Plan, Start, TopicPartition
-from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.plan.request import StartChoice
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,17 +22,6 @@ class Work:
     overrides: dict[TopicPartition, Override] = field(default_factory=dict)
     starts: dict[str, StartChoice] = field(default_factory=dict)
     """By topic of the old cluster."""
-    drafted_at: str = ""
-    """When it was last changed, ISO 8601, UTC: part of the plan, and so of its digest."""
-    asked: tuple[DraftRequest, int] | None = None
-    """What was last asked for, and of which reading."""
-
-    def stamp(self, request: DraftRequest, held_id: int, now: datetime) -> str:
-        """Give the time that the plan is drafted at: now where anything changed, else the time of before."""
-        if self.asked != (request, held_id):
-            self.asked = (request, held_id)
-            self.drafted_at = now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return self.drafted_at
 
 
 def begun_with(plan: Plan, number: int, digest: str) -> Work:

@@ -8,12 +8,15 @@ from functools import partial
 from typing import Final
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from offsetwise import files
 from offsetwise.approval import ApprovalFile
-from offsetwise.console import board, guard
+from offsetwise.console import board, guard, uploads
 from offsetwise.console.exporting import answers
 from offsetwise.console.wording import markdown
 from offsetwise.review.allowing import Verb
+from offsetwise.review.bundle import MAX_PACKED_BYTES
 from offsetwise.store.review_rows import PlanRow
 
 Take = Callable[[board.Seat, str, bytes], answers.Answer]
@@ -53,17 +56,17 @@ _RECEIPT: Final = Intake(
     "kept.",
     verb=Verb.ADD_RECEIPT,
     ending="json",
-    largest_mb=128,
+    largest_mb=files.MAX_BYTES // 2**20,
     button="Keep the receipt",
 )
 _BUNDLE: Final = Intake(
     key="bring-bundle",
     title="A review bundle of another console",
     says="A plan that was submitted there, with all that a reviewer needs; no cluster is asked. The approval goes back "
-    "as a file. A large one is given at the start: `offsetwise console --bundle FILE`.",
+    "as a file.",
     verb=Verb.RECEIVE_BUNDLE,
     ending="gz",
-    largest_mb=64,
+    largest_mb=MAX_PACKED_BYTES // 2**20,
     button="Take in the bundle",
 )
 
@@ -102,6 +105,8 @@ def _draw(seat: board.Seat, intake: Intake, take: Take, *, plan: int | None = No
         if refused is not None:
             st.markdown(f":material/lock: {markdown(refused.why)}  \n:gray[{markdown(refused.fix)}]")
             return
+        if (session := get_script_run_ctx()) is not None:
+            uploads.offered.offer(session.session_id)
         chosen = st.file_uploader(
             intake.title,
             type=intake.ending,

@@ -71,7 +71,7 @@ def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
 
 
 def unseen(plan: Plan) -> bool:
-    """Whether a group's name has characters that cannot be seen: no command is shown that would not be exact."""
+    """Whether a group's name would be marked: no command is shown that is not exact, or not what it looks like."""
     return any(plain(name) != name for name in _groups(plan))
 
 

@@ -57,7 +57,8 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> None:
         st.markdown(":material/hourglass_empty: There is none that counts yet.")
     if kind is ExportKind.GROUPS_CSV and sentences.unseen(sheet.plan):
         st.markdown(
-            ":material/visibility_off: A group's name has characters that cannot be seen. Let `apply` write it."
+            ":material/visibility_off: A group's name has characters that cannot be seen, or letters of several "
+            "scripts. Let `apply` write it."
         )
     for file in files:
         _file(file)

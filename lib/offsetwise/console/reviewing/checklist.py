@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from offsetwise.console.wording import many, number
 from offsetwise.findings.codes import Code
 from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
+from offsetwise.plan import names
 from offsetwise.plan.drift import Drift
 
 _NAMED = 3
@@ -24,13 +25,20 @@ class Looked:
 
 
 def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
-    """Give everything to check about a plan: complete, in range, the start gate, quiesced, fresh.
+    """Give everything to check about a plan: its names, complete, in range, the start gate, quiesced, fresh.
 
     Args:
         plan: The plan.
         looked: The last look at the clusters; None where nobody looked since the plan was drafted.
     """
-    return (*_complete(plan), _in_range(plan), *plan.gate, *_quiesced(plan), _fresh(looked))
+    return (*_readable(plan), *_complete(plan), _in_range(plan), *plan.gate, *_quiesced(plan), _fresh(looked))
+
+
+def _readable(plan: Plan) -> Iterator[GateCheck]:
+    """Say that names are marked; nothing where none is."""
+    marked = names.marked_names(plan)
+    if marked:
+        yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.told(marked))
 
 
 def _complete(plan: Plan) -> Iterator[GateCheck]:

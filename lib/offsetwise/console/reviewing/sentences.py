@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.console.palette import Tone
 from offsetwise.console.verdicts import Verdict
 from offsetwise.console.wording import many, markdown, span
-from offsetwise.model import Plan, Target, TargetKind
+from offsetwise.model import MAX_TIME_MS, Plan, Target, TargetKind
 from offsetwise.review.sheet import Sheet, Standing
 from offsetwise.store.review_rows import State, Who
 
@@ -31,11 +31,13 @@ _TARGETS: Final = {
 
 
 def at(at_ms: int) -> str:
-    """Print a time.
+    """Print a time; one that no calendar has, in milliseconds.
 
-    >>> at(1_772_366_400_000)
-    '2026-03-01 12:00:00'
+    >>> at(1_772_366_400_000), at(2**62)
+    ('2026-03-01 12:00:00', '4611686018427387904 ms')
     """
+    if not 0 <= at_ms <= MAX_TIME_MS:
+        return f"{at_ms} ms"
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 

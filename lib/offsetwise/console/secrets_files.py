@@ -1,0 +1,35 @@
+"""Streamlit's secrets: what signs the identity cookie is nobody's to read but the operator's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamlit import config
+
+from offsetwise.errors import ConfigError
+from offsetwise.private_files import opening
+
+
+def check() -> None:
+    """Refuse files of secrets that others may read or write.
+
+    Raises:
+        ConfigError: One of them; what it holds is not shown.
+    """
+    for file in _files():
+        found = opening(file, shared_folder=True)
+        if found is not None:
+            raise ConfigError(
+                f"Streamlit's secrets, {file}: expected a file that its owner alone may read and write (mode 0600), "
+                f"found {found.found}. Whoever reads its cookie_secret can be anybody here. The console does not "
+                "start.",
+                fix=f"{found.fix} If others may have read it, put another cookie_secret into it, and have the provider "
+                "give another client_secret.",
+            )
+
+
+def _files() -> Iterator[Path]:
+    for named in map(Path, config.get_option("secrets.files")):
+        yield from (each for each in named.rglob("*") if each.is_file()) if named.is_dir() else ()
+        yield from (named,) if named.is_file() else ()

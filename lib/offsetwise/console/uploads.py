@@ -1,0 +1,49 @@
+"""Which sessions may upload a file: those that a page offered it to, a few files each, and until they leave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+MOST_FILES: Final = 4
+"""Of one session at a time; the Export page has an upload for each of three kinds of files."""
+
+
+class Uploads:
+    """The sessions that were offered an upload, and the files they have uploaded. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[str, set[str]] = {}
+
+    def offer(self, session: str) -> None:
+        """Let a session upload files from now on: its person may, and the page has the upload."""
+        with self._lock:
+            self._files.setdefault(session, set())
+
+    def takes(self, session: str, file: str) -> bool:
+        """Say whether a file of a session is taken, and count it if so."""
+        with self._lock:
+            files = self._files.get(session)
+            if files is None or len(files | {file}) > MOST_FILES:
+                return False
+            files.add(file)
+            return True
+
+    def removed(self, session: str, file: str) -> None:
+        """Stop counting a file that the session has taken back."""
+        with self._lock:
+            self._files.get(session, set()).discard(file)
+
+    def left(self, active: Callable[[str], bool]) -> list[str]:
+        """Forget the sessions that are not active any more, and give them, so that their files can be freed."""
+        with self._lock:
+            gone = [session for session in self._files if not active(session)]
+            for session in gone:
+                del self._files[session]
+            return gone
+
+
+offered: Final = Uploads()
+"""Those of this process."""
