@@ -1,4 +1,4 @@
-"""One lab for the whole session, shared by every test that needs real clusters."""
+"""One lab and one browser for the whole session, shared by every test that needs real clusters or a real browser."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from offsetwise.lab import Lab
 from tests import quick_spark
 from tests.figures import machine, write_figures
 from tests.scheduling import FilesWithOneLab, uses_lab
+from tools.screenshots import CHROMIUM
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -38,6 +40,17 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def sample(lab: Lab) -> Path:
     """The reference migration's `migration.yaml`, on the session's lab. Nobody writes to its topics."""
     return lab.sample()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium. Tests open windows of their own."""
+    with sync_playwright() as playwright:
+        path, arguments = CHROMIUM
+        running = playwright.chromium.launch(executable_path=path, args=arguments)
+        expect.set_options(timeout=30_000)
+        yield running
+        running.close()
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_the_whole_way_of_a_savepoint_by_the_commands(tmp_path: Path, monkeypatc
         ("951", "CONFIRMED"),
     ]
 
-    back = call("rollback", receipt, "--migration", file, "--execute", width=200)
+    back = call("rollback", receipt, "--migration", file, "--trust", tmp_path / "rea.pub", "--execute", width=200)
     assert back.code == 0, back.err
     assert not copy.exists()
     assert tree_hash(tmp_path / "savepoints") == before

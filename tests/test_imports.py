@@ -18,8 +18,9 @@ ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
 
 STAGES = (
-    {"model", "errors", "exit_codes", "garbage", "progress"},
-    {"bundled", "files", "config", "client_properties", "strict_yaml", "batches"},
+    {"model", "errors", "exit_codes", "garbage", "lookalikes", "progress", "regular_files"},
+    {"bundled", "jars", "files", "private_files", "strict_json", "strict_yaml", "batches"}
+    | {"config", "client_properties"},
     {"sources"},
     {"snapshot"},
     {"translation"},

@@ -21,8 +21,11 @@ ROOT = Path(__file__).parent.parent
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = WHOLE["project"]
 EXTRAS = ("s3", "gcs", "azure", "postgres", "dev")
-PINS = dict(line.partition("==")[::2] for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
-PINNED = {canonicalize_name(name): version for name, version in PINS.items()}
+LOCKS = sorted((ROOT / "locks").glob("*.txt"))
+PINNED = {
+    canonicalize_name(name): version
+    for name, version in re.findall(r"^(\S+)==(\S+)", (ROOT / "locks" / "packages.txt").read_text("utf-8"), flags=re.M)
+}
 STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink", "spark.jsa")
 
 
@@ -58,9 +61,13 @@ def test_the_package_has_its_extras_its_command_and_its_licence() -> None:
     ]
 
 
-def test_the_constraints_hold_versions_and_nothing_else() -> None:
-    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line), line
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_holds_versions_and_hashes_and_nothing_else(lock: Path) -> None:
+    package = r"[A-Za-z0-9._\[\]-]+==[A-Za-z0-9.+!]+( ; [a-z_]+ (==|!=) '\w+'( (and|or) [a-z_]+ (==|!=) '\w+')*)?"
+    text = lock.read_text(encoding="utf-8").replace(" \\\n   ", "")
+
+    for line in text.splitlines():
+        assert re.fullmatch(rf"{package}( --hash=sha256:[0-9a-f]{{64}})+", line), line
 
 
 def test_every_version_that_is_installed_is_pinned() -> None:
@@ -86,8 +93,9 @@ def test_every_version_that_is_installed_is_pinned() -> None:
 @pytest.fixture
 def set_up(tmp_path: Path) -> Path:
     """A checkout in which every step of the set-up is done."""
-    needed = ("tools/find-browser", "tools/find-postgres", "lib/offsetwise/lab/jars.py", "tests/quick_spark.py")
-    for name in ("Makefile", "pyproject.toml", "constraints.txt", *needed, "tests/integration/flink_distribution.py"):
+    needed = ("tools/find-browser", "tools/find-postgres", "lib/offsetwise/jars.lock", "tests/quick_spark.py")
+    locks = [f"locks/{lock.name}" for lock in LOCKS]
+    for name in ("Makefile", "pyproject.toml", *locks, *needed, "tests/integration/flink_distribution.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     (tmp_path / ".venv").mkdir()
@@ -119,7 +127,7 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     shutil.rmtree(set_up / ".venv")
     steps = would_run(set_up, "console")
 
-    assert [step for step in steps if "-c constraints.txt" in step and '".[s3,dev]"' in step] != []
+    assert [step for step in steps if "-r locks/packages.txt" in step] != []
     needed_by_tests = ("prefetch", "find-browser", "find-postgres", "flink", "spark")
     assert not any(word in step for step in steps for word in needed_by_tests)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -76,6 +76,8 @@ class Scene:
     syncs: SyncIndex
     topics: Mapping[Cluster, Mapping[str, TopicState]]
     partitions: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
+    commits: Mapping[Cluster, Mapping[TopicPartition, GroupOffset]]
+    """Of the compared group."""
 
     @classmethod
     def of(cls, migration: Migration, subject: Subject, old: Snapshot, new: Snapshot, *, live: bool) -> Scene:
@@ -105,6 +107,7 @@ class Scene:
                 }
                 for side, snapshot in snapshots.items()
             },
+            commits={side: _commits(_group(snapshot, subject.group)) for side, snapshot in snapshots.items()},
         )
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
@@ -261,19 +264,24 @@ def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position
     by_topic: dict[tuple[str, str], list[Position]] = {}
     for position in stated:
         by_topic.setdefault((position.source, position.topic), []).append(position)
+    marked = _marked(scene)
     for (source, topic), positions in by_topic.items():
         yield from positions
-        have = {position.partition for position in positions} | _marked(scene, source, topic)
+        have = {position.partition for position in positions} | marked[source, topic]
         states = (scene.topics[Cluster.OLD].get(topic), scene.topics[Cluster.NEW].get(positions[0].new_topic))
         there = {p.partition for state in states if state is not None for p in state.partitions}
         for partition in sorted(there - have):
             yield _position(scene, source, topic, partition)
 
 
-def _marked(scene: Scene, source: str, topic: str) -> set[int]:
-    """Give the partitions that the job knows and has no offset for: they are no new ones."""
+def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
+    """Give, by source and topic, the partitions that the job knows and has no offset for: they are no new ones."""
     sources = scene.subject.checkpoint.sources if scene.subject.checkpoint is not None else ()
-    return {at.partition for one in sources if one.id == source for at in one.marked if at.topic == topic}
+    made: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for one in sources:
+        for at in one.marked:
+            made[one.id, at.topic].add(at.partition)
+    return made
 
 
 def _position(scene: Scene, source: str, topic: str, partition: int) -> Position:
@@ -319,8 +327,12 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             pending_equal=learnt.pending_equal,
             syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),
             syncs_read_first=scene.live and bool(scene.old.mirror.syncs),
-            old_commit=_commit(scene.group(Cluster.OLD), position.topic, position.partition),
-            new_commit=_commit(scene.group(Cluster.NEW), position.new_topic, position.partition),
+            old_commit=scene.commits[Cluster.OLD].get(
+                TopicPartition(topic=position.topic, partition=position.partition)
+            ),
+            new_commit=scene.commits[Cluster.NEW].get(
+                TopicPartition(topic=position.new_topic, partition=position.partition)
+            ),
         )
     )
     return replace(row, findings=tuple(finding.code for finding in findings)), findings
@@ -369,9 +381,9 @@ def _group(snapshot: Snapshot | None, name: str | None) -> GroupState | None:
     return next((group for group in groups if group.name == name), None)
 
 
-def _commit(group: GroupState | None, topic: str, partition: int) -> GroupOffset | None:
+def _commits(group: GroupState | None) -> dict[TopicPartition, GroupOffset]:
     offsets = group.offsets if group is not None else ()
-    return next((each for each in offsets if (each.topic, each.partition) == (topic, partition)), None)
+    return {TopicPartition(topic=each.topic, partition=each.partition): each for each in offsets}
 
 
 def _epoch_ms(taken_at: str) -> int:

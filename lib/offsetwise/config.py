@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -29,6 +31,7 @@ from pydantic_core import PydanticCustomError
 from offsetwise import client_properties as allowed
 from offsetwise.client_properties import ClientProperties, Kind
 from offsetwise.errors import ConfigError
+from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
 from offsetwise.strict_yaml import FileNoun, Section, read
 
@@ -64,7 +67,24 @@ def _located_reference(value: str, info: ValidationInfo) -> str:
     return f"file:{_beside_the_file(value.removeprefix('file:').removeprefix('//'), info)}"
 
 
+def _seen(value: str) -> str:
+    if unseen := invisible(value):
+        raise PydanticCustomError(
+            "invisible",
+            "expected a name whose characters can all be seen, found {found} in it",
+            {"found": code_points(unseen)},
+        )
+    return value
+
+
+def _repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Visible: Final = AfterValidator(_seen)
+PersonName = Annotated[Label, Visible]
+"""An issuer or a subject."""
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 Location = Annotated[str, Field(min_length=1), AfterValidator(_absolute)]
 """A path or URI; absolute after loading."""
@@ -115,11 +135,14 @@ class TopicSettings(Section):
 
     @model_validator(mode="after")
     def _one_to_one(self) -> Self:
-        names = [*self.map.values()]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = _repeated(self.map.values())
         if twice:
-            raise PydanticCustomError("merged", "two old topics map to {name}", {"name": twice[0]})
+            raise PydanticCustomError("merged", "two old topics map to {name}", {"name": min(twice)})
         return self
+
+    @cached_property
+    def _old_names(self) -> dict[str, str]:
+        return {new: old for old, new in self.map.items()}
 
     def rename(self, old_topic: str, source_alias: str) -> str:
         """Give the new topic's name.
@@ -139,9 +162,8 @@ class TopicSettings(Section):
         >>> TopicSettings(policy=NamingPolicy.DEFAULT).origin("clicks", "old") is None
         True
         """
-        for old, new in self.map.items():
-            if new == new_topic:
-                return old
+        if new_topic in self._old_names:
+            return self._old_names[new_topic]
         prefix = f"{source_alias}{self.separator}" if self.policy is NamingPolicy.DEFAULT else ""
         old_topic = new_topic.removeprefix(prefix)
         if not new_topic.startswith(prefix) or not old_topic or old_topic in self.map:
@@ -207,6 +229,7 @@ class SparkSettings(Section):
             return _located_reference(allowed.only_reference(key, value), info)
 
         remote, conf = allowed.with_secrets(self.remote, self.conf, located)
+        allowed.check_spark(conf)
         object.__setattr__(self, "remote", remote)
         object.__setattr__(self, "conf", conf)
         return self
@@ -227,9 +250,9 @@ class TrustedKey(Section):
 
     file: Location
     """The `.pub` file."""
-    issuer: Label
-    subject: Label
-    vouches_for: Annotated[tuple[Label, ...], Field(min_length=1)] | None = None
+    issuer: PersonName
+    subject: PersonName
+    vouches_for: Annotated[tuple[PersonName, ...], Field(min_length=1)] | None = None
     """Of a console's key: the issuers of the people it may sign for."""
 
 
@@ -294,11 +317,10 @@ class Migration(Section):
         for side, cluster in (("source", self.source), ("target", self.target)):
             allowed.check(cluster.properties, where=f"{side}.properties")
         _check_two_clusters(self.source, self.target)
-        names = [checkpoint.name for checkpoint in self.checkpoints]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = _repeated(checkpoint.name for checkpoint in self.checkpoints)
         if twice:
             raise ConfigError(
-                f"checkpoints: expected a name of its own for each, found {twice[0]!r} twice, "
+                f"checkpoints: expected a name of its own for each, found {min(twice)!r} twice, "
                 "so a command could mean either.",
                 fix="Rename one of them.",
             )

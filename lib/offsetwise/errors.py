@@ -39,6 +39,7 @@
     │   ├── StoreUnclearError       the reply to a change was lost: made or not, nobody knows yet
     │   ├── StoreVersionError       a later release changed it
     │   └── NotAStoreError          a file or database of something else
+    ├── JarError                    jars that cannot be fetched, or are not those of the lock
     └── LabError                    the local lab
         └── JavaError               Java is missing or too old
 
@@ -222,6 +223,10 @@ class StoreVersionError(StoreError):
 
 class NotAStoreError(StoreError):
     """What stands at the store's place is something else."""
+
+
+class JarError(OffsetwiseError):
+    """Jars cannot be fetched, or are not those of the lock."""
 
 
 class LabError(OffsetwiseError):

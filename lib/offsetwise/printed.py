@@ -16,6 +16,7 @@ from offsetwise.approval.keys import PublicFile
 from offsetwise.approval.strict import Shape
 from offsetwise.model import ReceiptStep
 from offsetwise.plan.drift import Drift
+from offsetwise.review.auditing import Audited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +48,13 @@ class Failed:
     """Of the checkpoint; left out unless `inspect` was asked about several."""
 
 
-Printed = DryRun | Standings | TakenBack | Drifted
+Printed = DryRun | Standings | TakenBack | Drifted | Audited
 KINDS: Final[dict[str, type]] = {
     "dry-run": DryRun,
     "rollback-preview": Standings,
     "rollback": TakenBack,
     "drift": Drifted,
+    "audit": Audited,
     "error": Failed,
 }
 SHAPES: Final[dict[str, type[Shape]]] = {

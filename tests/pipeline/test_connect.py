@@ -30,9 +30,10 @@ from offsetwise.errors import ClusterError, ConnectorError, SparkError, StoppedE
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
+from offsetwise.pipeline.connector import CONNECTOR
 from offsetwise.pipeline.interrupting import STOP_LIMIT_S, interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.session import CONNECTOR, open_session
+from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import ship
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identity import content_hash

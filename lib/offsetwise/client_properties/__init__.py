@@ -8,7 +8,7 @@ from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientPrope
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
 from offsetwise.client_properties.references import is_reference, only_reference
-from offsetwise.client_properties.spark import resolve_spark, with_secrets
+from offsetwise.client_properties.spark import check_spark, redaction, resolve_spark, with_secrets
 
 __all__ = [
     "ALLOWED",
@@ -17,10 +17,12 @@ __all__ = [
     "Kind",
     "Property",
     "check",
+    "check_spark",
     "is_reference",
     "is_secret",
     "jaas_quote",
     "only_reference",
+    "redaction",
     "resolve",
     "resolve_spark",
     "servers",

@@ -8,6 +8,7 @@ must not.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -117,18 +118,51 @@ FORBIDDEN: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+SENSITIVE_NAMES: Final = (
+    r"(password|passwd|passphrase|[._-]pass|secret|(secret|session|api)[._-]?(access[._-]?)?key|token|credentials?"
+    r"|[._-]sas|authorization|keystore\.key|client-provided-key|\.pem)$"
+    r"|jaas|private[._-]key|encryption[._-]key|account\.key\."
+    r"|fs\.azure\.sas\.(?!token\.(provider|renew)|expiry)"
+    r"|oauth2?\.(client\.secret|user\.password|refresh\.token|credential)\b(?!\.endpoint)"
+)
+"""What the name of a secret property looks like, in capitals or not: of either Kafka client, of Spark, and of Hadoop's
+S3A, ABFS and GCS, also of one bucket or account (Hadoop's `hadoop.security.sensitive-config-keys`, `ConfigurationKeys`
+of hadoop-azure, `CONFIGURATION.md` of the GCS connector). Both Python and Java read this pattern."""
+
+_SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
+_MASK: Final = "********"
+
+
 class ClientProperties(dict[str, str]):
-    """Properties with their secrets resolved. Secrets mask themselves when printed."""
+    """Properties with their secrets resolved. Secrets mask themselves when printed.
+
+    Args:
+        values: The properties.
+        referred: Those whose value came from a reference, whatever they are called: they are secrets too.
+    """
+
+    def __init__(self, values: Mapping[str, str] | None = None, *, referred: Iterable[str] = ()) -> None:
+        super().__init__(values or {})
+        self.referred: Final = frozenset(referred)
 
     def __repr__(self) -> str:
-        return repr({name: "********" if is_secret(name) else value for name, value in self.items()})
+        return repr({name: _MASK if self.hides(name) else value for name, value in self.items()})
 
     __str__ = __repr__
 
+    def hides(self, name: str) -> bool:
+        """Tell whether the value of a property must never be shown."""
+        return name in self.referred or is_secret(name)
+
+    def masked(self, text: str) -> str:
+        """Give a text, a message of Spark's perhaps, without any value that must never be shown."""
+        hidden = {value for name, value in self.items() if self.hides(name) and value}
+        for value in sorted(hidden, key=len, reverse=True):
+            text = text.replace(value, _MASK)
+        return text
+
 
 def is_secret(name: str) -> bool:
-    """Tell whether a property's value must never be shown, by its name in either client, or in Spark."""
+    """Tell whether a property's value must never be shown, by its name in either client, in Spark or in Hadoop."""
     known = ALLOWED.get(name)
-    return (known is not None and known.kind is Kind.SECRET) or bool(
-        re.search(r"(?i)password|secret|jaas|keystore\.key|account\.key|token$|\.pem$", name)
-    )
+    return (known is not None and known.kind is Kind.SECRET) or bool(_SECRET.search(name))

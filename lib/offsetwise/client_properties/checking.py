@@ -53,7 +53,8 @@ def resolve(properties: Mapping[str, str], *, where: str) -> ClientProperties:
         if properties[name] != value and not is_secret(name):
             _check_value(name, value, where, referred=True)
     _check_together(resolved, where)
-    return ClientProperties(resolved)
+    referred = {name for name, value in properties.items() if is_reference(value)}
+    return ClientProperties(resolved, referred=referred)
 
 
 def servers(properties: Mapping[str, str]) -> frozenset[str]:

@@ -27,7 +27,8 @@ def to_java(properties: Mapping[str, str], *, where: str) -> ClientProperties:
     Raises:
         ConfigError: Something that the Java client has no equal for. Nothing was read.
     """
-    made = ClientProperties()
+    referred = properties.referred if isinstance(properties, ClientProperties) else frozenset()
+    made = ClientProperties(referred=(ALLOWED[name].java or name for name in referred))
     for name, value in properties.items():
         java = ALLOWED[name].java
         if java is not None:

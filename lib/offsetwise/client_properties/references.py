@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from offsetwise import regular_files
 from offsetwise.errors import ConfigError, SecretError
 
 _ENVIRONMENT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -62,8 +63,7 @@ def read_text(path: Path, key: str) -> str:
         SecretError: It cannot be read, is empty or too large. Its content is never shown.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_SECRET_BYTES + 1)
+        content = regular_files.read_named(path, _MAX_SECRET_BYTES)
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from offsetwise.findings.codes import KINDS, Code
-from offsetwise.model import Finding, PartitionComparison
+from offsetwise.model import MAX_TIME_MS, Finding, PartitionComparison
 
 
 def about(row: PartitionComparison, code: Code, message: str) -> Finding:
@@ -64,9 +64,11 @@ def duration(milliseconds: int) -> str:
 
 
 def utc(timestamp_ms: int) -> str:
-    """Say a time in ISO 8601, UTC, to the second.
+    """Say a time in ISO 8601, UTC, to the second; one that no calendar has, in milliseconds.
 
-    >>> utc(0)
-    '1970-01-01T00:00:00Z'
+    >>> utc(0), utc(2**62)
+    ('1970-01-01T00:00:00Z', '4611686018427387904 ms')
     """
+    if not 0 <= timestamp_ms <= MAX_TIME_MS:
+        return f"{timestamp_ms} ms"
     return datetime.fromtimestamp(timestamp_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

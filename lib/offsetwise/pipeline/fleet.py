@@ -16,7 +16,8 @@ from fsspec.core import split_protocol
 from offsetwise.errors import StorageError
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_rows
+from offsetwise.pipeline.fleet_rows import decode, rows_of
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, read_rows
 from offsetwise.sources.storage import exists, glob_folders
 
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ def inspect_many(
         read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
         with spark_errors():
             table = interruptible(spark, spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow, watch)
-        rows = dict(zip(table["id"].to_pylist(), table["row"], strict=True))
+        rows = rows_of(table, len(wave))
         for some in range(0, len(wave), DECODED_AT_ONCE):
             with collected_seldom():
-                decoded = [decode(rows[at].as_py()) for at in range(some, min(some + DECODED_AT_ONCE, len(wave)))]
+                until = min(some + DECODED_AT_ONCE, len(wave))
+                decoded = [decode(rows[at], subject=wave[at]) for at in range(some, until)]
             yield from decoded

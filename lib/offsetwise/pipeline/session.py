@@ -22,7 +22,6 @@ from traceback import walk_tb
 from typing import IO, Final
 
 import grpc
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -30,12 +29,13 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
-from offsetwise.client_properties import ClientProperties, is_secret, resolve_spark
+from offsetwise.client_properties import ClientProperties, redaction, resolve_spark
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ConnectorError, SparkError
-from offsetwise.pipeline.spark_errors import first_line
+from offsetwise.pipeline.connector import CONNECTOR, connector_jars
+from offsetwise.pipeline.launching import absolute_paths, new_folder, starting
+from offsetwise.pipeline.spark_errors import first_line, hide, tellable
 
-CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 TASKS_PER_CORE: Final = 2
 SERVER_TIMEOUT_S: Final = 15
 SESSION_CONF: Final = {
@@ -60,6 +60,8 @@ class _Running:
 
 _lock = RLock()
 _running: _Running | None = None
+_folder: tempfile.TemporaryDirectory[str] | None = None
+"""Of the JVM behind PySpark, where it was started here."""
 
 
 def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
@@ -83,6 +85,7 @@ def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
             return _running.session
         close_session()
         remote, conf = resolve_spark(settings.remote, settings.conf)
+        hide(conf.masked)
         if remote:
             session, ours = _connect(remote, conf), True
         elif SparkContext._active_spark_context is not None:
@@ -136,26 +139,27 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession
         }
     wanted |= conf
     if kafka and "spark-sql-kafka" not in wanted.get("spark.jars.packages", "") + wanted.get("spark.jars", ""):
-        packages = [wanted["spark.jars.packages"]] if wanted.get("spark.jars.packages") else []
-        wanted["spark.jars.packages"] = ",".join([*packages, f"{CONNECTOR}:{pyspark.__version__}"])
+        jars = [wanted["spark.jars"]] if wanted.get("spark.jars") else []
+        wanted["spark.jars"] = ",".join([*jars, *connector_jars(_java)])
 
-    _check_java()
+    wanted = absolute_paths(wanted | redaction(conf))
+
+    global _folder  # noqa: PLW0603 - as the JVM
+    _java()
     _end_jvm()
+    _folder = new_folder()
     logging.getLogger().addFilter(_not_of_gateway)
-    spark_conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
-    # Everybody on the machine sees the command line that starts the JVM.
-    shown_conf = SparkConf(loadDefaults=False).setAll([each for each in wanted.items() if not is_secret(each[0])])
     # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name: it ends with the JVM.
     with tempfile.TemporaryFile() as log:
         try:
-            gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                shown_conf, {"stdout": log, "stderr": log}
-            )
-            SparkContext(conf=spark_conf, gateway=gateway)
+            with starting(wanted, Path(_folder.name)):
+                gateway = launch_gateway(popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+            SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(wanted.items())), gateway=gateway)
             return SparkSession.builder.getOrCreate()
         except (PySparkException, Py4JError, OSError) as error:
             _end_jvm()
-            raise _launch_error(error, _read_all(log), wanted) from error
+            said, told = conf.masked(str(error)), {name: conf.masked(value) for name, value in wanted.items()}
+            raise _launch_error(said, conf.masked(_read_all(log)), told) from tellable(error)
         except KeyboardInterrupt as interrupt:
             _end_jvm()
             _end_starting_jvm(interrupt)
@@ -175,7 +179,7 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
             grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
         session = SparkSession.builder.remote(remote).getOrCreate()
     except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError, ConnectionRefusedError) as error:
-        found = str(error) or f"no answer within {SERVER_TIMEOUT_S} s"
+        found = conf.masked(str(error)) or f"no answer within {SERVER_TIMEOUT_S} s"
         raise SparkError(
             f"{_without_token(remote)}: expected a Spark Connect server, found: {first_line(found)}. "
             "No record was read.",
@@ -189,7 +193,7 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
             raise SparkError(
                 f"{_without_token(remote)}: the server does not let a session set {name}. No record was read.",
                 fix=f"Set {name} where the server is started, and take it out of spark.conf in the migration file.",
-            ) from error
+            ) from tellable(error)
     return session
 
 
@@ -251,7 +255,7 @@ def _check_connector(session: SparkSession, settings: SparkSettings) -> None:
         ) from error
 
 
-def _check_java() -> None:
+def _java() -> str:
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
@@ -260,9 +264,10 @@ def _check_java() -> None:
             f"Spark needs Java 17 or newer, and {looked} has none. No record was read.",
             fix="Install a Java runtime (for example OpenJDK 17), or point JAVA_HOME to one.",
         )
+    return str(java)
 
 
-def _launch_error(error: Exception, log: str, wanted: Mapping[str, str]) -> SparkError:
+def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError:
     if re.search(r"unresolved dependency|UNRESOLVED DEPENDENCIES", log):
         silent = sorted(set(re.findall(r"Host (\S+) not found|Server access error at url \w+://([^/\s]+)", log)))
         hosts = ", ".join(host or url for host, url in silent)
@@ -279,7 +284,7 @@ def _launch_error(error: Exception, log: str, wanted: Mapping[str, str]) -> Spar
             fix="Install a newer Java runtime, or point JAVA_HOME to one.",
         )
     said = next((line for line in log.splitlines() if re.search(r"Exception|Error", line)), None)
-    found = first_line(said.removeprefix('Exception in thread "main" ') if said else str(error))
+    found = first_line(said.removeprefix('Exception in thread "main" ') if said else error)
     return SparkError(
         f"Spark on {wanted['spark.master']}: expected a session, found: {found}. No record was read.",
         fix="Correct spark.master and spark.conf in the migration file.",
@@ -288,6 +293,7 @@ def _launch_error(error: Exception, log: str, wanted: Mapping[str, str]) -> Spar
 
 def _end_jvm() -> None:
     """End the JVM behind PySpark: jars are resolved only when one starts."""
+    global _folder  # noqa: PLW0603 - as the JVM
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     process = getattr(gateway, "proc", None)
@@ -296,6 +302,9 @@ def _end_jvm() -> None:
     if process is not None:
         process.stdin.close()
         process.wait(timeout=30)
+    if _folder is not None:
+        _folder.cleanup()
+        _folder = None
 
 
 def _end_starting_jvm(interrupt: KeyboardInterrupt) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -80,6 +80,20 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
 """All that py4j says when Java ends inside a call; an error of Java's own has a second line."""
 
+_masked: Callable[[str], str] = str
+"""Takes the secrets of the running session out of a text. A Spark session is a global of the process."""
+
+
+def hide(masked: Callable[[str], str]) -> None:
+    """Pass whatever Spark says through this function from now on."""
+    global _masked  # noqa: PLW0603 - see above
+    _masked = masked
+
+
+def tellable(error: Exception) -> Exception | None:
+    """Give an error as the cause of one of ours; None where its text has a secret, which a traceback would print."""
+    return error if _masked(str(error)) == str(error) else None
+
 
 def translate_spark_error(error: BaseException) -> OffsetwiseError:
     """Name what went wrong in a Spark action, from whatever PySpark raised.
@@ -88,7 +102,7 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
     """
     if isinstance(error, OffsetwiseError):
         return error
-    text = str(error)
+    text = _masked(str(error))
     if isinstance(error, (ConnectionError, Py4JNetworkError)) or _NO_ANSWER.fullmatch(text):
         return SparkError(
             "Spark: expected an answer from its Java process, which has ended. No result was used.",
@@ -113,7 +127,7 @@ def spark_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise translate_spark_error(error) from error
+        raise translate_spark_error(error) from tellable(error)
 
 
 def first_line(text: str) -> str:

@@ -13,7 +13,7 @@ from offsetwise.pipeline.fleet import inspect_many
 from offsetwise.progress import Progress
 from offsetwise.sources.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
 from offsetwise.sources.location import locate
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, decode, read_row
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, read_one
 
 WAVE_SIZE: Final = 500
 """Checkpoints per job, so that a person sees progress. Jobs of 250 take twice the CPU of one of 1,000."""
@@ -73,7 +73,7 @@ def _read(
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
     roots = migration.checkpoint_roots
     if len(uris) <= in_process:
-        yield from (decode(read_row(uri, roots=roots, batches=0)) for uri in uris)
+        yield from (read_one(uri, roots=roots, batches=0) for uri in uris)
         return
     from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
 

@@ -1,0 +1,110 @@
+"""Reads what a Spark worker answered about a checkpoint, and believes no byte of it.
+
+The workers may be those of a server that is not ours, or that only claims to be one. So an answer is JSON and numbers,
+every value is held against the model, and what does not fit is an error of ours. That what fits is true, nobody can
+tell but the workers.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
+
+import pyarrow as pa
+from pydantic import Field, TypeAdapter, ValidationError
+
+from offsetwise.errors import FileError, SparkError
+from offsetwise.files import read_object, strict_reader
+from offsetwise.model import Batch, BatchSource, Checkpoint, TopicOffsets
+from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+"""Perhaps one outside int64, which the strict reader of files refuses; it takes three times as long."""
+_Index = Annotated[int, Field(ge=0, strict=True)]
+_Topic = tuple[str, tuple[_Index, ...]]
+_Shape = tuple[tuple[str, str | None, tuple[_Topic, ...]], ...]
+_Batch = tuple[int, bool, int | None, int | None, _Index]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    checkpoint: Checkpoint
+    batches: tuple[_Batch, ...]
+    shapes: tuple[_Shape, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failed:
+    failed: FailedCheckpoint
+
+
+_ROW: Final = strict_reader(TypeAdapter(_Read | _Failed))
+
+
+def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
+    """Give the rows that Spark answered by the place of what was asked for.
+
+    Raises:
+        SparkError: It answered something else.
+    """
+    try:
+        table.validate(full=True)
+        places, rows = table["id"].cast(pa.int64()).to_pylist(), table["row"].cast(pa.binary()).to_pylist()
+    except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _strange(f"{count} checkpoints") from error
+    found = {place: row for place, row in zip(places, rows, strict=True) if place is not None and row is not None}
+    if len(rows) != count or found.keys() != set(range(count)):
+        raise _strange(f"{count} checkpoints")
+    return found
+
+
+def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:
+    """Read a row that `spark_checkpoint_rows.encode` wrote.
+
+    Args:
+        row: What came from a worker.
+        subject: Which checkpoint was asked for, for the message.
+
+    Raises:
+        SparkError: It is something else.
+    """
+    line, _, packed = row.partition(b"\n")
+    try:
+        if _LONG_NUMBER.search(line):
+            read_object(line, subject=subject)
+        read = _ROW.validate_json(line)
+        return read.failed if isinstance(read, _Failed) else _whole(read, packed)
+    except (FileError, ValidationError, ValueError, IndexError, struct.error) as error:
+        raise _strange(subject) from error
+
+
+def _whole(read: _Read, packed: bytes) -> Checkpoint:
+    offsets = struct.unpack(f"<{len(packed) // 8}q", packed)
+    at = 0
+    batches = []
+    for id_, committed, timestamp, watermark, shape in read.batches:
+        sources = []
+        for source, raw, topics in read.shapes[shape]:
+            of_topics = []
+            for topic, partitions in topics:
+                end = at + len(partitions)
+                of_topics.append(TopicOffsets(topic=topic, partitions=partitions, offsets=offsets[at:end]))
+                at = end
+            sources.append(BatchSource(id=source, raw=raw, offsets=tuple(of_topics)))
+        batches.append(
+            Batch(id=id_, committed=committed, timestamp_ms=timestamp, watermark_ms=watermark, sources=tuple(sources))
+        )
+    if at != len(offsets):
+        raise ValueError(f"{len(offsets)} offsets for {at} partitions")
+    return replace(read.checkpoint, batches=tuple(batches))
+
+
+def _strange(subject: str) -> SparkError:
+    return SparkError(
+        f"{subject}: expected an answer of Offsetwise's own function on Spark's workers, found one that it never "
+        "gives. Nothing was used from it.",
+        fix="Find out who answers at spark.remote or spark.master of the migration file, and that nothing of another "
+        "release of Offsetwise is on its workers.",
+    )
