@@ -1,0 +1,235 @@
+"""Attacks on what is installed and run: packages and jars that are not those of the locks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZipFile
+
+import pyspark
+import pytest
+
+from offsetwise.errors import ConnectorError, JarError
+from offsetwise.jars import LOCK, cache_folder, locked, locked_jars
+from offsetwise.lab.jars import KAFKA_VERSION, kafka_jars
+from offsetwise.lab.java import find_java
+from offsetwise.pipeline.connector import CONNECTOR, connector_jars
+from tests.attacks.rows import Verdict, attack
+from tests.commands import call
+from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
+
+ROOT = Path(__file__).parents[2]
+
+
+def wheel(folder: Path, name: str, version: str) -> str:
+    """Make a wheel of one empty module, and give its SHA-256."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": "",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = [
+        f"{path},sha256={urlsafe_b64encode(sha256(text.encode()).digest()).decode().rstrip('=')},{len(text)}"
+        for path, text in files.items()
+    ]
+    made = folder / f"{name}-{version}-py3-none-any.whl"
+    with ZipFile(made, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        archive.writestr(f"{info}/RECORD", "\n".join([*lines, f"{info}/RECORD,,"]) + "\n")
+    return sha256(made.read_bytes()).hexdigest()
+
+
+def other(digest: str) -> str:
+    """Give a hash that differs in one digit."""
+    return digest[:-1] + ("0" if digest[-1] != "0" else "1")
+
+
+def offline(folder: Path) -> dict[str, str]:
+    """Give the environment of a pip that knows the wheels of a folder and nothing else."""
+    kept = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "MFLAGS"}
+    return kept | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": os.devnull}
+
+
+@attack(
+    "E8",
+    "a package and a jar that are not those of the locks: one digit of a hash, one byte of a jar, a jar more",
+    before=Verdict.WEAK,
+    without="`--require-hashes` in the Makefile; `offsetwise.jars._compare`",
+    left="Debian's packages are verified by apt's signatures; what a user names in `spark.jars.packages` by Spark only",
+)
+class TestSupplyChain:
+    def test_make_installs_nothing_whose_hash_is_not_that_of_the_lock(self, tmp_path: Path) -> None:
+        wheels, checkout = tmp_path / "wheels", tmp_path / "checkout"
+        wheels.mkdir()
+        digests = {lock: wheel(wheels, f"of_{lock}", "1.0") for lock in ("build", "packages")}
+        (checkout / "locks").mkdir(parents=True)
+        for name in ("Makefile", "pyproject.toml", "tools/find-python"):
+            (checkout / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, checkout / name)
+
+        def locks(**changed: str) -> None:
+            for lock, digest in (digests | changed).items():
+                text = f"of_{lock}==1.0 --hash=sha256:{digest}\n"
+                (checkout / "locks" / f"{lock}.txt").write_text(text, encoding="utf-8")
+
+        def make() -> str:
+            command = ["make", ".venv/.package"]
+            ran = subprocess.run(
+                command, cwd=checkout, env=offline(wheels), capture_output=True, text=True, timeout=500, check=False
+            )
+            assert ran.returncode != 0, "there is no setuptools here to build the package itself with"
+            return ran.stdout + ran.stderr
+
+        def installed() -> list[str]:
+            return sorted(path.stem for path in checkout.glob(".venv/lib/python3*/site-packages/of_*.py"))
+
+        for changed, there in (("build", []), ("packages", ["of_build"])):
+            locks(**{changed: other(digests[changed])})
+            said = make()
+            assert "DO NOT MATCH THE HASHES" in said
+            assert installed() == there
+        locks()
+        unhashed = checkout / "locks" / "packages.txt"
+        unhashed.write_text("of_packages==1.0\n", encoding="utf-8")
+        assert "Hashes are required in --require-hashes mode" in make()
+        assert installed() == ["of_build"]
+        locks()
+        assert "DO NOT MATCH THE HASHES" not in make()
+        assert installed() == ["of_build", "of_packages"]
+        assert not (checkout / ".venv" / ".package").exists()
+
+    def test_flink_is_not_installed_if_its_hash_is_not_that_of_the_lock(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wheels = tmp_path / "wheels"
+        wheels.mkdir()
+        wheel(wheels, "apache_flink_libraries", DISTRIBUTIONS[0].version)
+        for name, value in offline(wheels).items():
+            monkeypatch.setenv(name, value)
+        cache = tmp_path / "cache" / "offsetwise"
+        cache.mkdir(parents=True)
+        (cache / "jars").symlink_to(cache_folder())
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+
+        with pytest.raises(subprocess.CalledProcessError):
+            DISTRIBUTIONS[0].fetch()
+
+        assert not DISTRIBUTIONS[0].home.exists()
+        assert list(cache.iterdir()) == [cache / "jars"]
+
+    def test_a_jar_with_one_byte_changed_is_never_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = cached(f"kafka-{KAFKA_VERSION}", tmp_path, monkeypatch)
+        jar = folder / f"kafka-clients-{KAFKA_VERSION}.jar"
+        data = bytearray(jar.resolve().read_bytes())
+        data[len(data) // 2] ^= 1
+        jar.unlink()
+        jar.write_bytes(data)
+
+        ran = call("lab", "up", "--dir", tmp_path / "lab", "--json")
+
+        error = ran.refused()
+        assert error["error"] == "JarError"
+        assert f"{jar}: expected SHA-256 " in error["problem"]
+        assert error["problem"].endswith("Nothing was run.")
+        assert str(folder) in error["fix"]
+        assert not [path for path in tmp_path.rglob("*.log") if path.stat().st_size], "no broker was started"
+
+    def test_a_jar_more_or_less_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = cached(f"kafka-{KAFKA_VERSION}", tmp_path, monkeypatch)
+        assert kafka_jars() == folder
+        planted = folder / "aaa.jar"
+        planted.write_bytes(b"")
+        with pytest.raises(JarError, match=r"aaa\.jar: expected only the jars that jars\.lock names"):
+            kafka_jars()
+        planted.unlink()
+        next(folder.glob("zstd-*.jar")).unlink()
+        with pytest.raises(JarError, match=r"zstd-.*\.jar: expected a jar, found none"):
+            kafka_jars()
+
+    def test_sparks_connector_with_one_byte_changed_is_refused_before_a_jvm_starts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = cached(f"spark-kafka-{pyspark.__version__}", tmp_path, monkeypatch)
+        assert len(connector_jars(find_java)) == len(list(folder.iterdir()))
+        jar = next(folder.glob("spark-sql-kafka-*.jar"))
+        data = jar.resolve().read_bytes()
+        jar.unlink()
+        jar.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+        with pytest.raises(ConnectorError, match="expected SHA-256") as caught:
+            connector_jars(find_java)
+
+        assert "spark.jars in the migration file" in caught.value.fix
+
+
+def cached(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a cache of one's own with a set of jars, each a link to the real one."""
+    real = locked_jars(name, java=find_java)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = cache_folder() / real.name
+    folder.mkdir(parents=True)
+    for jar in real.iterdir():
+        (folder / jar.name).symlink_to(jar)
+    return folder
+
+
+def test_another_pyspark_than_the_lock_knows_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.99.0")
+
+    with pytest.raises(ConnectorError, match=r"PySpark 4\.99\.0: expected its SHA-256 in jars\.lock") as caught:
+        connector_jars(find_java)
+
+    assert f"{CONNECTOR}:4.99.0 in spark.jars.packages" in caught.value.fix
+    assert "4.0.0" in caught.value.problem
+
+
+def test_pip_installs_by_hash_and_by_nothing_else() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    installing = [line.strip() for line in makefile.splitlines() if line.startswith(("\t$(INSTALL)", "\t$(LOCKED)"))]
+
+    assert re.search(r"^LOCKED\s*:=.*--require-hashes", makefile, flags=re.MULTILINE)
+    assert installing == [
+        "$(LOCKED) -r locks/build.txt",
+        "$(LOCKED) -r locks/packages.txt",
+        "$(INSTALL) --no-deps --no-build-isolation --no-index -e .",
+    ]
+    assert makefile.count("pip install") == 1, "in $(INSTALL)"
+    elsewhere = [
+        path
+        for folder in ("lib", "tests", "tools", "benchmarks", ".ci")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".sh") and '"pip", "install"' in path.read_text("utf-8")
+    ]
+    assert {path.name for path in elsewhere} == {"flink_distribution.py", Path(__file__).name}
+
+
+def test_what_builds_the_package_is_locked_as_it_is_named() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+
+    assert re.findall(r"^\S+==\S+", (ROOT / "locks" / "build.txt").read_text("utf-8"), flags=re.MULTILINE) == wanted
+
+
+def test_the_lock_of_jars_knows_everything_that_is_run() -> None:
+    assert LOCK.read_text(encoding="utf-8") == json.dumps(locked(), indent=1, sort_keys=True) + "\n"
+    assert {f"kafka-{KAFKA_VERSION}", "spark-kafka-4.0.0"} <= locked().keys()
+    for flink in DISTRIBUTIONS:
+        assert set(flink.jars) == locked()[f"flink-{flink.version}"].keys()
+        assert isinstance(flink, Distribution)
+        assert flink.lock.is_file()
+    for jars in locked().values():
+        assert all(re.fullmatch(r"[\w.-]+:[\w.-]+:[\w.-]+", name) for name in jars)
+        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in jars.values())
+
+
+def test_no_lock_names_a_host() -> None:
+    for lock in (*(ROOT / "locks").iterdir(), LOCK):
+        assert not re.search(r"://|--(index|extra|find|trusted)", lock.read_text(encoding="utf-8")), lock
