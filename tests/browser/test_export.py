@@ -10,11 +10,14 @@ from importlib.resources import files as package_files
 from pathlib import Path
 
 import pytest
+import yaml
 from playwright.sync_api import Browser, Page, expect
 
 from offsetwise.approval import write_keys
 from offsetwise.approval.demo import demo_key
 from tests.browser.conftest import CLI, console, keep, settle
+from tests.browser.oidc import provider
+from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_review import SERVE, playing
 from tests.commands import Ran, run
 
@@ -114,12 +117,23 @@ def test_a_plan_goes_in_a_bundle_to_a_console_that_reaches_no_cluster(browser: B
         download.value.save_as(tmp_path / bundle)
         page.context.close()
 
-    command = ("-c", CLI, "console", "--bundle", bundle, "--port", "{port}")
-    with console(*command, log=tmp_path / "away.log", cwd=tmp_path) as address:
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+    signed_in = ("--access", "access.yaml", "--store", "sqlite:///plans.sqlite")
+    command = ("-c", CLI, "console", "--bundle", bundle, *signed_in, "--port", "{port}")
+    with provider({"rita": {"name": "Rita"}}) as running:
+        write_secrets(tmp_path, running.issuer)
+        rules = {"sign_in": "required", "roles": {"reviewer": [{"issuer": running.issuer, "subject": "rita"}]}}
+        (tmp_path / "access.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
+        with console(*command, log=tmp_path / "away.log", cwd=tmp_path) as address:
+            take_in(browser, address)
+
+
+def take_in(browser: Browser, address: str) -> None:
+    """Sign in as a reviewer, and take in the bundle that the console was started with."""
+    with browser.new_context(viewport={"width": 1400, "height": 1000}) as context:
+        page = context.new_page()
         page.goto(f"{address}/export")
         settle(page)
-        page.get_by_role("button", name="Play Rita").click()
+        sign_in(page, "rita")
         page.get_by_role("button", name="Take it in for review").click()
         expect(page.get_by_text("is taken in as plan 1")).to_be_visible()
         settle(page)
@@ -127,4 +141,3 @@ def test_a_plan_goes_in_a_bundle_to_a_console_that_reaches_no_cluster(browser: B
         page.get_by_role("link", name="Comparison").click()
         expect(page.get_by_role("heading", name="Compare", level=1)).to_be_visible()
         expect(page.get_by_text("Evidence of")).to_be_visible()
-        page.context.close()

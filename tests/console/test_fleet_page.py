@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.console import desk as desks
 from offsetwise.console.data import WorkflowReader
 from offsetwise.console.fleet import exports
+from offsetwise.console.fleet.derived import named
 from offsetwise.console.fleet.questions import FleetOf
 from offsetwise.errors import SparkError
 from offsetwise.fleet import Fleet, RootTrouble, assemble
@@ -152,8 +153,9 @@ def test_an_age_that_nobody_knows_is_not_zero(age_ms: int | None, open_page: Ope
 def test_a_hostile_name_stays_text(open_page: OpenPage) -> None:
     page = open_page(FleetReader(fleets.hostile()), PAGE)
     assert "'=cmd()" in rows_of(page)["checkpoint"].tolist()
-    for row in range(9):
-        page.selectbox(key="row").select_index(row).run()
+    fleet = fleets.hostile()
+    for name in named([row.uri for row in fleet.rows], fleet.roots).values():
+        page.selectbox(key="row").set_value(name).run()
         assert not page.exception
         assert page.subheader[-1].value.startswith("Facts")
         texts = [str(element.value) for kind in (page.markdown, page.error, page.subheader) for element in kind]

@@ -35,7 +35,7 @@ def _said(read: Checkpoint, code: str = "CHECKPOINT_DAMAGED") -> str:
     return " ".join(problem.message for problem in read.problems if problem.code == code)
 
 
-KINESIS_FOLDER = Path(__file__).parents[1] / "data" / "checkpoints" / "kinesis-2.0.0-spark-4.0.0"
+KINESIS_FOLDER = Path(__file__).parents[1] / "data" / "kinesis-spark"
 """Written by the awslabs connector 2.0.0 on Spark 4.0.0: 40 records read and committed, the line still TRIM_HORIZON."""
 
 
