@@ -43,7 +43,7 @@ class Distribution:
 
     @property
     def lock(self) -> Path:
-        """The hashes of its wheel."""
+        """The hashes of its wheel, or of its source where it has none."""
         return ROOT / "locks" / f"flink-{self.version}.txt"
 
     @property
@@ -74,9 +74,11 @@ class Distribution:
         work = Path(mkdtemp(dir=self.home.parent, prefix="installing-"))
         try:
             # Its bulk are jars: pip neither caches nor compiles them, and none of its Python dependencies is used.
+            # 1.20 has no wheel on PyPI: it is built with the build tools of the lock that are installed here.
             options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--no-cache-dir"]
-            command = [sys.executable, "-m", "pip", "install", *options, "--target", str(work / "home")]
-            subprocess.run([*command, "--require-hashes", "--only-binary", ":all:", "-r", str(self.lock)], check=True)
+            locked = ["--require-hashes", "--no-build-isolation", "-r", str(self.lock)]
+            command = [sys.executable, "-m", "pip", "install", *options, *locked, "--target", str(work / "home")]
+            subprocess.run(command, check=True)
             if not self.home.is_dir():
                 (work / "home").rename(self.home)
         finally:
