@@ -68,9 +68,9 @@ def test_cut_at_every_byte_it_holds_what_was_whole(tmp_path: Path) -> None:
             whole = sum(end <= size for end in ends)
             assert (cut.record(0).intended is not None) == (whole >= 2)
             assert (cut.record(0).done is not None) == (whole >= 3)
-            cut.note(0, more="yes")
+            cut.note(0, copied="yes")
         with journal(tmp_path) as again:
-            assert again.record(0).notes["more"] == "yes"
+            assert again.record(0).notes["copied"] == "yes"
 
 
 def test_the_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
@@ -95,6 +95,7 @@ def test_only_one_process_holds_it(tmp_path: Path) -> None:
         b'{"event":"done","step":0,"result":{}}',
         b'{"event":"begun","step":0,"step":1}',
         b'{"event":"begun","step":true}',
+        b'{"event":"noted","step":0,"notes":{"one of many":""}}',
     ],
 )
 def test_damage_before_the_last_line_is_refused(line: bytes, tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_without_a_journal_there_is_nothing_to_go_by(tmp_path: Path) -> None:
 def test_a_line_that_could_not_be_written_spoils_no_later_one(fault: Fault, tmp_path: Path) -> None:
     counting = FaultyDisk()
     with journal(tmp_path, disk=counting) as one:
-        one.note(0, a="1")
+        one.note(0, staged="1")
     for at in range(1, counting.calls + 1):
         (tmp_path / "receipt.json.journal").unlink(missing_ok=True)
         disk = FaultyDisk(at=at, fault=fault)
@@ -148,7 +149,7 @@ def test_a_line_that_could_not_be_written_spoils_no_later_one(fault: Fault, tmp_
             with journal(tmp_path, disk=disk) as one:
                 for number in range(3):
                     with suppress(ApplyError):
-                        one.note(number, a="1")
+                        one.note(number, staged="1")
                         told += 1
         except ApplyError as error:
             refused = error.problem

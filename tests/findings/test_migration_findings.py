@@ -6,6 +6,7 @@ from offsetwise.findings import Code, Job, MigrationCase, judge_migration
 from offsetwise.model import (
     Batch,
     BelongsTo,
+    CheckpointSource,
     Cluster,
     GroupState,
     Heartbeat,
@@ -109,6 +110,18 @@ FIRES: dict[str, tuple[MigrationCase, Code, str]] = {
         migration(topics=pair(topic(cleanup_policy="compact"), topic(cleanup_policy="compact,delete"))),
         Code.COMPACTED,
         "orders is compacted on the old cluster and the new cluster",
+    ),
+    "source of another kind": (
+        migration(
+            checkpoint=checkpoint(
+                sources=(
+                    CheckpointSource(index=0, id="a", kind="kafka"),
+                    CheckpointSource(index=1, id="b", kind="other"),
+                )
+            )
+        ),
+        Code.SOURCE_NOT_COMPARED,
+        "Source 1 is of kind other",
     ),
     "checkpoint of last week": (
         migration(checkpoint=checkpoint(batches=planned(NOW_MS - 9 * DAY_MS))),

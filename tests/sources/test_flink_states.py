@@ -438,6 +438,12 @@ class TestUids:
         assert read.sources[0].id == "kafka-src"
         assert read.operators[0].uid == "kafka-src"
 
+    @pytest.mark.parametrize("uid", ["../orders", "eu/orders", "a\\b", "..", "a\nb"])
+    def test_a_uid_that_could_not_stand_in_a_plan_leaves_its_source_the_operators_id(self, uid: str) -> None:
+        read = Folder(data=metadata(kafka_source({0: 5}, uid=uid), version=5)).read()
+        assert read.sources[0].id == operator_id(uid)
+        assert read.operators[0].uid == uid
+
     def test_a_uid_of_no_operator_is_refused_with_its_hash(self) -> None:
         with pytest.raises(CheckpointError, match=f"'kafka', .*{operator_id('kafka')}.*{operator_id('kafka-src')}"):
             Folder(data=metadata(kafka_source({0: 5}))).read(uids=["kafka"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
+from offsetwise import strict_json
 from offsetwise.apply.digests import sha256
 from offsetwise.apply.overlay import read_file
 from offsetwise.errors import ApplyError, RunningQueryError, StalePlanError, StorageError
@@ -111,9 +111,9 @@ def require_state(folder: FolderReader, batch: int) -> None:
 
 
 def _unique_ids(folder: FolderReader, batch: int) -> Iterator[tuple[str, int, str]]:
-    lines = read_file(folder, f"commits/{batch}").decode("utf-8").splitlines()
+    lines = read_file(folder, f"commits/{batch}").splitlines()
     try:
-        value = json.loads(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
+        value = strict_json.parse(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
         for operator, partitions in (value.get("stateUniqueIds") or {}).items():
             for partition, ids in enumerate(partitions):
                 yield from ((operator, partition, unique) for unique in _texts(ids))

@@ -60,6 +60,7 @@ MIGRATION_CHECKS: Final[tuple[MigrationCheck, ...]] = (
     migration.timestamps_unusable,
     migration.compacted,
     migration.checkpoint_old,
+    migration.source_not_compared,
     committed.transaction_expired,
     committed.group_apart,
 )

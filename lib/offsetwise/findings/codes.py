@@ -65,6 +65,7 @@ class Code(StrEnum):
     TRANSACTION_EXPIRED = "TRANSACTION_EXPIRED"
     GROUP_AHEAD = "GROUP_AHEAD"
     CHECKPOINT_NOT_RETAINED = "CHECKPOINT_NOT_RETAINED"
+    SOURCE_NOT_COMPARED = "SOURCE_NOT_COMPARED"
     TIMESTAMPS_UNUSABLE = "TIMESTAMPS_UNUSABLE"
     COMPACTED = "COMPACTED"
     GAP = "GAP"
@@ -438,6 +439,12 @@ _ALL: Final = (
         "The checkpoint goes when its job is cancelled",
         "Stop the job with a savepoint.",
         stage=Stage.READER,
+    ),
+    _kind(
+        Code.SOURCE_NOT_COMPARED,
+        _WARNS,
+        "A source of another kind is not compared",
+        "Find out where that source restarts. Edit a copy of the checkpoint, which leaves its position as it is.",
     ),
     _kind(
         Code.TIMESTAMPS_UNUSABLE,

@@ -94,6 +94,18 @@ def checkpoint_old(case: MigrationCase) -> Iterator[Finding]:
         )
 
 
+def source_not_compared(case: MigrationCase) -> Iterator[Finding]:
+    """The job also reads a source whose positions are not those of one Kafka cluster."""
+    sources = () if case.checkpoint is None else case.checkpoint.sources
+    for source in sources:
+        if source.kind != "kafka":
+            yield overall(
+                Code.SOURCE_NOT_COMPARED,
+                f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved. A copy "
+                "keeps it as it is, and a fresh checkpoint loses it.",
+            )
+
+
 def reader_suspected(case: MigrationCase) -> Iterator[Finding]:
     """A batch was planned or a checkpoint taken a moment ago, or a group has members. A savepoint may end a job."""
     what, written = _last_written(case)

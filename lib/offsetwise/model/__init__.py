@@ -8,6 +8,7 @@ Everything called an offset is a position: the **next record to read**.
 """
 
 from offsetwise.model.checkpoints import (
+    FLINK_SOURCE,
     Batch,
     BatchSource,
     Checkpoint,
@@ -117,6 +118,7 @@ from offsetwise.model.reconciliation import (
 )
 
 __all__ = [
+    "FLINK_SOURCE",
     "MAX_TIME_MS",
     "SAVEPOINT_KINDS",
     "Ahead",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from offsetwise.model.findings import Problem
 from offsetwise.model.offsets import Count, Offset
@@ -31,13 +33,18 @@ class MarkedPosition:
     """`earliest`, `latest`, `committed` (the group's offset), or `initializer` (whatever the job's code says)."""
 
 
+FLINK_SOURCE: Final = re.compile(r"(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
+"""What a Flink source may be called in a plan, in which nothing is a path."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSource:
     """One source of a streaming job, in the order of its checkpoint."""
 
     index: int
     id: str
-    """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: uid or, without one, id."""
+    """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: the uid or, where there is
+    none or it could not stand in a plan (`FLINK_SOURCE`), the operator's id."""
     kind: str
     """`kafka`, `dynamic-kafka` (Flink, several clusters), or `other`: its offsets are not those of one Kafka."""
     positions: tuple[SourcePosition, ...] = ()

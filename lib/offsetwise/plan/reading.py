@@ -9,14 +9,12 @@ from typing import Final
 
 from offsetwise import files
 from offsetwise.errors import OutsideRootsError, PlanError
-from offsetwise.model import Plan, PlannedPosition
+from offsetwise.model import FLINK_SOURCE, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
 from offsetwise.regular_files import below
 
 _SPARK_SOURCE: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
 """How Spark names the folder of a source."""
-_FLINK_SOURCE: Final = re.compile(r"(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
-"""An operator's id, 32 hexadecimal digits, or the uid that people gave it."""
 
 
 def plan_bytes(path: Path) -> bytes:
@@ -73,7 +71,7 @@ def _paths(plan: Plan) -> Iterator[str]:
     required = plan.requirements.checkpoint
     if required is None:
         return  # of a group, whose name may be anything and stands in no path
-    named = _FLINK_SOURCE if required.engine == "flink" else _SPARK_SOURCE
+    named = FLINK_SOURCE if required.engine == "flink" else _SPARK_SOURCE
     for source in sorted({one.source for one in plan.positions}):
         if not named.fullmatch(source):
             yield f"its source {source[:300]!r} is no name that {required.engine} gives"

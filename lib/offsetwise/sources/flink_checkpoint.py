@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
-from offsetwise.model import Checkpoint, CheckpointSource, Operator, Problem, RetainedCheckpoint, Saved
+from offsetwise.model import FLINK_SOURCE, Checkpoint, CheckpointSource, Operator, Problem, RetainedCheckpoint, Saved
 from offsetwise.sources.flink_bytes import DamagedError
 from offsetwise.sources.flink_folder import METADATA, job_of, retained_beside
 from offsetwise.sources.flink_hygiene import hygiene
@@ -190,9 +190,10 @@ def _sources(
             if name not in names and not coordinated:
                 continue
             elements, complete = opened.elements(entry, name)
+            uid = entry.uid or uids.get(entry.id, "")
             kept = Kept(
                 index=len(made),
-                id=entry.uid or uids.get(entry.id) or entry.id,
+                id=uid if FLINK_SOURCE.fullmatch(uid) else entry.id,
                 called=called(entry),
                 legacy=name == LEGACY_STATE,
                 elements=elements,
