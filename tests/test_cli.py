@@ -229,11 +229,11 @@ class TestCompareWithoutClusters:
 
 class TestOnATerminal:
     def test_the_answer_comes_first(self, recorded: Comparison) -> None:
-        lines = shown(recorded, 140).splitlines()
+        lines = shown(recorded, 200).splitlines()
 
         assert lines[0] == (
-            "5 of 8 partitions would go wrong if the old numbers were used: at least 200 records never read, "
-            "3 outside the new log."
+            "5 of 8 partitions would go wrong if the job restarted on the new cluster with the numbers it has: at "
+            "least 200 records never read, 3 partitions outside the log."
         )
         assert lines[1] == "The place on the new cluster is proven for all 8."
 
@@ -245,8 +245,8 @@ class TestOnATerminal:
             summary=replace(recorded.summary, exact=7, unknown=1),
         )
 
-        head, places, *_ = shown(made, 200).splitlines()
-        assert head.endswith("Of 1 more it is not known.")
+        head, places, *_ = shown(made, 300).splitlines()
+        assert head.endswith("For 1 more partition nobody can tell yet.")
         assert places == "The place on the new cluster is proven for 7 of 8, 1 unknown."
 
     @pytest.mark.parametrize("width", [80, 100, 140])

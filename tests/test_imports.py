@@ -19,6 +19,7 @@ LIB = ROOT / "lib"
 
 STAGES = (
     {"model", "errors", "exit_codes", "garbage", "lookalikes", "progress", "regular_files"},
+    {"wording"},
     {"bundled", "jars", "files", "private_files", "strict_json", "strict_yaml", "batches"}
     | {"config", "client_properties"},
     {"sources"},

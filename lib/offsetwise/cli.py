@@ -22,6 +22,7 @@ from offsetwise.exit_codes import EXIT_CODES, exit_code
 from offsetwise.lab.commands import app as lab_app
 from offsetwise.model import Cluster
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+from offsetwise.wording import many
 
 EPILOG: Final = f"""
 Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.
@@ -90,9 +91,9 @@ def snapshot(
     if as_json:
         typer.echo(text, nl=False)
     counted = (len(taken.topics), "topic"), (sum(len(t.partitions) for t in taken.topics), "partition")
-    told = ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted)
+    told = ", ".join(many(count, word) for count, word in counted)
     talk.print(
-        f"{told} and {len(taken.groups):,} group{'' if len(taken.groups) == 1 else 's'} of {show.safe(taken.name)} "
+        f"{told} and {many(len(taken.groups), 'group')} of {show.safe(taken.name)} "
         f"(cluster id {show.safe(taken.cluster_id or 'unknown')}) written to {show.safe(str(out))}.",
         soft_wrap=True,
     )

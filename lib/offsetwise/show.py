@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from offsetwise.findings import describe
-from offsetwise.findings.sentence import duration, utc
 from offsetwise.lookalikes import marked
 from offsetwise.model import (
     Checkpoint,
@@ -22,31 +21,23 @@ from offsetwise.model import (
     Comparison,
     Exactness,
     Finding,
-    LogRange,
-    Outcome,
     PartitionComparison,
     Plan,
-    RawVerdict,
     Reconciliation,
     RetainedCheckpoint,
     Severity,
 )
+from offsetwise.wording import at_most, duration, many, number, utc, verdicts
+from offsetwise.wording.verdicts import Tone, Verdict
 
-CLASSES: Final = {
-    Exactness.EXACT: "[green]✓ exact[/]",
-    Exactness.POSITION_EXACT: "[green]✓ place exact[/]",
-    Exactness.PRESERVED: "[green]✓ preserved[/]",
-    Exactness.BOUNDED: "[yellow]≈ bounded[/]",
-    Exactness.CLAIMED: "[yellow]? claimed[/]",
-    Exactness.UNKNOWN: "? unknown",
-}
-SEVERITIES: Final = {
-    Severity.BLOCKS: "[bold red]! blocks[/]",
-    Severity.WARNS: "[yellow]▲ warns[/]",
-    Severity.INFORMS: "[blue]i informs[/]",
-}
+_STYLES: Final = {Tone.RIGHT: "green", Tone.WRONG: "bold red", Tone.CAREFUL: "yellow", Tone.UNKNOWN: "default"}
 ROOMY: Final = 100
 """From so many columns on, headers stand on one line."""
+
+
+def verdict(shown: Verdict) -> str:
+    """Give a verdict in its colour."""
+    return f"[{_STYLES[shown.tone]}]{escape(str(shown))}[/]"
 
 
 def safe(text: str) -> str:
@@ -163,7 +154,7 @@ def _transactions(out: Console, read: Checkpoint) -> None:
         return
     table = _table(out, ("transaction", "state", "schema"), ("producer", "epoch", "checkpoint"), first=3)
     for one in read.transactions:
-        epoch = "?" if one.epoch is None else f"{one.epoch:,}"
+        epoch = number(one.epoch)
         producer = "?" if one.producer_id is None else str(one.producer_id)
         table.add_row(
             safe(one.transactional_id), one.state, one.schema or "?", producer, epoch, f"{one.checkpoint_id:,}"
@@ -174,7 +165,8 @@ def _transactions(out: Console, read: Checkpoint) -> None:
 def comparison(out: Console, made: Comparison) -> None:
     """Show a comparison: the answer, the partitions, the findings."""
     subject = f"checkpoint {made.checkpoint.uri}" if made.checkpoint is not None else f"group {made.group}"
-    out.print(f"[bold]{headline(made)}[/]")
+    tone, head, rest = verdicts.answer(made)
+    out.print(f"[{_STYLES[tone]}]{head}[/] {rest}")
     out.print(f"{places(made)}\n")
     out.print(f"{safe(made.migration)}: {safe(subject)}", soft_wrap=True)
     out.print(f"old cluster '{safe(made.old.name)}', new cluster '{safe(made.new.name)}', read {safe(made.taken_at)}")
@@ -189,7 +181,7 @@ def comparison(out: Console, made: Comparison) -> None:
     for finding in sorted(made.findings, key=lambda each: [*Severity].index(each.severity)):
         by_code.setdefault(finding.code, []).append(finding)
     for code, findings in by_code.items():
-        out.print(f"{SEVERITIES[findings[0].severity]} [bold]{code}[/]")
+        out.print(f"{verdict(verdicts.SEVERITY[findings[0].severity])} [bold]{code}[/]")
         for each in findings:
             _indented(out, f"{safe(_where(each))}{safe(each.message)}")
         for remedy in dict.fromkeys(each.remedy for each in findings):
@@ -215,10 +207,11 @@ def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
     total = made.totals
     targets = ", ".join(str(target) for target in made.targets)
-    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {_partitions(total.partitions)}", soft_wrap=True)
+    count = many(total.partitions, "partition")
+    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {count}", soft_wrap=True)
     unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
     out.print(
-        f"read twice at most {total.replay:,}, never read at most {total.skip:,}{unknown}; "
+        f"read twice: {at_most(total.replay)}, never read: {at_most(total.skip)}{unknown}; "
         f"{total.overridden:,} decided by people",
         soft_wrap=True,
     )
@@ -226,40 +219,7 @@ def plan(out: Console, made: Plan) -> None:
         out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
     for check in made.gate:
-        out.print(f"{_OUTCOMES[check.outcome]} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
-
-
-_OUTCOMES: Final = {
-    Outcome.PASSED: "[green]✓ passed[/]",
-    Outcome.FAILED: "[bold red]! failed[/]",
-    Outcome.UNKNOWN: "[yellow]? unknown[/]",
-}
-
-
-def _partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count:,} partitions"
-
-
-def headline(made: Comparison) -> str:
-    """Say in one sentence what would happen if nobody acted."""
-    total, wrong = made.summary.partitions, made.summary.raw_wrong
-    unknown = sum(row.raw.verdict is RawVerdict.UNKNOWN and row.old_offset is not None for row in made.partitions)
-    if not wrong:
-        known = f"None of {_partitions(total)} is known to go wrong if the old numbers are used as they are"
-        return f"{known}; of {unknown:,} it is not known." if unknown else f"{known}."
-    effects = []
-    if made.summary.raw_skip:
-        effects.append(f"at least {made.summary.raw_skip:,} records never read")
-    if made.summary.raw_replay:
-        effects.append(f"at least {made.summary.raw_replay:,} records read twice")
-    if made.summary.raw_out_of_range:
-        effects.append(f"{made.summary.raw_out_of_range:,} outside the new log")
-    confused = sum(row.raw.verdict is RawVerdict.CONFUSION for row in made.partitions)
-    if confused:
-        effects.append(f"{confused:,} reading other records")
-    told = ", ".join(effects) or "see below"
-    more = f" Of {unknown:,} more it is not known." if unknown else ""
-    return f"{wrong:,} of {_partitions(total)} would go wrong if the old numbers were used: {told}.{more}"
+        out.print(f"{verdict(verdicts.GATE[check.outcome])} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
 
 
 def places(made: Comparison) -> str:
@@ -317,45 +277,18 @@ def _cells(row: PartitionComparison) -> tuple[str, ...]:
         name += f" → {row.new_topic}-{row.partition}"
     return (
         safe(name),
-        _number(row.old_offset),
-        _number(row.new_offset),
-        _number(row.lag_old),
-        _number(row.lag_new),
+        number(row.old_offset),
+        number(row.new_offset),
+        number(row.lag_old),
+        number(row.lag_new),
         _exactness(row),
-        _raw(row),
+        verdict(verdicts.raw(row)),
     )
 
 
 def _exactness(row: PartitionComparison) -> str:
-    if row.exactness is Exactness.BOUNDED and row.replay is not None:
-        return f"{CLASSES[row.exactness]}, ≤ {row.replay:,} twice"
-    return CLASSES[row.exactness]
-
-
-def _raw(row: PartitionComparison) -> str:
-    if row.old_offset is None:
-        return "+ new partition"
-    skip, replay = (" records" if n is None else f" {n:,}" for n in (row.raw.skip, row.raw.replay))
-    return {
-        RawVerdict.SAME: "✓ same record",
-        RawVerdict.LOSS: f"[bold red]! skips{skip}[/]",
-        RawVerdict.REPLAY: f"[bold red]! repeats{replay}[/]",
-        RawVerdict.CONFUSION: "[bold red]! other record[/]",
-        RawVerdict.OUT_OF_RANGE: f"[bold red]! {_outside(row.old_offset, row.new)}[/]",
-        RawVerdict.UNKNOWN: "? unknown",
-    }[row.raw.verdict]
-
-
-def _outside(offset: int, log: LogRange) -> str:
-    if log.hw is not None and offset > log.hw:
-        return f"{offset - log.hw:,} past the end"
-    if log.log_start is not None and offset < log.log_start:
-        return f"{log.log_start - offset:,} before the start"
-    return "outside the log"
-
-
-def _number(value: int | None) -> str:
-    return "?" if value is None else f"{value:,}"
+    shown = verdict(verdicts.EXACTNESS[row.exactness])
+    return f"{shown}, {at_most(row.replay)} twice" if row.exactness is Exactness.BOUNDED and row.replay else shown
 
 
 def _where(finding: Finding) -> str:

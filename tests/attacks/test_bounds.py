@@ -21,7 +21,6 @@ from offsetwise.approval.demo import demo_key
 from offsetwise.config import TopicSettings, load_migration
 from offsetwise.console.reviewing.sentences import at
 from offsetwise.errors import ConfigError, FileError, NotApprovedError, OffsetwiseError
-from offsetwise.findings.sentence import utc
 from offsetwise.model import Plan
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.review import board as boards
@@ -33,6 +32,7 @@ from offsetwise.review.bundle import open_bundle
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.sources.checkpoint import read_checkpoint
 from offsetwise.store.store import open_store
+from offsetwise.wording import utc
 from tests.approval.signed import FILE, judged, said, trusting
 from tests.attacks.measured import MAX_ADDED_BYTES, MAX_SECONDS, Cost, measure
 from tests.attacks.rows import Verdict, attack

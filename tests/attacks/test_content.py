@@ -19,10 +19,10 @@ from streamlit.testing.v1 import AppTest
 from offsetwise import files, show
 from offsetwise.approval import write_keys
 from offsetwise.console import downloads, exports
+from offsetwise.console.escaping import BREAK
 from offsetwise.console.exporting import sentences
 from offsetwise.console.lag.sentences import command
 from offsetwise.console.reviewing.checklist import checks
-from offsetwise.console.wording import BREAK
 from offsetwise.lookalikes import marked
 from offsetwise.model import Plan, Target, TargetKind
 from offsetwise.plan.names import marked_names
@@ -173,7 +173,7 @@ def test_no_name_reaches_a_terminal_raw(tmp_path: Path) -> None:
     "six names that look like `payments` (Cyrillic а, U+034F, U+3164, U+2800, U+FE0F, a mark without a base) in the "
     "tables, captions and checklist of Review, and in what `sign` prints",
     before=Verdict.WEAK,
-    without="`marked` in `wording.plain` and `show.safe`, `_readable` in the checklist, `marked_names` in `sign`",
+    without="`marked` in `escaping.plain` and `show.safe`, `_readable` in the checklist, `marked_names` in `sign`",
     left="names in letters of one script only that look alike: `l` and `1`, a word that is all Cyrillic",
 )
 class TestLookalikes:

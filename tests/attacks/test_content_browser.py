@@ -106,7 +106,7 @@ def walk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     "C1",
     "16 payloads and 15 addresses as the names of everything, on 11 pages in Chromium with all that opens on them",
     before=Verdict.HELD,
-    without="`_MARKDOWN` in `wording.markdown`",
+    without="`_MARKDOWN` in `escaping.markdown`",
 )
 def test_no_name_runs_draws_or_fetches_anything(walk: Walk) -> None:
     assert walk.dialogs == []
@@ -121,7 +121,7 @@ def test_no_name_runs_draws_or_fetches_anything(walk: Walk) -> None:
     "C2",
     "an address in a name (`http://…`, `www.…`, `a@b`), on 11 pages in Chromium with all that opens on them",
     before=Verdict.WEAK,
-    without="`BREAK` in `wording.markdown`",
+    without="`BREAK` in `escaping.markdown`",
 )
 def test_no_address_in_a_name_is_a_link_on_any_page_and_a_copy_has_it_as_it_is(walk: Walk) -> None:
     outside = {

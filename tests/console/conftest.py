@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board, desk
 from offsetwise.console.desk import Desk, Held, Question, Reading
-from offsetwise.console.wording import BREAK
+from offsetwise.console.escaping import BREAK
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 

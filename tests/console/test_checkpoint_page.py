@@ -19,7 +19,7 @@ from offsetwise.console.checkpoint import frames, sentences
 from offsetwise.console.checkpoint.questions import StateOf
 from offsetwise.console.data import WorkflowReader
 from offsetwise.console.desk import Offered, Subject, SubjectKind
-from offsetwise.console.wording import markdown
+from offsetwise.console.escaping import markdown
 from offsetwise.errors import SparkError
 from offsetwise.model import Batch, BatchSource, TopicOffsets
 from offsetwise.model.state import StateRows, StoreRows

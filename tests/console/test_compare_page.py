@@ -12,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import exports
 from offsetwise.console.desk import ComparisonOf
-from offsetwise.console.verdicts import METHOD
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConnectorError, OffsetwiseError, StorageError
 from offsetwise.findings import Code
 from offsetwise.findings.sentence import overall
 from offsetwise.model import BelongsTo, Finding, Method
+from offsetwise.wording.verdicts import METHOD
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, answer_at_look, settle, words
 from tests.console.readers import ValueReader

@@ -8,8 +8,9 @@ from offsetwise.console.fleet import figures, sentences
 from offsetwise.console.fleet.choosing import AGES, Filters, Order
 from offsetwise.console.fleet.derived import named
 from offsetwise.console.fleet.frames import fleet_table
-from offsetwise.console.palette import DARK, LIGHT, Tone
+from offsetwise.console.palette import DARK, LIGHT
 from offsetwise.fleet import FleetVerdict, assemble
+from offsetwise.wording.verdicts import Tone
 from tests.console import fleets
 from tests.console.fleets import DAY_MS, HOUR_MS, NOW_MS, checkpoint, failed
 

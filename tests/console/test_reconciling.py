@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.console import downloads, reconciling, wording
+from offsetwise.console import downloads, escaping, reconciling
 from offsetwise.console.data import WorkflowReader
 from offsetwise.errors import SparkError
 from offsetwise.progress import unheard
@@ -85,5 +85,5 @@ def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
 def test_a_hostile_name_cannot_run_in_the_download(name: str) -> None:
     written = downloads.csv(reconciling.range_table(replace(COUNTED, old_topic=name)))
     rows = list(csv.DictReader(io.StringIO(written.decode())))
-    assert rows[0]["topic"] == wording.cell(name)
+    assert rows[0]["topic"] == escaping.cell(name)
     assert [(row["from"], row["to"]) for row in rows] == [("300", "320"), ("900", "1000")]

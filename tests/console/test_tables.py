@@ -16,10 +16,12 @@ from streamlit.proto.ArrowData_pb2 import ArrowData
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
-from offsetwise.console import exports, frames, table, verdicts
+from offsetwise.console import exports, frames, table
 from offsetwise.console.choosing import WORST_FIRST, Filters
 from offsetwise.console.partitions import _WIDTHS
+from offsetwise.fleet import severity_of
 from offsetwise.model import Comparison, Severity
+from offsetwise.wording import verdicts
 from tests.console import builders
 
 BEYOND_FLOAT = 9_007_199_254_740_993
@@ -104,7 +106,7 @@ def test_every_column_of_compare_stands_inside_a_window_of_1400_pixels() -> None
 
 def test_findings_are_counted_on_screen_and_named_in_downloads() -> None:
     row = builders.partition(findings=("FOREIGN_AHEAD", "LOSS_INSIDE_LOG", "GAP"))
-    assert verdicts.findings(row.findings) == "! 1  ▲ 1  i 1"
+    assert verdicts.findings(map(severity_of, row.findings)) == "! 1  ▲ 1  i 1"
     assert "FOREIGN_AHEAD, LOSS_INSIDE_LOG, GAP" in exports.csv([row]).decode()
 
 

@@ -8,9 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from offsetwise.console import figures, palette, scale, verdicts, wording
-from offsetwise.console.palette import DARK, LIGHT, Palette, Tone
+from offsetwise import wording
+from offsetwise.console import escaping, figures, palette, scale
+from offsetwise.console.palette import DARK, LIGHT, Palette
 from offsetwise.model import Exactness, RawReuse, RawVerdict
+from offsetwise.wording import verdicts
+from offsetwise.wording.verdicts import Tone
 from tests.console import builders
 
 
@@ -21,7 +24,7 @@ def test_every_example_in_the_docstrings_is_true(module: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", builders.HOSTILE)
 def test_a_hostile_name_stays_text_in_markdown(name: str) -> None:
-    escaped = wording.markdown(name)
+    escaped = escaping.markdown(name)
     assert "<img" not in escaped.replace("\\<", "")
     assert "\u202e" not in escaped
     assert "\u200f" not in escaped
@@ -29,7 +32,7 @@ def test_a_hostile_name_stays_text_in_markdown(name: str) -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_a_cell_never_begins_like_a_formula(start: str) -> None:
-    assert not wording.cell(f"{start}cmd()").startswith(start)
+    assert not escaping.cell(f"{start}cmd()").startswith(start)
 
 
 @pytest.mark.parametrize("timestamp", [None, -1, 2**62])

@@ -9,6 +9,7 @@ from typing import Final
 
 from offsetwise.errors import ApplyError
 from offsetwise.model import GroupOffset, GroupState, TopicPartition, WrittenOffset
+from offsetwise.wording import many
 
 NAMED: Final = 12
 """How many partitions a message names."""
@@ -120,7 +121,7 @@ def told_standing(now: GroupState, wanted: Iterable[GroupOffset], refused: Mappi
 
 def counted(offsets: tuple[WrittenOffset, ...]) -> str:
     """Say how many."""
-    return f"{len(offsets):,} offset{'' if len(offsets) == 1 else 's'}"
+    return many(len(offsets), "offset")
 
 
 def named(offsets: list[WrittenOffset]) -> str:

@@ -32,6 +32,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind, drift
 from offsetwise.plan.request import partitions_of
 from offsetwise.translation.identify import Records, identify_as
+from offsetwise.wording import many
 
 NAMED: Final = 20
 """How many differences an error names."""
@@ -314,7 +315,7 @@ def _held(position: PlannedPosition, outcome: Outcome, told: str) -> Held:
 
 
 def _count(held: Sequence[Held]) -> str:
-    return f"{len(held)} thing{'' if len(held) == 1 else 's'}"
+    return many(len(held), "thing")
 
 
 def _some(held: Sequence[Held]) -> str:

@@ -22,6 +22,7 @@ from offsetwise.approval.policy import CLOCK_SKEW_S, MAX_LIFETIME_S, Policy
 from offsetwise.errors import FileError, NotApprovedError
 from offsetwise.model import Approver, Plan
 from offsetwise.plan.digest import digest as digest_of
+from offsetwise.wording import many
 
 MAX_FILES: Final = 100
 _TOLD: Final = 8
@@ -347,7 +348,7 @@ def _too_few(
 
 
 def _people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count} people"
+    return many(count, "person", "people")
 
 
 def _name(case: _Case) -> str:

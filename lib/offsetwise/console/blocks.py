@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.desk import Answer, Desk, Held, Question, Reading
-from offsetwise.console.wording import markdown, plain
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError
 
 CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}

@@ -19,7 +19,7 @@ import streamlit as st
 
 from offsetwise.console import access, blocks, identity
 from offsetwise.console.access import Role
-from offsetwise.console.wording import markdown
+from offsetwise.console.escaping import markdown
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import Person

@@ -11,12 +11,13 @@ import streamlit as st
 
 from offsetwise import regular_files
 from offsetwise.console import board, guard
+from offsetwise.console.escaping import markdown
 from offsetwise.console.exporting import answers
 from offsetwise.console.reviewing.sentences import at, named
-from offsetwise.console.wording import many, markdown
 from offsetwise.errors import FileError
 from offsetwise.review.allowing import Verb
 from offsetwise.review.bundle import MAX_PACKED_BYTES, Bundle, open_bundle
+from offsetwise.wording import many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

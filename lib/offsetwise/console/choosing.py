@@ -8,9 +8,10 @@ from typing import Final, Protocol
 
 import streamlit as st
 
-from offsetwise.console import verdicts, wording
+from offsetwise.console import escaping
 from offsetwise.console.desk import Desk, Offered, Subject
 from offsetwise.model import PartitionComparison
+from offsetwise.wording import verdicts
 
 WORST_FIRST: Final = "Worst first"
 BY_TOPIC: Final = "By topic"
@@ -85,14 +86,14 @@ def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
     elif asked is not None or key not in st.session_state:
         st.session_state.pop(noted, None)
     with st.sidebar:
-        chosen = st.selectbox(label, options, key=key, bind="query-params", format_func=wording.plain)
+        chosen = st.selectbox(label, options, key=key, bind="query-params", format_func=escaping.plain)
     wanted: str | None = st.session_state.get(noted)
     if wanted is None or chosen != options[0]:
         st.session_state.pop(noted, None)
     else:
         st.warning(
-            f"**The link names {wording.markdown(what)} that this console does not have: {wording.markdown(wanted)}**"
-            f"  \nWhat you see is {wording.markdown(chosen)}. Pick another one in the sidebar, or start the console "
+            f"**The link names {escaping.markdown(what)} that this console does not have: {escaping.markdown(wanted)}**"
+            f"  \nWhat you see is {escaping.markdown(chosen)}. Pick another one in the sidebar, or start the console "
             "with the migration file that the link was made with.",
             icon=":material/link_off:",
         )
@@ -128,12 +129,12 @@ def choice(label: str, options: Sequence[str], key: str, *, default: str | None 
         del st.session_state[key]
     index = options.index(default) if default in options else 0
     return st.selectbox(
-        label, options, index=index, key=key, bind="query-params", format_func=wording.plain, width=width
+        label, options, index=index, key=key, bind="query-params", format_func=escaping.plain, width=width
     )
 
 
 def several(label: str, key: str, options: Sequence[str]) -> tuple[str, ...]:
     """Let the person choose any number; none means all. Unknown ones in the URL are ignored."""
     return tuple(
-        st.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=wording.plain)
+        st.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)
     )

@@ -19,13 +19,14 @@ from offsetwise.console import (
     partitions,
     reconciling,
     table,
-    verdicts,
 )
 from offsetwise.console.checkpoint.questions import ReadingOf
 from offsetwise.console.desk import ComparisonOf, Desk, Held, Offered, Subject, SubjectKind
-from offsetwise.console.palette import Palette, Tone
-from offsetwise.console.wording import many, markdown, number, read_at
+from offsetwise.console.escaping import markdown
+from offsetwise.console.palette import Palette
 from offsetwise.model import Comparison, Exactness, Severity
+from offsetwise.wording import many, number, read_at, verdicts
+from offsetwise.wording.verdicts import Tone
 
 _ICON: Final = ":material/compare_arrows:"
 _ANSWER: Final = {

@@ -14,12 +14,15 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from offsetwise.console import figures, frames, heat, table, takeaways, verdicts
+from offsetwise.console import figures, frames, heat, table, takeaways
 from offsetwise.console.choosing import Filters
 from offsetwise.console.desk import Held
 from offsetwise.console.drawn import Drawn
-from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.palette import Palette
+from offsetwise.fleet import severity_of
 from offsetwise.model import Comparison, PartitionComparison
+from offsetwise.wording import verdicts
+from offsetwise.wording.verdicts import Tone
 
 Rows = tuple[PartitionComparison, ...]
 
@@ -141,13 +144,15 @@ def _partition_table(
     colours: Palette,
     _rows: Rows,
 ) -> Styler:
-    frame = frames.partition_table(_rows).assign(findings=[verdicts.findings(row.findings) for row in _rows])
+    frame = frames.partition_table(_rows).assign(
+        findings=[verdicts.findings(map(severity_of, row.findings)) for row in _rows]
+    )
     styled = table.printed(frame[list(columns)])
     for column, tones, weight in (
         ("exactness", [verdicts.EXACTNESS[row.exactness].tone for row in _rows], ""),
         ("if unedited", [verdicts.raw(row).tone for row in _rows], "; font-weight: 600"),
         ("ahead", [verdicts.ahead(row).tone for row in _rows], ""),
-        ("findings", [verdicts.worst(row.findings) for row in _rows], ""),
+        ("findings", [verdicts.worst(map(severity_of, row.findings)) for row in _rows], ""),
     ):
         styled = table.dressed(styled, column, [f"color: {colours.tone(tone)}{weight}" for tone in tones])
     return table.fixed(styled)

@@ -7,11 +7,12 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import frames, table, verdicts
+from offsetwise.console import frames, table
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.explained import linked
 from offsetwise.console.figures import partition_name
-from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.model import Checkpoint, Comparison, Exactness, Finding, PartitionComparison, Side
+from offsetwise.wording import many, number, verdicts
 
 ANCHOR: Final = "evidence"
 """What a link within the page names."""
@@ -62,7 +63,7 @@ def _why(row: PartitionComparison) -> None:
     verdict = verdicts.EXACTNESS[row.exactness]
     known = f"**Why {number(row.new_offset)}** · {verdicts.METHOD[row.method]}"
     title = "**Why there is no answer**" if row.new_offset is None else known
-    st.markdown(f"{title} :{verdict.tone.badge}-badge[{verdict}]")
+    st.markdown(f"{title} :{verdict.tone.colour}-badge[{verdict}]")
     st.markdown(verdicts.MEANING[row.exactness])
     statements = [row.evidence.reason, *row.evidence.statements]
     if row.exactness is Exactness.BOUNDED:
@@ -100,7 +101,7 @@ def _cost(row: PartitionComparison) -> None:
     if row.old_offset is None:
         return
     verdict = verdicts.raw(row)
-    st.markdown(f"**If nobody edits it** :{verdict.tone.badge}-badge[{verdict}]")
+    st.markdown(f"**If nobody edits it** :{verdict.tone.colour}-badge[{verdict}]")
     st.markdown(verdicts.consequence(row))
 
 
@@ -121,7 +122,7 @@ def findings(found: Sequence[Finding]) -> None:
         verdict = verdicts.SEVERITY[finding.severity]
         with st.container(border=True):
             st.markdown(
-                f":{verdict.tone.badge}-badge[{verdict}] **{linked(finding.code)}**  \n"
+                f":{verdict.tone.colour}-badge[{verdict}] **{linked(finding.code)}**  \n"
                 f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
             )
 

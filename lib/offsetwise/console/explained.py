@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offsetwise.console.wording import markdown
+from offsetwise.console.escaping import markdown
 from offsetwise.findings.codes import KINDS
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from offsetwise import files
 from offsetwise.comparison import summarise
-from offsetwise.console import downloads, frames, wording
+from offsetwise.console import downloads, escaping, frames
 from offsetwise.model import Comparison, PartitionComparison
 
 
@@ -16,7 +16,7 @@ def csv(rows: Sequence[PartitionComparison]) -> bytes:
     table = frames.partition_table(rows)
     table.insert(frames.PARTITION_COLUMNS.index("exactness"), "method", [row.method.value for row in rows])
     for column in ("findings", "exactness", "if unedited", "ahead"):
-        table[column] = [wording.cell(text) for text in table[column]]
+        table[column] = [escaping.cell(text) for text in table[column]]
     return downloads.csv(table)
 
 

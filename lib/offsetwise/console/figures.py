@@ -13,10 +13,12 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from offsetwise.console import verdicts, wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.console.palette import Palette
 from offsetwise.console.scale import scaled, shortened, ticks_between
 from offsetwise.model import Exactness, LogRange, PartitionComparison, RawVerdict
+from offsetwise.wording import verdicts
 
 MAX_LANES: Final = 30
 """Partitions that one chart can show and stay readable."""
@@ -53,7 +55,7 @@ def lane_axis(names: Sequence[str], colours: Palette) -> dict[str, Any]:
     return {
         "range": [max(len(names), 1) - 0.5, -0.5],
         "tickvals": list(range(len(names))),
-        "ticktext": [wording.label(clipped(name)) for name in names],
+        "ticktext": [escaping.label(clipped(name)) for name in names],
         "fixedrange": True,
         "zeroline": False,
         **named_rows(colours),
@@ -166,7 +168,7 @@ def _bounds(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pal
         if row.exactness is not Exactness.BOUNDED or row.new_offset is None or high is None:
             continue
         said = (
-            f"<b>{wording.label(partition_name(row))}</b><br>proven to lie between "
+            f"<b>{escaping.label(partition_name(row))}</b><br>proven to lie between "
             f"{wording.number(row.bounds[0])} and {wording.number(high)}"
         )
         xs += [0.0, scaled(high - row.new_offset), None]
@@ -241,7 +243,7 @@ def _lag_bars(figure: go.Figure, rows: Sequence[PartitionComparison], colours: P
                 width=_BAR,
                 marker=marker,
                 hovertext=[
-                    f"<b>{wording.label(partition_name(row))}</b><br>lag on {side}: {wording.lag(value)}"
+                    f"<b>{escaping.label(partition_name(row))}</b><br>lag on {side}: {wording.lag(value)}"
                     for _, row, value in known
                 ],
                 hoverinfo="text",
@@ -334,7 +336,7 @@ def _span(log: LogRange, position: int | None) -> tuple[float, float] | None:
 
 def _held(side: str, row: PartitionComparison, log: LogRange, position: int | None) -> str:
     return (
-        f"<b>{wording.label(partition_name(row))}</b> on {side}"
+        f"<b>{escaping.label(partition_name(row))}</b> on {side}"
         f"<br>holds {wording.number(log.log_start)} … {wording.number(log.hw)}"
         f"<br>next record to read: {wording.number(position)}"
     )
@@ -342,7 +344,7 @@ def _held(side: str, row: PartitionComparison, log: LogRange, position: int | No
 
 def _landed(row: PartitionComparison) -> str:
     return (
-        f"<b>{wording.label(partition_name(row))}</b><br>old number {wording.number(row.old_offset)} on new: "
+        f"<b>{escaping.label(partition_name(row))}</b><br>old number {wording.number(row.old_offset)} on new: "
         f"{verdicts.raw(row).word}<br>right place: {wording.number(row.new_offset)}"
     )
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from offsetwise.console import verdicts, wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.model import Checkpoint, Comparison, Finding, Neighbour, PartitionComparison, Severity
+from offsetwise.wording import verdicts
 
 PARTITION_COLUMNS = (
     "topic",
@@ -40,7 +42,7 @@ def partition_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
     """
     return pd.DataFrame(
         {
-            "topic": [wording.cell(row.topic) for row in rows],
+            "topic": [escaping.cell(row.topic) for row in rows],
             "p": _integers([row.partition for row in rows]),
             "old offset": _integers([row.old_offset for row in rows]),
             "new offset": _integers([row.new_offset for row in rows]),
@@ -53,8 +55,8 @@ def partition_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
             "skip": _integers([row.skip for row in rows]),
             "ahead": [str(verdicts.ahead(row)) for row in rows],
             "findings": [", ".join(row.findings) for row in rows],
-            "source": [wording.cell(row.source) for row in rows],
-            "new topic": [wording.cell(row.new_topic) for row in rows],
+            "source": [escaping.cell(row.source) for row in rows],
+            "new topic": [escaping.cell(row.new_topic) for row in rows],
         },
         columns=list(PARTITION_COLUMNS),
     )
@@ -83,7 +85,7 @@ def lane_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
     """Give the numbers behind the chart of lanes."""
     return pd.DataFrame(
         {
-            "topic": [wording.cell(row.topic) for row in rows],
+            "topic": [escaping.cell(row.topic) for row in rows],
             "p": _integers([row.partition for row in rows]),
             "old log start": _integers([row.old.log_start for row in rows]),
             "old offset": _integers([row.old_offset for row in rows]),
@@ -102,7 +104,7 @@ def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
     positions = [(source, position) for source in checkpoint.sources for position in source.positions]
     return pd.DataFrame(
         {
-            "topic": [wording.cell(position.topic) for _, position in positions],
+            "topic": [escaping.cell(position.topic) for _, position in positions],
             "p": _integers([position.partition for _, position in positions]),
             "old offset": _integers([position.offset for _, position in positions]),
             "planned until": _integers([position.planned_offset for _, position in positions]),

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from offsetwise.console import verdicts, wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.console.figures import SMALL_PX, axis_title, distance, named_rows, page_style
 from offsetwise.console.palette import Palette
 from offsetwise.console.scale import scaled, shortened, ticks_between
 from offsetwise.model import PartitionComparison, RawVerdict
+from offsetwise.wording import verdicts
 
 MAX_TOPICS: Final = 40
 """Topics that one map can show and stay readable."""
@@ -43,7 +45,7 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
         )
     reach = float(np.nanmax(np.abs(known), initial=0.0)) or 1.0
     ticks = [tick for tick in ticks_between(-reach, reach, at_most=9) if abs(tick) < 10**12]
-    labels = [wording.label(topic) for topic in topics]
+    labels = [escaping.label(topic) for topic in topics]
     figure = go.Figure()
     common = {"x": [str(number) for number in numbers], "y": labels, "xgap": 1 if len(numbers) < 120 else 0, "ygap": 2}
     figure.add_trace(
@@ -111,7 +113,7 @@ def topic_table(rows: Sequence[PartitionComparison]) -> pd.DataFrame:
     topics = worst_topics(rows)
     return pd.DataFrame(
         {
-            "topic": [wording.cell(topic) for topic in topics],
+            "topic": [escaping.cell(topic) for topic in topics],
             "partitions": [len(ranks[topic]) for topic in topics],
             "would go wrong": [ranks[topic].count(0) for topic in topics],
             "nobody can tell": [ranks[topic].count(1) for topic in topics],

@@ -11,8 +11,8 @@ import streamlit as st
 
 from offsetwise.console import access, returning
 from offsetwise.console.access import Role
+from offsetwise.console.escaping import markdown
 from offsetwise.console.signed_out import SignedOut
-from offsetwise.console.wording import markdown
 from offsetwise.errors import AccessError, ConfigError
 from offsetwise.lookalikes import code_points, invisible
 from offsetwise.review import people

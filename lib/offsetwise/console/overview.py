@@ -11,8 +11,9 @@ import streamlit as st
 
 from offsetwise.console import blocks, derived, figures, guard, waiting
 from offsetwise.console.desk import ComparisonOf, Desk, Held, Offered, SubjectKind
-from offsetwise.console.wording import many, markdown, number
+from offsetwise.console.escaping import markdown
 from offsetwise.model import Comparison, PartitionComparison, RawVerdict
+from offsetwise.wording import many, number
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
 _OF_MIGRATION: Final = (
@@ -187,7 +188,7 @@ def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) ->
 def _answer(held: Held[Comparison]) -> str:
     tone, head, rest = derived.facts(held).answer
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
-    return f":{tone.badge}-badge[{icon} {head}] {markdown(rest)}"
+    return f":{tone.colour}-badge[{icon} {head}] {markdown(rest)}"
 
 
 def _verdict(desk: Desk, key: ComparisonOf) -> str:

@@ -6,22 +6,9 @@ Old is blue, new is orange. Marks reach a contrast of 3:1 on the page, text 4.5:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-
-class Tone(StrEnum):
-    """What a colour says. It never says it alone: an icon and a word stand beside it."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    CAREFUL = "careful"
-    UNKNOWN = "unknown"
-
-    @property
-    def badge(self) -> str:
-        """Streamlit's word for the colour of a badge."""
-        return {Tone.RIGHT: "green", Tone.WRONG: "red", Tone.CAREFUL: "orange", Tone.UNKNOWN: "gray"}[self]
+from offsetwise.wording.verdicts import Tone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

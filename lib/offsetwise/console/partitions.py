@@ -7,12 +7,12 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import choosing, derived, downloads, exports, frames, paging, verdicts
+from offsetwise.console import choosing, derived, downloads, exports, frames, paging
 from offsetwise.console.desk import Held
 from offsetwise.console.palette import Palette
 from offsetwise.console.selecting import Selection
-from offsetwise.console.wording import many, number
 from offsetwise.model import Comparison, PartitionComparison
+from offsetwise.wording import many, number, verdicts
 
 _WIDTHS: Final[dict[str, int]] = {
     "topic": 96,

@@ -12,9 +12,10 @@ from offsetwise import files
 from offsetwise.console import blocks, choosing, downloads, table
 from offsetwise.console.asking import asked
 from offsetwise.console.desk import Desk, Held, Offered, Reader
-from offsetwise.console.wording import cell, markdown, number, plain
+from offsetwise.console.escaping import cell, markdown, plain
 from offsetwise.model import Cluster, Reconciliation
 from offsetwise.progress import Progress
+from offsetwise.wording import number
 
 MAX_RANGES: Final = 250
 """Ranges shown; the downloads have all."""

@@ -11,7 +11,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from offsetwise.console import table
-from offsetwise.console.wording import plain
+from offsetwise.console.escaping import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

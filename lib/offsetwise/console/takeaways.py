@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offsetwise.console import verdicts, wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.console.figures import partition_name
 from offsetwise.console.heat import worst_topics
 from offsetwise.model import PartitionComparison
+from offsetwise.wording import verdicts
 
 
 def lanes(rows: Sequence[PartitionComparison]) -> str:
@@ -25,7 +27,7 @@ def logs(rows: Sequence[PartitionComparison]) -> str:
         )
     row = wrong[0]
     example = (
-        f"{wording.plain(partition_name(row))}: {wording.number(row.old_offset)} on old is "
+        f"{escaping.plain(partition_name(row))}: {wording.number(row.old_offset)} on old is "
         f"{wording.number(row.new_offset)} on new; the old number there: {verdicts.raw(row).word}"
     )
     return (
@@ -48,6 +50,6 @@ def heat(rows: Sequence[PartitionComparison]) -> str:
     """Say in words what the heat map shows."""
     wrong = sum(1 for row in rows if verdicts.rank(row) == 0)
     topics = worst_topics(rows)
-    worst = f", most of them in {wording.plain(topics[0])}" if wrong else ""
+    worst = f", most of them in {escaping.plain(topics[0])}" if wrong else ""
     of = f"{wording.many(len(rows), 'partition')} of {wording.many(len(topics), 'topic')}"
     return f"The old number goes wrong in {wrong:,} of {of}{worst}."

@@ -10,9 +10,10 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import board
-from offsetwise.console.wording import markdown, number, span
+from offsetwise.console.escaping import markdown
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import State
+from offsetwise.wording import duration, number
 
 REVIEW: Final = "pages/plan/review.py"
 _SHOWN: Final = 20
@@ -43,7 +44,7 @@ def draw() -> None:
 
 
 def _one(each: Waiting) -> None:
-    ago = span(max(0, int(datetime.now(UTC).timestamp() * 1000) - each.since_ms))
+    ago = duration(max(0, int(datetime.now(UTC).timestamp() * 1000) - each.since_ms))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":orange-badge[● for you] **Plan {each.plan}** of {markdown(each.migration)}, {markdown(each.moves)}: "

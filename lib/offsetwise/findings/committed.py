@@ -8,8 +8,9 @@ from shlex import quote
 
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import duration, offsets, overall, utc
+from offsetwise.findings.sentence import overall
 from offsetwise.model import Checkpoint, Finding, GroupOffset, Transaction
+from offsetwise.wording import duration, many, utc
 
 DEFAULT_TIMEOUT_MS = 3_600_000
 """What KafkaSink gives its producer as `transaction.timeout.ms` where the job sets none."""
@@ -100,6 +101,6 @@ def _called(checkpoint: Checkpoint) -> str:
 def _where(apart: list[tuple[int, GroupOffset]]) -> str:
     """Say in how many partitions, and where it is furthest."""
     distance, commit = max(apart, key=lambda each: each[0])
-    count = "1 partition" if len(apart) == 1 else f"{len(apart):,} partitions"
-    furthest = f"{commit.topic}-{commit.partition}: {commit.offset:,} committed, {offsets(distance)} apart"
+    count = many(len(apart), "partition")
+    furthest = f"{commit.topic}-{commit.partition}: {commit.offset:,} committed, {many(distance, 'offset')} apart"
     return f"in {count}, furthest {furthest}"

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 from offsetwise.findings.case import Case
 from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import about, offsets, records, utc
+from offsetwise.findings.sentence import about
 from offsetwise.model import Cluster, Exactness, Finding, IsolationLevel, Link, LogRange, OffsetSync, Side, TopicState
+from offsetwise.wording import many, utc
 
 EXPIRY_HORIZON_MS = 24 * 3_600_000
 """Warn when retention may take the next record within a day."""
@@ -90,8 +91,8 @@ def aborted_visible(case: Case) -> Finding | None:
     return about(
         case.row,
         Code.ABORTED_VISIBLE,
-        f"{records(case.aborted_visible)} near the position {verb} aborted on the old cluster and can be read on the "
-        "new one: the mirror copied what the job never reads.",
+        f"{many(case.aborted_visible, 'record')} near the position {verb} aborted on the old cluster and can be read "
+        "on the new one: the mirror copied what the job never reads.",
     )
 
 
@@ -105,7 +106,7 @@ def missing_ahead(case: Case) -> Finding | None:
     return about(
         row,
         Code.MISSING_AHEAD,
-        f"{records(row.ahead.missing)}{since} {verb} no copy on the new cluster so far.",
+        f"{many(row.ahead.missing, 'record')}{since} {verb} no copy on the new cluster so far.",
     )
 
 
@@ -120,7 +121,8 @@ def foreign_ahead(case: Case) -> Finding | None:
     return about(
         row,
         Code.FOREIGN_AHEAD,
-        f"{records(row.ahead.foreign)} ahead of the place on the new cluster {verb} from no {known} of the old log.",
+        f"{many(row.ahead.foreign, 'record')} ahead of the place on the new cluster {verb} from no {known} of the old "
+        "log.",
     )
 
 
@@ -132,7 +134,7 @@ def duplicates_ahead(case: Case) -> Finding | None:
     return about(
         row,
         Code.DUPLICATES_AHEAD,
-        f"{records(row.ahead.duplicated)} ahead of the place on the new cluster are second copies.",
+        f"{many(row.ahead.duplicated, 'record')} ahead of the place on the new cluster are second copies.",
     )
 
 
@@ -158,7 +160,7 @@ def records_filtered(case: Case) -> Finding | None:
     return about(
         case.row,
         Code.RECORDS_FILTERED,
-        f"{records(case.missing)} between copied ones near the position have no copy on the new cluster.",
+        f"{many(case.missing, 'record')} between copied ones near the position have no copy on the new cluster.",
     )
 
 
@@ -203,7 +205,7 @@ def target_ahead(case: Case) -> Finding | None:
         row,
         Code.TARGET_AHEAD,
         f"The group's offset on the new cluster is {commit.offset:,}{copied}: "
-        f"{offsets(commit.offset - row.new_offset)} past the place {row.new_offset:,}.",
+        f"{many(commit.offset - row.new_offset, 'offset')} past the place {row.new_offset:,}.",
     )
 
 
@@ -245,8 +247,7 @@ def _lists(topic: TopicState | None) -> bool:
 
 
 def _size(topic: TopicState | None) -> str:
-    count = 0 if topic is None else len(topic.partitions)
-    return "1 partition" if count == 1 else f"{count:,} partitions"
+    return many(0 if topic is None else len(topic.partitions), "partition")
 
 
 def _open(log: LogRange) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicPair
 from offsetwise.findings.codes import Code, describe
-from offsetwise.findings.sentence import duration, overall, utc
+from offsetwise.findings.sentence import overall
 from offsetwise.model import Finding, Link, LogRange, PartitionComparison, Problem, TopicState
+from offsetwise.wording import duration, many, utc
 
 HEARTBEAT_AGE_MS = 60_000
 """MirrorMaker writes a heartbeat every second; a minute without one is no jitter."""
@@ -49,8 +50,8 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[Finding]:
         row = back[0]
         yield overall(
             Code.CHECKPOINT_POLLUTED,
-            f"Batch {batch} would end before it begins in {_partitions(len(back))}: {row.topic}-{row.partition} goes "
-            f"from {row.restart[0].old:,} back to {row.restart[-1].old:,}.",
+            f"Batch {batch} would end before it begins in {many(len(back), 'partition')}: {row.topic}-{row.partition} "
+            f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}.",
         )
         return
     strange = [row for row in pending if _within(row.restart[-1].old, row.old) is False]
@@ -170,9 +171,11 @@ def partition_counts(case: MigrationCase) -> Iterator[Finding]:
             continue
         old, new = _count(pair.old), _count(pair.new)
         if new < old:
-            yield _counted(Code.PARTITIONS_FEWER, pair, old, new, f"{_partitions(old - new)} cannot continue")
+            yield _counted(Code.PARTITIONS_FEWER, pair, old, new, f"{many(old - new, 'partition')} cannot continue")
         elif new > old:
-            yield _counted(Code.PARTITIONS_MORE, pair, old, new, f"{_partitions(new - old)} need a start of their own")
+            yield _counted(
+                Code.PARTITIONS_MORE, pair, old, new, f"{many(new - old, 'partition')} need a start of their own"
+            )
 
 
 def timestamps_unusable(case: MigrationCase) -> Iterator[Finding]:
@@ -233,10 +236,6 @@ def _starts_old(row: PartitionComparison) -> bool:
     return _within(row.restart[0].old, row.old) is True
 
 
-def _partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count:,} partitions"
-
-
 def _read(topic: TopicState | None) -> bool:
     return topic is not None and topic.error is None and bool(topic.partitions)
 
@@ -248,7 +247,7 @@ def _count(topic: TopicState | None) -> int:
 def _counted(code: Code, pair: TopicPair, old: int, new: int, effect: str) -> Finding:
     return overall(
         code,
-        f"{pair.old_name} has {_partitions(old)} on the old cluster and {new:,} on the new one: {effect}.",
+        f"{pair.old_name} has {many(old, 'partition')} on the old cluster and {new:,} on the new one: {effect}.",
         topic=pair.old_name,
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from offsetwise.findings.case import Case
 from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import about, offsets, records
+from offsetwise.findings.sentence import about
 from offsetwise.model import Exactness, Finding, IsolationLevel, RawVerdict
+from offsetwise.wording import many
 
 
 def untranslated(case: Case) -> Finding | None:
@@ -36,7 +37,7 @@ def not_yet_mirrored(case: Case) -> Finding | None:
         return about(
             row,
             Code.NOT_YET_MIRRORED,
-            f"The place is {furthest:,}, {offsets(furthest - end)} past the end of the new log ({end:,}).",
+            f"The place is {furthest:,}, {many(furthest - end, 'offset')} past the end of the new log ({end:,}).",
         )
     if Code.NOT_YET_MIRRORED.value not in case.reasons:
         return None
@@ -55,19 +56,19 @@ def below_log_start(case: Case) -> Finding | None:
     if row.old_offset is not None and row.old.log_start is not None and row.old_offset < row.old.log_start:
         told.append(
             f"{row.old_offset:,} lies below the old log's start ({row.old.log_start:,}): up to "
-            f"{records(row.old.log_start - row.old_offset)} that the job has not read may be gone there"
+            f"{many(row.old.log_start - row.old_offset, 'record')} that the job has not read may be gone there"
         )
     start = row.new.log_start
     if start is not None:
         if row.new_offset is not None and row.new_offset < start:
             told.append(
                 f"the place, {row.new_offset:,}, lies below the new log's start ({start:,}): up to "
-                f"{records(start - row.new_offset)} may be gone there"
+                f"{many(start - row.new_offset, 'record')} may be gone there"
             )
         elif row.old_offset is not None and row.old_offset < start and row.raw.verdict is RawVerdict.OUT_OF_RANGE:
             told.append(
-                f"the number {row.old_offset:,} as it is lies {offsets(start - row.old_offset)} below the new log's "
-                f"start ({start:,})"
+                f"the number {row.old_offset:,} as it is lies {many(start - row.old_offset, 'offset')} below the new "
+                f"log's start ({start:,})"
             )
     return about(row, Code.BELOW_LOG_START, _sentence(told)) if told else None
 
@@ -79,13 +80,15 @@ def native_below(case: Case) -> Finding | None:
         return None
     verb = "lies" if row.foreign_below == 1 else "lie"
     aborted = (
-        f"; {records(case.aborted_visible)} of the new log are copies of aborted ones" if case.aborted_visible else ""
+        f"; {many(case.aborted_visible, 'record')} of the new log are copies of aborted ones"
+        if case.aborted_visible
+        else ""
     )
     return about(
         row,
         Code.NATIVE_BELOW,
-        f"{records(row.foreign_below)} that no record of the old log explains {verb} among the copies of what the job "
-        f"has read: resuming behind them would never read them{aborted}.",
+        f"{many(row.foreign_below, 'record')} that no record of the old log explains {verb} among the copies of what "
+        f"the job has read: resuming behind them would never read them{aborted}.",
     )
 
 
@@ -108,7 +111,7 @@ def replay(case: Case) -> Finding | None:
     if case.job.tolerates_replay and _repeats(case):
         told.append(_repeated(case))
     if row.raw.verdict is RawVerdict.REPLAY and row.old_offset is not None:
-        again = "records" if row.raw.replay is None else records(row.raw.replay)
+        again = "records" if row.raw.replay is None else many(row.raw.replay, "record")
         told.append(f"reusing {row.old_offset:,} on the new cluster would read {again} again")
     return about(row, Code.REPLAY, _sentence(told)) if told else None
 
@@ -165,7 +168,7 @@ def isolation_differs(case: Case) -> Finding | None:
         row,
         Code.ISOLATION_DIFFERS,
         f"The job is said to read read_committed, but stands at {row.old_offset:,}, "
-        f"{offsets(row.old_offset - row.old.lso)} past the last stable offset of the old log ({row.old.lso:,}).",
+        f"{many(row.old_offset - row.old.lso, 'offset')} past the last stable offset of the old log ({row.old.lso:,}).",
     )
 
 
@@ -182,7 +185,7 @@ def _repeated(case: Case) -> str:
         return (
             f"Resuming at {row.new_offset:,}, the safe end of the bounds, may read records twice; how many is unknown"
         )
-    return f"Resuming at {row.new_offset:,} would read up to {records(row.replay)} twice"
+    return f"Resuming at {row.new_offset:,} would read up to {many(row.replay, 'record')} twice"
 
 
 def _sentence(clauses: list[str]) -> str:

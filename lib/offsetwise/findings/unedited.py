@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from offsetwise.findings.case import Case
 from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import about, offsets, records
+from offsetwise.findings.sentence import about
 from offsetwise.model import Cluster, Finding, RawVerdict
+from offsetwise.wording import many
 
 
 def loss_beyond_end(case: Case) -> Finding | None:
@@ -27,8 +28,8 @@ def loss_beyond_end(case: Case) -> Finding | None:
     return about(
         row,
         Code.LOSS_BEYOND_END,
-        f"{found:,} lies {offsets(found - end)} past the end of {row.new_topic}-{row.partition} on the new cluster "
-        f"({end:,}): {effect}.",
+        f"{found:,} lies {many(found - end, 'offset')} past the end of {row.new_topic}-{row.partition} on the new "
+        f"cluster ({end:,}): {effect}.",
     )
 
 
@@ -37,7 +38,7 @@ def loss_inside_log(case: Case) -> Finding | None:
     row = case.row
     if row.raw.verdict is not RawVerdict.LOSS or not _reused(case):
         return None
-    lost = "records" if row.raw.skip is None else records(row.raw.skip)
+    lost = "records" if row.raw.skip is None else many(row.raw.skip, "record")
     return about(
         row,
         Code.LOSS_INSIDE_LOG,

@@ -12,11 +12,12 @@ from typing import Final
 
 from offsetwise.findings import Code
 from offsetwise.findings.migration import HEARTBEAT_AGE_MS
-from offsetwise.findings.sentence import duration, offsets, overall, records, utc
+from offsetwise.findings.sentence import overall
 from offsetwise.lag.amounts import drift, lag
 from offsetwise.lag.moments import Moment
 from offsetwise.lag.rates import start_reaches
 from offsetwise.model import Cluster, Finding, LagPartition, LagSample, Severity
+from offsetwise.wording import duration, many, utc
 
 RETENTION_HORIZON_MS: Final = 24 * 3_600_000
 
@@ -83,8 +84,8 @@ def _below(sample: LagSample) -> Iterator[_Case]:
                 yield _Case(
                     row,
                     gone,
-                    f"{place:,} lies below the {side} log's start ({start:,}): up to {records(gone)} that the job has "
-                    "not read may be gone there",
+                    f"{place:,} lies below the {side} log's start ({start:,}): up to {many(gone, 'record')} that the "
+                    "job has not read may be gone there",
                 )
 
 
@@ -92,7 +93,9 @@ def _not_mirrored(sample: LagSample) -> Iterator[_Case]:
     for row in sample.partitions:
         left = lag(row, Cluster.NEW, sample.isolation_level)
         if left is not None and left < 0:
-            yield _Case(row, -left, f"The place is {row.new_position:,}, {offsets(-left)} past the end of the new log")
+            yield _Case(
+                row, -left, f"The place is {row.new_position:,}, {many(-left, 'offset')} past the end of the new log"
+            )
 
 
 def _moved(
@@ -117,7 +120,7 @@ def _moved(
 def _apart(drifted: int) -> str:
     if drifted == 0:
         return "where the checkpoint stands"
-    return f"{offsets(abs(drifted))} {'ahead of' if drifted > 0 else 'behind'} the checkpoint"
+    return f"{many(abs(drifted), 'offset')} {'ahead of' if drifted > 0 else 'behind'} the checkpoint"
 
 
 def _retention(
@@ -148,6 +151,6 @@ def _worst(code: Code, cases: Iterable[_Case]) -> Iterator[Alert]:
     worst = max(found, key=lambda case: case.amount)
     concerned = {case.row.key for case in found}
     others = len(concerned) - 1
-    more = "" if not others else f"; so in {others:,} more partition{'' if others == 1 else 's'}"
+    more = "" if not others else f"; so in {many(others, 'more partition')}"
     finding = replace(overall(code, f"{worst.message}{more}.", topic=worst.row.topic), partition=worst.row.partition)
     yield Alert(finding=finding, partitions=len(concerned))

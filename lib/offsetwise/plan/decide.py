@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.findings.codes import Code, describe
-from offsetwise.findings.sentence import records
 from offsetwise.model import (
     Comparison,
     Evidence,
@@ -29,6 +28,7 @@ from offsetwise.model import (
     offsets_by_partition,
 )
 from offsetwise.plan.request import DraftRequest, Reason, StartChoice, group_of, partitions_of
+from offsetwise.wording import many
 
 DRAINED = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
 DECIDE = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
@@ -315,19 +315,24 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Reason]:
         return
     tolerated = on.job.tolerates_replay is True
     if not tolerated and row.exactness is Exactness.BOUNDED:
-        count = "an unknown number of records" if row.replay is None else records(row.replay)
+        count = "an unknown number of records" if row.replay is None else many(row.replay, "record")
         yield _reason(
             Code.REPLAY_NOT_TOLERATED,
             f"{name}: {row.new_offset:,} is the safe end of its bounds and may read up to {count} twice.",
         )
     elif not tolerated and row.replay:
         yield _reason(
-            Code.REPLAY_NOT_TOLERATED, f"{name}: {row.new_offset:,} would read up to {records(row.replay)} twice."
+            Code.REPLAY_NOT_TOLERATED,
+            f"{name}: {row.new_offset:,} would read up to {many(row.replay, 'record')} twice.",
         )
     if row.skip:
-        yield Reason(code="SKIP", told=f"{name}: {row.new_offset:,} would skip up to {records(row.skip)}.", fix=DECIDE)
+        yield Reason(
+            code="SKIP", told=f"{name}: {row.new_offset:,} would skip up to {many(row.skip, 'record')}.", fix=DECIDE
+        )
     if row.foreign_below:
-        yield _reason(Code.NATIVE_BELOW, f"{name}: {records(row.foreign_below)} of other writers lie below the place.")
+        yield _reason(
+            Code.NATIVE_BELOW, f"{name}: {many(row.foreign_below, 'record')} of other writers lie below the place."
+        )
     yield from _against_pending(row, on, row.new_offset)
 
 

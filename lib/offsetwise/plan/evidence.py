@@ -20,6 +20,7 @@ from offsetwise.model import Plan, Receipt, ReceiptStep, TargetKind, TopicPartit
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.exports import planned_offsets, seeded_offsets, starting_offsets
 from offsetwise.plan.reading import read_plan
+from offsetwise.wording import many
 
 _BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
 """How a name under construction, or on its way out, goes on from its place's."""
@@ -77,8 +78,8 @@ def require_agreeing(
     """
     if len(steps) != len(plan.targets):
         raise FileError(
-            f"{subject}: expected {_counted(len(plan.targets))} as the plan has, found {_counted(len(steps))}. "
-            f"{_CHANGED}",
+            f"{subject}: expected {many(len(plan.targets), 'target')} as the plan has, found "
+            f"{many(len(steps), 'target')}. {_CHANGED}",
             fix="Find out who did. Compare what stands at the targets with the plan by hand.",
         )
     for number, step in enumerate(steps):
@@ -126,7 +127,7 @@ def require_step(
 
 def _disagreements(plan: Plan, digest: str, number: int, step: ReceiptStep, place: str | None) -> Iterator[str]:
     if number >= len(plan.targets):
-        yield f"the plan has {_counted(len(plan.targets))}"
+        yield f"the plan has {many(len(plan.targets), 'target')}"
         return
     target = plan.targets[number]
     if step.target != target:
@@ -271,7 +272,3 @@ def _committed(offset: int | None) -> str:
 
 def _names(paths: Iterable[str]) -> str:
     return ", ".join(sorted(path[:100] for path in paths)) or "nothing"
-
-
-def _counted(targets: int) -> str:
-    return f"{targets} target{'' if targets == 1 else 's'}"

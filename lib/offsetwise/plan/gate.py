@@ -11,7 +11,7 @@ from typing import Final
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings.codes import Code
 from offsetwise.findings.committed import ask_about, deadline_of, open_transactions, timeout_told
-from offsetwise.findings.sentence import duration, overall, records, utc
+from offsetwise.findings.sentence import overall
 from offsetwise.model import (
     Comparison,
     Exactness,
@@ -24,6 +24,7 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.plan.request import partitions_of
+from offsetwise.wording import duration, many, utc
 
 MIRRORED: Final = "everything mirrored"
 TRANSACTIONS: Final = "no open transaction"
@@ -107,17 +108,17 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     unknown = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
     if failed:
         told = (
-            f"{_count(len(failed))} of the old cluster hold records that are not on the new one yet, for example "
-            f"{_name(failed[0])}: {_behind(failed[0])}."
+            f"{many(len(failed), 'partition')} of the old cluster hold records that are not on the new one yet, for "
+            f"example {_name(failed[0])}: {_behind(failed[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.FAILED, told=told)
     if unknown:
         told = (
-            f"Of {_count(len(unknown))} it is not known whether the last record is on the new cluster, for example "
-            f"{_name(unknown[0])}: {_behind(unknown[0])}."
+            f"Of {many(len(unknown), 'partition')} it is not known whether the last record is on the new cluster, for "
+            f"example {_name(unknown[0])}: {_behind(unknown[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=told)
-    every = "the only partition" if len(judged) == 1 else f"all {_count(len(judged))}"
+    every = "the only partition" if len(judged) == 1 else f"all {many(len(judged), 'partition')}"
     told = f"The last record of {every} is on the new cluster."
     return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=told)
 
@@ -143,7 +144,7 @@ def _copied(row: PartitionComparison, migration: Migration) -> Outcome:
 
 def _behind(row: PartitionComparison) -> str:
     if row.ahead.missing:
-        return f"{records(row.ahead.missing)} ahead of its position have no copy"
+        return f"{many(row.ahead.missing, 'record')} ahead of its position have no copy"
     return f"the old log ends at {_number(row.old.hw)}, the new one at {_number(row.new.hw)}"
 
 
@@ -184,11 +185,12 @@ def _skew(
     behind = [row for row in comparison.partitions if _copied(row, migration) is not Outcome.PASSED]
     if not behind:
         return GateCheck(name=SKEW, outcome=Outcome.PASSED, told="Every partition is mirrored to its end.")
+    behind_others = f"{many(len(behind), 'partition')} may be mirrored behind the others"
     if job.watermark_ms is None:
         if job.stateful is False:
             told = "The job is stated to keep no state, so no record can be late."
             return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
-        told = f"{_count(len(behind))} may be mirrored behind the others, and the job's watermark is not stated."
+        told = f"{behind_others}, and the job's watermark is not stated."
         return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
     times = {
         (row.new_topic, row.partition): newest.get(TopicPartition(topic=row.new_topic, partition=row.partition))
@@ -209,7 +211,7 @@ def _skew(
         if len(measured) == len(behind) and len(known) == len(times):
             told = f"{duration(skew)} between the partitions, within the watermark of {duration(job.watermark_ms)}."
             return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
-    told = f"{_count(len(behind))} may be mirrored behind the others, and the times of their records were not read."
+    told = f"{behind_others}, and the times of their records were not read."
     return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
 
 
@@ -245,8 +247,8 @@ def _retention(comparison: Comparison, new: Snapshot, now_ms: int, cutover_ms: i
         return GateCheck(name=RETENTION, outcome=Outcome.FAILED, told=told)
     if unknown:
         told = (
-            f"Of {_count(len(unknown))} it is not known when retention takes the next record, for example of "
-            f"{_name(unknown[0])}."
+            f"Of {many(len(unknown), 'partition')} it is not known when retention takes the next record, for example "
+            f"of {_name(unknown[0])}."
         )
         return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=told)
     told = (
@@ -267,7 +269,3 @@ def _name(row: PartitionComparison) -> str:
 
 def _number(value: int | None) -> str:
     return "an unknown place" if value is None else f"{value:,}"
-
-
-def _count(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count:,} partitions"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from offsetwise.findings.sentence import records
 from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict
 from offsetwise.plan.flink_ways import is_flink
+from offsetwise.wording import many
 
 NOTHING: Final = "nothing"
 SILENT_SKIP: Final = "silent skip"
@@ -89,12 +89,12 @@ def _damage(rows: tuple[PartitionComparison, ...], begins: str = "The query star
 
 
 def _counted(found: list[PartitionComparison], verdict: RawVerdict, begins: str) -> str:
-    where = f"{len(found):,} partition{'' if len(found) == 1 else 's'}, for example {_named(found[0])}"
+    where = f"{many(len(found), 'partition')}, for example {_named(found[0])}"
     if verdict is RawVerdict.CONFUSION:
         return f"{begins} without an error and reads other records than its state expects: {where}."
     counts = [row.raw.skip if verdict is RawVerdict.LOSS else row.raw.replay for row in found]
     known = sum(count for count in counts if count is not None)
-    some = f"at least {records(known)}" if None in counts else records(known)
+    some = f"at least {many(known, 'record')}" if None in counts else many(known, "record")
     word = "never reads" if verdict is RawVerdict.LOSS else "reads again"
     return f"{begins} without an error and {word} {some}: {where}."
 

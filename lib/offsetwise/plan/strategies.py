@@ -13,6 +13,7 @@ from offsetwise.findings.migration import BATCH_ID_SINKS
 from offsetwise.model import SAVEPOINT_KINDS, Cluster, Comparison, Exactness, PartitionComparison, TargetKind
 from offsetwise.plan.flink_ways import against_new_uid, against_savepoint, around, is_flink, questions
 from offsetwise.plan.request import CHECKPOINT_KINDS, FRESH_KINDS, Reason, traits_of
+from offsetwise.wording import many
 
 _STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
 _REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit a copy of the checkpoint."
@@ -301,7 +302,7 @@ def _structure(kind: TargetKind, comparison: Comparison) -> Iterator[Reason]:
         yield Reason(code="SOURCES", told=told, fix="Edit a copy of the checkpoint.")
     others = sum(source.kind != "kafka" for source in checkpoint.sources)
     if others and kind is TargetKind.SEEDED_CHECKPOINT:
-        told = f"The job has {others} other source{'' if others == 1 else 's'}, whose positions would be lost."
+        told = f"The job has {many(others, 'other source')}, whose positions would be lost."
         yield Reason(code="SOURCES", told=told, fix="Edit a copy of the checkpoint.")
 
 
@@ -413,4 +414,4 @@ def _commands(kind: Kind, comparison: Comparison, subject: str, path: str, job: 
 
 
 def _count(rows: list[PartitionComparison]) -> str:
-    return "1 partition has" if len(rows) == 1 else f"{len(rows):,} partitions have"
+    return f"{many(len(rows), 'partition')} {'has' if len(rows) == 1 else 'have'}"

@@ -22,6 +22,7 @@ from offsetwise.sources.kafka_client import Client, Deadline, is_authorisation, 
 from offsetwise.sources.kafka_groups import read_groups
 from offsetwise.sources.kafka_logs import EARLIEST, LATEST, list_offsets, take_logs
 from offsetwise.sources.sockets import Address, connect, handshake, resolve
+from offsetwise.wording import many
 
 TIME_LIMIT_S: Final = 30.0
 """For all steps together: longer than a slow broker takes, shorter than a person waits."""
@@ -209,7 +210,7 @@ class _Trial:
             Address(server=f"{each.host}:{each.port}", ip=each.host, port=each.port) for each in found.brokers.values()
         )
         _, wrong = connect(brokers, self._limit_s())
-        said = f"Cluster id {found.cluster_id}, {_many(len(brokers), 'broker')}, {_many(len(topics), 'topic')}."
+        said = f"Cluster id {found.cluster_id}, {many(len(brokers), 'broker')}, {many(len(topics), 'topic')}."
         if not found.topics:
             return _Answer(
                 f"{said} It is empty, or the user may not see any topic.",
@@ -249,7 +250,7 @@ class _Trial:
             raise _FailedError(" ".join(each.message for each in problems), problems[0].fix)
         if self.groups:
             told = ", ".join(f"{group.name!r} is {group.state}" for group in read)
-            return _Answer(f"{told}; {_many(sum(len(group.offsets) for group in read), 'committed offset')} read.")
+            return _Answer(f"{told}; {many(sum(len(group.offsets) for group in read), 'committed offset')} read.")
         try:
             listed = self.client.admin.list_consumer_groups(request_timeout=self.deadline.left_s()).result(
                 timeout=self.deadline.grace_s()
@@ -258,7 +259,7 @@ class _Trial:
             raise _FailedError(
                 f"The groups were not listed: {reason(error)}.", "Grant DESCRIBE on the groups."
             ) from error
-        return _Answer(f"{_many(len(listed.valid), 'group')} can be seen; the migration names none.")
+        return _Answer(f"{many(len(listed.valid), 'group')} can be seen; the migration names none.")
 
     def _contact(self) -> None:
         self.client = Client(self.config, timeout_s=self.deadline.left_s())
@@ -302,10 +303,6 @@ class _Trial:
 
 def _internal_last(topic: Any) -> tuple[bool, str]:
     return str(topic).startswith("__"), str(topic)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
 def _fix_of_connect(wrong: tuple[str, ...]) -> str:

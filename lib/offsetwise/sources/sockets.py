@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from offsetwise.wording import many
+
 T = TypeVar("T")
 
 _MOST_ADDRESSES: Final = 64
@@ -190,7 +192,7 @@ def _agreed(secured: ssl.SSLSocket, address: Address) -> tuple[str, str]:
     told = f"{address} speaks {secured.version()}, certificate of {_names(certificate)}, valid until {until:%Y-%m-%d}"
     if left < _EXPIRES_SOON_DAYS:
         return (
-            f"{told}, {left} day{'' if left == 1 else 's'} from now",
+            f"{told}, {many(left, 'day')} from now",
             "Renew the broker's certificate before it expires.",
         )
     return told, ""

@@ -10,8 +10,8 @@ import streamlit as st
 
 from offsetwise.console import board, guard
 from offsetwise.console.audit import sentences
-from offsetwise.console.wording import many, moment
 from offsetwise.store.audit import Chain
+from offsetwise.wording import many, moment
 
 AT_ONCE: Final = 20_000
 """Rows that are checked without being asked: about half a second of work. A longer log is read when a person asks."""

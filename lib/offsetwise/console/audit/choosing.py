@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import choosing
-from offsetwise.console.wording import markdown
+from offsetwise.console.escaping import markdown
 from offsetwise.review.allowing import Verb
 from offsetwise.store.audit import AuditFilter
 

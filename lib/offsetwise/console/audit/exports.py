@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from offsetwise.console.audit import sentences
-from offsetwise.console.wording import cell, moment
+from offsetwise.console.escaping import cell
 from offsetwise.review.people import Person
 from offsetwise.review.view import AUDIT_ROWS, View
 from offsetwise.store.audit import AuditFilter, AuditRow, body_of
+from offsetwise.wording import moment
 
 _HEADER = (
     "row",

@@ -8,9 +8,10 @@ from typing import Final
 import pandas as pd
 
 from offsetwise.console.audit import sentences
-from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import cell, moment
+from offsetwise.console.escaping import cell
 from offsetwise.store.audit import AuditRow
+from offsetwise.wording import moment
+from offsetwise.wording.verdicts import Verdict
 
 COLUMNS: Final = (
     "row",

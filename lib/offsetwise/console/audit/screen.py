@@ -13,11 +13,12 @@ from pandas.io.formats.style import Styler
 from offsetwise.console import blocks, board, downloads, guard, table
 from offsetwise.console.audit import chain, exports, frames, sentences
 from offsetwise.console.audit import choosing as audit_choosing
-from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.escaping import cell
+from offsetwise.console.palette import Palette
 from offsetwise.console.selecting import Selection
-from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import cell, many
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
+from offsetwise.wording import many
+from offsetwise.wording.verdicts import Tone, Verdict
 
 PAGE_ROWS: Final = 100
 _WIDTHS: Final = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from offsetwise.console.palette import Tone
-from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import many, markdown, moment
+from offsetwise.console.escaping import markdown
 from offsetwise.store.audit import AuditRow, Chain, body_of, hash_of
+from offsetwise.wording import many, moment
+from offsetwise.wording.verdicts import Tone, Verdict
 
 RESULTS: Final = {
     "done": Verdict(icon="✓", word="done", tone=Tone.RIGHT),

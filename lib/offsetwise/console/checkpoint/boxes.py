@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console.palette import Tone
+from offsetwise.wording.verdicts import Tone
 
 _BOX: Final = {
     Tone.WRONG: (st.error, ":material/error:"),

@@ -9,7 +9,8 @@ from offsetwise.console import blocks, choosing, downloads, guard, paging, table
 from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.raw import files_of
 from offsetwise.console.desk import Desk
-from offsetwise.console.wording import duration, many, markdown, number
+from offsetwise.console.escaping import markdown
+from offsetwise.wording import duration, many, number
 
 
 @st.fragment

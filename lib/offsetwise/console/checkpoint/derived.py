@@ -16,8 +16,8 @@ from offsetwise import files
 from offsetwise.batches import BatchFact, History, Moment, Standing, facts, history_of, moments, standing
 from offsetwise.console.checkpoint import figures, frames
 from offsetwise.console.desk import Held
+from offsetwise.console.escaping import plain
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import plain
 from offsetwise.sources.spark_reading import CheckpointReading
 
 ALL: Final = "all topics"

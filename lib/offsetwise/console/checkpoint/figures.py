@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
+from offsetwise import wording
 from offsetwise.batches import BatchFact, History, Standing
-from offsetwise.console import wording
+from offsetwise.console import escaping
 from offsetwise.console.figures import SMALL_PX, axis_title, clipped, dress
 from offsetwise.console.palette import Palette
 from offsetwise.console.scale import round_ticks
@@ -131,7 +132,7 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
     longest = max((one["last"] for one in drawn), default=1) or 1
     ticks = round_ticks(longest)
     names = [
-        wording.label(clipped(f"{one.topic}-{one.partition}")) for one in (history.lanes[first + p] for p in places)
+        escaping.label(clipped(f"{one.topic}-{one.partition}")) for one in (history.lanes[first + p] for p in places)
     ]
     _segments(figure, "later batches", drawn, ("end", "last"), {"color": colours.grid, "line": {"width": 0}})
     _segments(figure, "read and committed", drawn, ("low", "start"), _solid(colours))
@@ -222,7 +223,7 @@ def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, A
         "known": start_known,
         "back": start_known and end < start,
         "label": _label(start if start_known else None, end if end_known else None, again),
-        "said": f"<b>{wording.label(str(history.lanes[lane].topic))}-{history.lanes[lane].partition}</b>"
+        "said": f"<b>{escaping.label(str(history.lanes[lane].topic))}-{history.lanes[lane].partition}</b>"
         f"<br>a restart reads on at {wording.number(start if start_known else None)}",
     }
 
@@ -264,7 +265,7 @@ def _ended(fact: BatchFact, what: str) -> str:
     state = "committed" if fact.batch.committed else "planned, not committed"
     records_ = wording.number(fact.read.records) if fact.read.at_all else "?"
     return (
-        f"<b>batch {wording.number(fact.batch.id)}</b>, {state}<br>{wording.label(what)} ends at "
+        f"<b>batch {wording.number(fact.batch.id)}</b>, {state}<br>{escaping.label(what)} ends at "
         f"{wording.number(fact.end)}<br>{records_} records<br>planned {wording.moment(fact.batch.timestamp_ms)}"
     )
 

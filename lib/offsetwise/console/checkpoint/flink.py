@@ -8,10 +8,10 @@ from offsetwise.console import blocks, guard, paging, table
 from offsetwise.console.checkpoint import boxes, derived, flink_frames, sources
 from offsetwise.console.checkpoint.questions import ReadingOf
 from offsetwise.console.desk import Desk, Offered
-from offsetwise.console.palette import Tone
-from offsetwise.console.wording import duration, many, moment, number, size
 from offsetwise.model import Checkpoint, Saved
 from offsetwise.sources.spark_reading import CheckpointReading
+from offsetwise.wording import duration, many, moment, number, size
+from offsetwise.wording.verdicts import Tone
 
 
 def draw(desk: Desk, migration: Offered, name: str, held: derived.Reading) -> None:

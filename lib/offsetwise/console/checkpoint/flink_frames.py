@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from offsetwise.console import wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.console.checkpoint.frames import integers
 from offsetwise.model import Checkpoint, Operator, RetainedCheckpoint
 
@@ -15,14 +16,14 @@ def operator_table(operators: Sequence[Operator]) -> pd.DataFrame:
     """Give one row per operator; one without a uid says so, since its id then comes from the job's graph."""
     return pd.DataFrame(
         {
-            "operator": [wording.cell(one.name or "(not named)") for one in operators],
-            "uid": [wording.cell(one.uid or "–") for one in operators],
+            "operator": [escaping.cell(one.name or "(not named)") for one in operators],
+            "uid": [escaping.cell(one.uid or "–") for one in operators],
             "parallelism": integers([one.parallelism for one in operators]),
             "most": integers([one.max_parallelism for one in operators]),
             "states": integers([len(one.states) for one in operators]),
             "state": [wording.size(sum(state.size_bytes for state in one.states)) for one in operators],
             "finished": ["yes" if one.finished else "no" for one in operators],
-            "id (hash)": [wording.cell(one.id) for one in operators],
+            "id (hash)": [escaping.cell(one.id) for one in operators],
         }
     )
 
@@ -32,8 +33,8 @@ def state_table(operators: Sequence[Operator]) -> pd.DataFrame:
     found = [(one, state) for one in operators for state in one.states]
     return pd.DataFrame(
         {
-            "operator": [wording.cell(one.name or one.uid or one.id) for one, _ in found],
-            "state": [wording.cell(state.name) for _, state in found],
+            "operator": [escaping.cell(one.name or one.uid or one.id) for one, _ in found],
+            "state": [escaping.cell(state.name) for _, state in found],
             "kind": [state.kind for _, state in found],
             "elements": integers([state.elements for _, state in found]),
             "bytes": integers([state.size_bytes for _, state in found]),
@@ -48,13 +49,13 @@ def transaction_table(checkpoint: Checkpoint) -> pd.DataFrame:
     found = checkpoint.transactions
     return pd.DataFrame(
         {
-            "transactional id": [wording.cell(one.transactional_id) for one in found],
+            "transactional id": [escaping.cell(one.transactional_id) for one in found],
             "state": [one.state for one in found],
             "producer id": integers([one.producer_id for one in found]),
             "epoch": integers([one.epoch for one in found]),
             "of checkpoint": integers([one.checkpoint_id for one in found]),
             "schema": [one.schema or "?" for one in found],
-            "operator": [wording.cell(names.get(one.operator, one.operator)) for one in found],
+            "operator": [escaping.cell(names.get(one.operator, one.operator)) for one in found],
         }
     )
 
@@ -65,7 +66,7 @@ def retained_table(retained: Sequence[RetainedCheckpoint]) -> pd.DataFrame:
         {
             "checkpoint": integers([one.id for one in retained]),
             "written (UTC)": [wording.moment(one.written_ms) for one in retained],
-            "folder": [wording.cell(one.uri) for one in retained],
+            "folder": [escaping.cell(one.uri) for one in retained],
         }
     )
 
@@ -84,7 +85,7 @@ def again_table(earlier: Checkpoint, later: Checkpoint) -> pd.DataFrame:
     ]
     return pd.DataFrame(
         {
-            "topic": [wording.cell(at.topic) for at, _ in found],
+            "topic": [escaping.cell(at.topic) for at, _ in found],
             "p": integers([at.partition for at, _ in found]),
             "continues at": integers([at.offset for at, _ in found]),
             "the named one at": integers([end for _, end in found]),

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from offsetwise import wording
 from offsetwise.batches import BatchFact, History, Standing
-from offsetwise.console import wording
+from offsetwise.console import escaping
 from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, SourcePosition, StateStore
 from offsetwise.model.state import StateRows
 from offsetwise.sources.spark_offset_log import OffsetFile
@@ -91,12 +92,12 @@ def step_table(history: History, at: Standing, places: Sequence[int], first: int
     return _saying(
         "source",
         {
-            "topic": [wording.cell(lane.topic) for lane in lanes],
+            "topic": [escaping.cell(lane.topic) for lane in lanes],
             "p": integers([lane.partition for lane in lanes]),
             "resumes at": integers(starts),
             "planned until": integers(ends),
             "read again": integers([_less(end, start) for start, end in zip(starts, ends, strict=True)]),
-            "source": [wording.cell(lane.source) for lane in lanes],
+            "source": [escaping.cell(lane.source) for lane in lanes],
         },
     )
 
@@ -115,12 +116,12 @@ def moved_table(history: History, first: int, second: int) -> pd.DataFrame:
     table = _saying(
         "source",
         {
-            "topic": [wording.cell(lane.topic) for lane in history.lanes],
+            "topic": [escaping.cell(lane.topic) for lane in history.lanes],
             "p": pd.array([lane.partition for lane in history.lanes], dtype="Int64"),
             "first end": pd.array(history.ends[a], dtype="Int64"),
             "second end": pd.array(history.ends[b], dtype="Int64"),
             "moved": pd.array(history.ends[b] - history.ends[a], dtype="Int64"),
-            "source": [wording.cell(lane.source) for lane in history.lanes],
+            "source": [escaping.cell(lane.source) for lane in history.lanes],
         },
     )
     table.loc[~from_known, "first end"] = pd.NA
@@ -141,10 +142,10 @@ def file_table(parsed: OffsetFile) -> pd.DataFrame:
     return _saying(
         "source",
         {
-            "topic": [wording.cell(topic) for topic, _, _, _ in rows],
+            "topic": [escaping.cell(topic) for topic, _, _, _ in rows],
             "p": integers([partition for _, partition, _, _ in rows]),
             "end offset": integers([offset for _, _, offset, _ in rows]),
-            "source": [wording.cell(source) for _, _, _, source in rows],
+            "source": [escaping.cell(source) for _, _, _, source in rows],
         },
     )
 
@@ -154,7 +155,7 @@ def source_table(checkpoint: Checkpoint) -> pd.DataFrame:
     sources = checkpoint.sources
     table = pd.DataFrame(
         {
-            "source": [wording.cell(one.id) for one in sources],
+            "source": [escaping.cell(one.id) for one in sources],
             "kind": [_KINDS.get(one.kind, "not Kafka: shown as it stands") for one in sources],
             "topics": integers([_topics(one) for one in sources]),
             "partitions": integers([len(one.positions) + len(one.marked) if _kafka(one) else None for one in sources]),
@@ -175,7 +176,7 @@ def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
     partitions += [one for _, one in marked]
     none = [None] * len(marked)
     columns: dict[str, Any] = {
-        "topic": [wording.cell(one.topic) for one in partitions],
+        "topic": [escaping.cell(one.topic) for one in partitions],
         "p": integers([one.partition for one in partitions]),
         "next record": integers([*(position.offset for _, position in found), *none]),
     }
@@ -183,15 +184,15 @@ def position_table(checkpoint: Checkpoint) -> pd.DataFrame:
         columns["planned until"] = integers([*(position.planned_offset for _, position in found), *none])
     if marked:
         columns["starts at"] = [*[""] * len(found), *(_STARTS[mark.starts_at] for _, mark in marked)]
-    return _saying("source", columns | {"source": [wording.cell(source.id) for source, _ in (*found, *marked)]})
+    return _saying("source", columns | {"source": [escaping.cell(source.id) for source, _ in (*found, *marked)]})
 
 
 def pair_table(pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """Give recorded configuration as a table."""
     return pd.DataFrame(
         {
-            "configuration": [wording.cell(key) for key, _ in pairs],
-            "value": [wording.cell(value) for _, value in pairs],
+            "configuration": [escaping.cell(key) for key, _ in pairs],
+            "value": [escaping.cell(value) for _, value in pairs],
         }
     )
 
@@ -202,9 +203,9 @@ def changed_pairs(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, 
     keys = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
     return pd.DataFrame(
         {
-            "configuration": [wording.cell(key) for key in keys],
-            "in the first": [wording.cell(before.get(key, "(not set)")) for key in keys],
-            "in the second": [wording.cell(after.get(key, "(not set)")) for key in keys],
+            "configuration": [escaping.cell(key) for key in keys],
+            "in the first": [escaping.cell(before.get(key, "(not set)")) for key in keys],
+            "in the second": [escaping.cell(after.get(key, "(not set)")) for key in keys],
         }
     )
 
@@ -227,8 +228,8 @@ def rows_table(state: StateRows) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "operator": integers([one.operator for one in state.stores]),
-            "name": [wording.cell(one.operator_name) for one in state.stores],
-            "store": [wording.cell(one.store) for one in state.stores],
+            "name": [escaping.cell(one.operator_name) for one in state.stores],
+            "store": [escaping.cell(one.store) for one in state.stores],
             "partitions": integers([one.partitions for one in state.stores]),
             "rows": integers([one.total for one in state.stores]),
         }
@@ -246,7 +247,7 @@ def partition_rows_table(state: StateRows) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "operator": integers([one.operator for one, _, _ in found]),
-            "store": [wording.cell(one.store) for one, _, _ in found],
+            "store": [escaping.cell(one.store) for one, _, _ in found],
             "partition": integers([partition for _, partition, _ in found]),
             "rows": integers([count for _, _, count in found]),
         }

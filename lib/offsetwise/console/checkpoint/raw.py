@@ -10,9 +10,10 @@ from offsetwise.console import blocks, choosing, downloads, guard, paging, table
 from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.questions import FilesOf
 from offsetwise.console.desk import Desk
-from offsetwise.console.wording import many, markdown, moment, number
+from offsetwise.console.escaping import markdown
 from offsetwise.sources.spark_batch_files import SHOWN_BYTES, BatchFiles, RawFile
 from offsetwise.sources.spark_offset_log import OffsetFile
+from offsetwise.wording import many, moment, number
 
 _LONG: Final = 4_000
 """Characters of a file above which it is shown in a box that scrolls."""

@@ -12,8 +12,8 @@ from offsetwise.console import blocks, choosing, downloads, guard
 from offsetwise.console.checkpoint import boxes, derived, flink, sentences, spark
 from offsetwise.console.checkpoint.questions import ReadingOf
 from offsetwise.console.desk import Desk, Offered, Subject
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.explained import linked
-from offsetwise.console.wording import markdown, plain
 from offsetwise.model import Checkpoint, Problem
 
 _ENGINES: Final = {"spark": spark.draw, "flink": flink.draw}

@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Final
 
 from offsetwise.batches import History, Moment, Phase, Standing
-from offsetwise.console.palette import Tone
-from offsetwise.console.wording import many, number
 from offsetwise.findings.codes import describe
 from offsetwise.model import Checkpoint, Problem, Severity
 from offsetwise.sources.spark_reading import CheckpointReading
+from offsetwise.wording import many, number
+from offsetwise.wording.verdicts import Tone
 
 YOUNG_MS: Final = 120_000
 """A log written this shortly before the reading is taken as a sign of a running query."""

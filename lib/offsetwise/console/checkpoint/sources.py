@@ -8,7 +8,8 @@ import streamlit as st
 
 from offsetwise.console import blocks, downloads, guard, paging, table
 from offsetwise.console.checkpoint import derived, frames
-from offsetwise.console.wording import many, markdown, plain
+from offsetwise.console.escaping import markdown, plain
+from offsetwise.wording import many
 
 _RAW_CHARACTERS: Final = 4_000
 

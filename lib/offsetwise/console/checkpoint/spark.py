@@ -18,9 +18,10 @@ from offsetwise.console.checkpoint import (
     timeline,
 )
 from offsetwise.console.desk import Desk, Offered
-from offsetwise.console.palette import Tone
-from offsetwise.console.wording import many, markdown, moment, number, size
+from offsetwise.console.escaping import markdown
 from offsetwise.sources.spark_reading import CheckpointReading
+from offsetwise.wording import many, moment, number, size
+from offsetwise.wording.verdicts import Tone
 
 
 def draw(desk: Desk, migration: Offered, name: str, held: derived.Reading) -> None:

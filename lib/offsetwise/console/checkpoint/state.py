@@ -11,8 +11,9 @@ from offsetwise.console.asking import asked
 from offsetwise.console.checkpoint import derived, frames
 from offsetwise.console.checkpoint.questions import StateOf
 from offsetwise.console.desk import Desk
-from offsetwise.console.wording import many, markdown, number, plain
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.model.state import StateRows
+from offsetwise.wording import many, number
 
 _OFFER: Final = blocks.Offer(
     what="the rows of the state stores",

@@ -6,8 +6,8 @@ import streamlit as st
 
 from offsetwise.console import blocks, choosing, guard, table
 from offsetwise.console.checkpoint import derived, sentences
-from offsetwise.console.palette import Tone
-from offsetwise.console.wording import markdown
+from offsetwise.console.escaping import markdown
+from offsetwise.wording.verdicts import Tone
 
 _ICON = {Tone.RIGHT: "✓", Tone.CAREFUL: "▲", Tone.WRONG: "!", Tone.UNKNOWN: "?"}
 
@@ -58,7 +58,7 @@ def draw(held: derived.Reading) -> None:
         tone, head, rest = sentences.fails(found, moment, derived.standing_at(held, moment, whole))
         st.markdown(
             f"{markdown(sentences.holds(found, moment))}{now}  \n"
-            f":{tone.badge}-badge[{_ICON[tone]} {markdown(head)}] {markdown(rest)}"
+            f":{tone.colour}-badge[{_ICON[tone]} {markdown(head)}] {markdown(rest)}"
         )
         places = derived.step_places(held, moment, scope)
         figure, numbers = derived.step_chart(held, moment, scope, guard.colours())

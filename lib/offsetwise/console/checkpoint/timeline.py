@@ -9,7 +9,7 @@ import streamlit as st
 from offsetwise.batches import BatchFact
 from offsetwise.console import blocks, choosing, downloads, guard, table
 from offsetwise.console.checkpoint import derived
-from offsetwise.console.wording import duration, many, number
+from offsetwise.wording import duration, many, number
 
 _EVERY: Final = "all, added up"
 _WIDTHS: Final = {"batch": 64, "state": 110, "planned at (UTC)": 196, "since the one before": 140, "note": 260}

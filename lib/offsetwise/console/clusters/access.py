@@ -12,10 +12,11 @@ from offsetwise.console.asking import asked, busy
 from offsetwise.console.blocks import Offer
 from offsetwise.console.clusters.questions import ConnectionOf, MinimumAclsOf, PermissionsOf
 from offsetwise.console.desk import Desk, Offered
-from offsetwise.console.wording import many, markdown, number
+from offsetwise.console.escaping import markdown
 from offsetwise.model import Cluster
 from offsetwise.sources.connection import Step, StepState
 from offsetwise.sources.permissions import Granted, Permissions, Resource
+from offsetwise.wording import many, number
 
 _ICON: Final = {
     StepState.OK: ":green[✓ ok]",

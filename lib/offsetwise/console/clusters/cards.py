@@ -13,9 +13,10 @@ from offsetwise.console.clusters import words
 from offsetwise.console.clusters.questions import ClusterOf
 from offsetwise.console.clusters.view import HeldCluster
 from offsetwise.console.desk import Desk, Offered
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.explained import linked
-from offsetwise.console.wording import many, markdown, plain, read_at
 from offsetwise.model import Cluster, Snapshot
+from offsetwise.wording import many, read_at
 
 _SHOWN_PROBLEMS: Final = 20
 

@@ -7,8 +7,9 @@ from typing import Final
 
 import plotly.graph_objects as go
 
+from offsetwise import wording
 from offsetwise.clusters.pairs import TopicPair
-from offsetwise.console import wording
+from offsetwise.console import escaping
 from offsetwise.console.clusters.frames import partitions
 from offsetwise.console.figures import MAX_LANES, SMALL_PX, axis_title, dress, hatched, lane_axis, note, solid
 from offsetwise.console.palette import Palette
@@ -90,7 +91,7 @@ def takeaway(lanes: Sequence[Lane]) -> str:
     assert old is not None  # noqa: S101 - known
     assert new is not None  # noqa: S101 - known
     return (
-        f"{text} {wording.plain(f'{topic}-{number}')}: old {wording.number(old.log_start)} to "
+        f"{text} {escaping.plain(f'{topic}-{number}')}: old {wording.number(old.log_start)} to "
         f"{wording.number(old.hw)}, new {wording.number(new.log_start)} to {wording.number(new.hw)}."
     )
 
@@ -132,7 +133,7 @@ def _stable(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
 
 def _hover(topic: str, number: int, side: str, log: PartitionState) -> str:
     return (
-        f"<b>{wording.label(f'{topic}-{number}')}</b> on {side}<br>log start {wording.number(log.log_start)}"
+        f"<b>{escaping.label(f'{topic}-{number}')}</b> on {side}<br>log start {wording.number(log.log_start)}"
         f"<br>last stable offset {wording.number(log.lso)}<br>HW {wording.number(log.hw)}"
     )
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from offsetwise import wording
 from offsetwise.clusters.mirror_health import Mirrored, MirrorHealth
 from offsetwise.clusters.pairs import TopicPair
 from offsetwise.clusters.retention import RetentionDeadline
-from offsetwise.console import wording
+from offsetwise.console import escaping
 from offsetwise.console.clusters import words
 from offsetwise.console.clusters.view import View
-from offsetwise.console.wording import cell
+from offsetwise.console.escaping import cell
 from offsetwise.model import GroupOffset, PartitionState, TopicState
 
 
@@ -140,7 +141,7 @@ def mirror_topic_table(health: MirrorHealth) -> pd.DataFrame:
             "records": integers([topic.records for _, topic in health.topics]),
             "undecodable": integers([topic.undecodable for _, topic in health.topics]),
             "newest record (UTC)": [wording.moment(topic.newest_ms) for _, topic in health.topics],
-            "problem": [wording.plain(topic.error or "") for _, topic in health.topics],
+            "problem": [escaping.plain(topic.error or "") for _, topic in health.topics],
         }
     )
 
@@ -212,7 +213,7 @@ def _of(partition: PartitionState | None, field: str) -> int | None:
 
 def _remark(pair: TopicPair, old: PartitionState | None, new: PartitionState | None) -> str:
     told = [
-        f"{side}: {wording.plain(each.error)}"
+        f"{side}: {escaping.plain(each.error)}"
         for side, each in (("old", old), ("new", new))
         if each is not None and each.error
     ]
@@ -240,7 +241,7 @@ def _state(group: object) -> str:
     error, state = getattr(group, "error", None), getattr(group, "state", None)
     if group is None:
         return "? not read"
-    return f"? {wording.plain(error)}" if error else cell(state or "?")
+    return f"? {escaping.plain(error)}" if error else cell(state or "?")
 
 
 def _committed(group: object) -> int | None:

@@ -8,7 +8,7 @@ import streamlit as st
 from offsetwise.console import choosing, guard, paging, table
 from offsetwise.console.clusters import frames, notes
 from offsetwise.console.clusters.view import View
-from offsetwise.console.wording import many
+from offsetwise.wording import many
 
 
 @st.fragment

@@ -8,8 +8,9 @@ from offsetwise.clusters.mirror_health import Beat
 from offsetwise.console import blocks, guard, paging, table
 from offsetwise.console.clusters import frames
 from offsetwise.console.clusters.view import View
-from offsetwise.console.wording import many, markdown, moment, span
+from offsetwise.console.escaping import markdown
 from offsetwise.model import Link
+from offsetwise.wording import duration, many, moment
 
 
 @st.fragment
@@ -55,7 +56,7 @@ def _last_sync(at_ms: int | None, read_ms: int) -> None:
     if at_ms is None:
         st.markdown("? last sync · the snapshot does not say when it was written")
         return
-    age = span(max(0, read_ms - at_ms))
+    age = duration(max(0, read_ms - at_ms))
     st.markdown(f"last sync written **{moment(at_ms)}**, {age} before the clusters were read")
 
 
@@ -66,7 +67,7 @@ def _beats(beats: tuple[Beat, ...]) -> None:
         flow = f"{markdown(beat.source)} :material/arrow_forward: {markdown(beat.target)}"
         verdict = ":red[**! stalled**]" if beat.stalled else ":green[**✓ alive**]"
         other = "" if beat.ours else " :gray[(another flow)]"
-        age = span(beat.age_ms)
+        age = duration(beat.age_ms)
         st.markdown(
             f"{verdict} · {flow}{other} · last heartbeat **{moment(beat.at_ms)}**, {age} before the clusters were read"
         )

@@ -8,7 +8,8 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console.wording import many, markdown
+from offsetwise.console.escaping import markdown
+from offsetwise.wording import many
 
 MAX_NOTES: Final = 12
 

@@ -12,8 +12,8 @@ from offsetwise.console.clusters import frames, history, notes
 from offsetwise.console.clusters.questions import ClusterOf, StandingsOf
 from offsetwise.console.clusters.view import HeldCluster
 from offsetwise.console.desk import Desk, Offered
-from offsetwise.console.wording import many
 from offsetwise.model import Cluster, TopicPartition
+from offsetwise.wording import many
 
 
 def draw(desk: Desk, migration: Offered, held: dict[Cluster, HeldCluster | None]) -> None:

@@ -12,9 +12,10 @@ from offsetwise.console.clusters import access, cards, mirror, retaining, topics
 from offsetwise.console.clusters.groups import draw as draw_groups
 from offsetwise.console.clusters.view import HeldCluster, View, view
 from offsetwise.console.desk import Desk, Offered
-from offsetwise.console.palette import Tone
-from offsetwise.console.wording import markdown, read_at
+from offsetwise.console.escaping import markdown
 from offsetwise.model import Cluster
+from offsetwise.wording import read_at
+from offsetwise.wording.verdicts import Tone
 from offsetwise.workflow import check_two_clusters
 
 _BOX: Final = {

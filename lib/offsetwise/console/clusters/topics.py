@@ -13,10 +13,11 @@ from offsetwise.clusters.pairs import TopicPair
 from offsetwise.console import blocks, choosing, downloads, guard, paging, table
 from offsetwise.console.clusters import figures, frames, words
 from offsetwise.console.clusters.view import View
+from offsetwise.console.escaping import markdown
 from offsetwise.console.figures import MAX_LANES
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import many, markdown
 from offsetwise.model import Snapshot, TopicState
+from offsetwise.wording import many
 
 Ids = tuple[int | None, int | None]
 Names = tuple[tuple[str | None, str | None], ...]

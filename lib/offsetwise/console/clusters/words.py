@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from offsetwise import wording
 from offsetwise.clusters.mirror_health import Mirrored
 from offsetwise.clusters.pairs import Difference, TopicPair
-from offsetwise.console import wording
+from offsetwise.console import escaping
 from offsetwise.console.clusters.view import View
-from offsetwise.console.palette import Tone
 from offsetwise.model import PartitionState, TopicState
+from offsetwise.wording.verdicts import Tone
 
 OLD: Final = "● old"
 NEW: Final = "◆ new"
@@ -41,7 +42,7 @@ def answer(view: View) -> tuple[Tone, str]:
         return Tone.UNKNOWN, f"**The {missing} cluster was not read.** What the other one says is shown below."
     absent = [pair for pair in view.pairs if pair.new is None]
     if absent:
-        names = ", ".join(wording.markdown(pair.name) for pair in absent[:3])
+        names = ", ".join(escaping.markdown(pair.name) for pair in absent[:3])
         more = f" and {len(absent) - 3:,} more" if len(absent) > 3 else ""
         return (
             Tone.WRONG,

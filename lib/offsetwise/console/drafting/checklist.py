@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from offsetwise.console.reviewing.checklist import checks
-from offsetwise.console.wording import span
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan
+from offsetwise.wording import duration
 
 FRESH: Final = "fresh"
 """What the check is called that a look at the clusters answers on Review."""
@@ -40,7 +40,7 @@ def _fresh(comparison: Comparison, *, recorded: bool, now: datetime) -> GateChec
     except ValueError:
         return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told="It is not known when the clusters were read.")
     age = now - (then.replace(tzinfo=UTC) if then.tzinfo is None else then)
-    ago = span(max(0, int(age.total_seconds() * 1000)))
+    ago = duration(max(0, int(age.total_seconds() * 1000)))
     if age <= YOUNG:
         return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=f"The clusters were read {ago} ago.")
     told = f"The clusters were read {ago} ago, and what moved since is not known. Compare again."

@@ -10,14 +10,15 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from offsetwise.console import choosing, paging, table, verdicts
+from offsetwise.console import choosing, paging, table
 from offsetwise.console.checkpoint.frames import integers
 from offsetwise.console.drafting.drafted import Drafted, Frozen
 from offsetwise.console.drafting.work import Work
+from offsetwise.console.escaping import cell, markdown
 from offsetwise.console.selecting import Selection
-from offsetwise.console.wording import cell, many, markdown, number
 from offsetwise.model import Override, PartitionComparison, PlannedPosition, Start, TopicPartition
 from offsetwise.plan.request import StartChoice
+from offsetwise.wording import many, number, verdicts
 
 _OFFSET: Final = re.compile(r"[0-9]{1,19}")
 _HIGHEST: Final = 2**63 - 1

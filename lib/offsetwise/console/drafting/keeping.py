@@ -12,7 +12,7 @@ import streamlit as st
 from offsetwise.console import board, downloads
 from offsetwise.console.drafting.drafted import Drafted, Frozen
 from offsetwise.console.drafting.work import Work
-from offsetwise.console.wording import many, markdown
+from offsetwise.console.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
@@ -29,6 +29,7 @@ from offsetwise.review.answers import (
 from offsetwise.review.difference import difference
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.sheet import Sheet
+from offsetwise.wording import many
 
 SAID: Final = "draft-said"
 _PRESSED: Final = "draft-pressed"

@@ -14,7 +14,7 @@ from offsetwise.console.drafting import decisions, keeping, ways
 from offsetwise.console.drafting.checklist import checklist
 from offsetwise.console.drafting.drafted import Drafted, Frozen, drafted
 from offsetwise.console.drafting.work import Work, begun_with
-from offsetwise.console.wording import at_most, many, markdown, number, read_at
+from offsetwise.console.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import GateCheck, Identity, Outcome, Plan, Target
 from offsetwise.plan import asked
@@ -24,16 +24,12 @@ from offsetwise.review.access import Role
 from offsetwise.review.people import recorded
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import PlanRow
+from offsetwise.wording import at_most, many, number, read_at, verdicts
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
 NOBODY: Final = "nobody signed in"
 _SINK: Final = "sink-rewound"
 _CUTOVER: Final = "cutover"
-_OUTCOME: Final = {
-    Outcome.PASSED: ":green-badge[✓ met]",
-    Outcome.FAILED: ":red-badge[! not met]",
-    Outcome.UNKNOWN: ":gray-badge[? unknown]",
-}
 
 
 def show(head: guard.Head) -> None:
@@ -259,4 +255,7 @@ def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> None
 
 
 def _check(each: GateCheck) -> str:
-    return f"{_OUTCOME[each.outcome]} **{markdown(each.name)}**" + (f": {markdown(each.told)}" if each.told else "")
+    shown = verdicts.GATE[each.outcome]
+    return f":{shown.tone.colour}-badge[{shown}] **{markdown(each.name)}**" + (
+        f": {markdown(each.told)}" if each.told else ""
+    )

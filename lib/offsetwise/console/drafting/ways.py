@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from offsetwise.console import choosing, table
-from offsetwise.console.wording import markdown, plain
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.model import Snapshot, Target, TargetKind
 from offsetwise.plan.strategies import FAILBACK, PRODUCERS_FIRST, REWIND, Kind, Strategy
 

@@ -9,8 +9,8 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import blocks, board
+from offsetwise.console.escaping import markdown
 from offsetwise.console.reviewing.sentences import STATES
-from offsetwise.console.wording import markdown
 from offsetwise.review.answers import (
     AlreadyDecided,
     AlreadyOpen,

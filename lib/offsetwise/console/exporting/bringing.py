@@ -13,8 +13,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from offsetwise import files
 from offsetwise.approval import ApprovalFile
 from offsetwise.console import board, guard, uploads
+from offsetwise.console.escaping import markdown
 from offsetwise.console.exporting import answers
-from offsetwise.console.wording import markdown
 from offsetwise.review.allowing import Verb
 from offsetwise.review.bundle import MAX_PACKED_BYTES
 from offsetwise.store.review_rows import PlanRow

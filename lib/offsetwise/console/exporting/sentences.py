@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.reviewing.sentences import named, votes
-from offsetwise.console.wording import many, markdown, moment, plain
 from offsetwise.model import Plan
 from offsetwise.plan.exports import for_flink
 from offsetwise.review.exports import Export, ExportKind
 from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
+from offsetwise.wording import many, moment
 
 TITLES: Final = {
     ExportKind.PLAN: "Plan",

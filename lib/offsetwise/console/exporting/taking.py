@@ -7,12 +7,13 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import blocks, board, downloads, guard
+from offsetwise.console.escaping import markdown
 from offsetwise.console.exporting import derived, sentences
-from offsetwise.console.wording import markdown, size
 from offsetwise.errors import PlanError
 from offsetwise.review.exports import ExportKind, commands
 from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
+from offsetwise.wording import size
 
 _STEPS = ("Try it: says what would be written, and writes nothing.", "Apply it.", "Verify what came of it.")
 _SAYS: Final = {

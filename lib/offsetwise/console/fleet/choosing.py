@@ -9,7 +9,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import wording
+from offsetwise.console import escaping
 from offsetwise.console.choosing import several
 from offsetwise.console.fleet import sentences
 from offsetwise.fleet import FleetRow, FleetVerdict
@@ -61,7 +61,7 @@ class Filters:
         return (
             (not self.verdicts or row.verdict in self.verdicts)
             and (not self.problems or not _marks(row).isdisjoint(self.problems))
-            and (not self.topics or any(wording.plain(topic) in self.topics for topic, _ in row.topics))
+            and (not self.topics or any(escaping.plain(topic) in self.topics for topic, _ in row.topics))
             and self._old_enough(row, now_ms)
             and (not sought or any(sought in text.casefold() for text in _texts(row)))
         )
@@ -80,7 +80,7 @@ def _since(row: FleetRow, now_ms: int) -> float:
 
 
 def _marks(row: FleetRow) -> set[str]:
-    codes = set(map(wording.plain, sentences.problems(row)))
+    codes = set(map(escaping.plain, sentences.problems(row)))
     return {*codes, SAME_QUERY} if row.same_query > 1 else codes
 
 

@@ -13,12 +13,13 @@ from typing import Any
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from offsetwise.console import table, wording
+from offsetwise.console import escaping, table
 from offsetwise.console.desk import Held
 from offsetwise.console.fleet import figures, frames, sentences
 from offsetwise.console.fleet.choosing import SAME_QUERY, Filters
-from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.palette import Palette
 from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
+from offsetwise.wording.verdicts import Tone
 
 Rows = tuple[FleetRow, ...]
 
@@ -76,10 +77,10 @@ def _facts(held_id: int, _held: Held[Fleet]) -> Facts:  # noqa: ARG001 - the key
         counts=Counter(row.verdict for row in rows),
         copies=copies,
         codes=(
-            *sorted({wording.plain(code) for row in rows for code in sentences.problems(row)}),
+            *sorted({escaping.plain(code) for row in rows for code in sentences.problems(row)}),
             *((SAME_QUERY,) if copies else ()),
         ),
-        topics=tuple(sorted({wording.plain(topic) for row in rows for topic, _ in row.topics})),
+        topics=tuple(sorted({escaping.plain(topic) for row in rows for topic, _ in row.topics})),
         labels=named([row.uri for row in rows], _held.value.roots),
     )
 
@@ -113,12 +114,12 @@ def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
     """
     bases = {uri: _base(uri, roots) for uri in uris}
     several = len({base for base in bases.values() if base is not None}) > 1
-    short = {uri: wording.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
+    short = {uri: escaping.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
     count = Counter(short.values())
     made: dict[str, str] = {}
     taken: set[str] = set()
     for uri, name in short.items():
-        label = name if count[name] == 1 else wording.plain(uri)
+        label = name if count[name] == 1 else escaping.plain(uri)
         # Two names that differ in invisible characters only could still look the same.
         made[uri] = label if label not in taken else f"{label} ({len(taken)})"
         taken.add(made[uri])

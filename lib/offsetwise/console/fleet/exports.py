@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from offsetwise import files
-from offsetwise.console import downloads, wording
+from offsetwise import files, wording
+from offsetwise.console import downloads, escaping
 from offsetwise.console.fleet import sentences
 from offsetwise.fleet import FleetRow
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
@@ -19,23 +19,23 @@ def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
     read = [row.checkpoint for row in rows]
     table = pd.DataFrame(
         {
-            "uri": [wording.cell(row.uri) for row in rows],
-            "names": [wording.cell(", ".join(row.names)) for row in rows],
+            "uri": [escaping.cell(row.uri) for row in rows],
+            "names": [escaping.cell(", ".join(row.names)) for row in rows],
             "verdict": [str(row.verdict) for row in rows],
-            "problems": [wording.cell(", ".join(row.codes)) for row in rows],
+            "problems": [escaping.cell(", ".join(row.codes)) for row in rows],
             "newest batch": [_time(row.planned_at_ms) for row in rows],
             "newest committed batch": [_time(row.committed_at_ms) for row in rows],
             "age (s)": pd.array([_seconds(row.planned_at_ms, now_ms) for row in rows], dtype="Int64"),
             "planned": pd.array([one.last_planned_batch if one else None for one in read], dtype="Int64"),
             "committed": pd.array([one.last_committed_batch if one else None for one in read], dtype="Int64"),
-            "topics": [wording.cell(sentences.topics(row, at_most=len(row.topics))) for row in rows],
+            "topics": [escaping.cell(sentences.topics(row, at_most=len(row.topics))) for row in rows],
             "partitions": pd.array([row.partitions for row in rows], dtype="Int64"),
             "state (bytes)": pd.array([row.state_bytes for row in rows], dtype="Int64"),
             "checkpoints with this query id": [row.same_query for row in rows],
-            "query id": [wording.cell((one.job_id if one else None) or "") for one in read],
-            "engine": [wording.cell(one.engine) if one else "" for one in read],
-            "restart": [wording.cell(sentences.restart(row)) for row in rows],
-            "what to do": [wording.cell(_remedy(row)) for row in rows],
+            "query id": [escaping.cell((one.job_id if one else None) or "") for one in read],
+            "engine": [escaping.cell(one.engine) if one else "" for one in read],
+            "restart": [escaping.cell(sentences.restart(row)) for row in rows],
+            "what to do": [escaping.cell(_remedy(row)) for row in rows],
         }
     )
     return downloads.csv(table)

@@ -7,15 +7,16 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, table, verdicts
+from offsetwise.console import blocks, table
 from offsetwise.console.checkpoint.frames import position_table, state_table
 from offsetwise.console.desk import Held, Subject, SubjectKind
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.explained import linked
 from offsetwise.console.fleet import derived, sentences
-from offsetwise.console.wording import many, markdown, moment, number, plain
 from offsetwise.fleet import Fleet, FleetRow, severity_of
 from offsetwise.model import Checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+from offsetwise.wording import many, moment, number, verdicts
 
 CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
 MAX_POSITIONS: Final = 250
@@ -27,7 +28,7 @@ def draw(held: Held[Fleet], row: FleetRow, migration: str) -> None:
     label = derived.facts(held).labels[row.uri]
     verdict = sentences.VERDICTS[row.verdict]
     st.subheader(f"Facts · {markdown(label)}", anchor=False)
-    st.markdown(f":{verdict.tone.badge}-badge[{verdict}] {markdown(sentences.MEANING[row.verdict])}")
+    st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(sentences.MEANING[row.verdict])}")
     _links(row, migration)
     st.code(plain(row.uri), language=None, wrap_lines=True)
     if isinstance(row.read, FailedCheckpoint):
@@ -76,7 +77,7 @@ def _problems(checkpoint: Checkpoint) -> None:
         with st.container(border=True):
             remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
             st.markdown(
-                f":{verdict.tone.badge}-badge[{verdict}] **{linked(problem.code)}**  \n"
+                f":{verdict.tone.colour}-badge[{verdict}] **{linked(problem.code)}**  \n"
                 f"{markdown(problem.message)}{remedy}"
             )
 

@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 from offsetwise.console.figures import FONT_PX, axis_title, named_rows, page_style
 from offsetwise.console.fleet import sentences
 from offsetwise.console.palette import Palette
-from offsetwise.console.wording import many, number
 from offsetwise.fleet import FleetRow, FleetVerdict
+from offsetwise.wording import many, number
 
 MIN_ROWS: Final = 13
 """Fewer stand in the table at one glance."""

@@ -7,7 +7,8 @@ from typing import Final
 
 import pandas as pd
 
-from offsetwise.console import wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.console.fleet import sentences
 from offsetwise.fleet import FleetRow
 
@@ -42,20 +43,20 @@ def fleet_table(rows: Sequence[FleetRow], labels: Mapping[str, str], now_ms: int
     return pd.DataFrame(
         {
             "verdict": [str(sentences.VERDICTS[row.verdict]) for row in rows],
-            "checkpoint": [wording.cell(labels[row.uri]) for row in rows],
+            "checkpoint": [escaping.cell(labels[row.uri]) for row in rows],
             "age": _integers([sentences.age_ms(row.planned_at_ms, now_ms) for row in rows]),
             "since commit": _integers([sentences.age_ms(row.committed_at_ms, now_ms) for row in rows]),
-            "problems": [wording.cell(", ".join(sentences.problems(row))) for row in rows],
+            "problems": [escaping.cell(", ".join(sentences.problems(row))) for row in rows],
             "planned": _integers([one.last_planned_batch if one else None for one in read]),
             "committed": _integers([one.last_committed_batch if one else None for one in read]),
-            "topics": [wording.cell(sentences.topics(row)) for row in rows],
+            "topics": [escaping.cell(sentences.topics(row)) for row in rows],
             "partitions": _integers([row.partitions for row in rows]),
             "state": _integers([row.state_bytes for row in rows]),
             "copies": [sentences.copies(row) for row in rows],
-            "restart": [wording.cell(sentences.restart(row)) for row in rows],
+            "restart": [escaping.cell(sentences.restart(row)) for row in rows],
             "newest batch (UTC)": [wording.moment(row.planned_at_ms) for row in rows],
-            "query id": [wording.cell(one.job_id or "?") if one else "?" for one in read],
-            "engine": [wording.cell(one.engine) if one else "?" for one in read],
+            "query id": [escaping.cell(one.job_id or "?") if one else "?" for one in read],
+            "engine": [escaping.cell(one.engine) if one else "?" for one in read],
         },
         columns=list(COLUMNS),
     )

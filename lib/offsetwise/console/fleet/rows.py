@@ -12,8 +12,8 @@ from offsetwise.console.desk import Held
 from offsetwise.console.fleet import derived, exports
 from offsetwise.console.palette import Palette
 from offsetwise.console.selecting import Selection
-from offsetwise.console.wording import many, number
 from offsetwise.fleet import Fleet, FleetRow
+from offsetwise.wording import many, number
 
 _WIDTHS: Final = {
     "verdict": 126,

@@ -9,12 +9,14 @@ import streamlit as st
 
 from offsetwise.console import blocks, guard, table
 from offsetwise.console.desk import Desk, Held, Offered
+from offsetwise.console.escaping import markdown
 from offsetwise.console.fleet import choosing as fleet_choosing
 from offsetwise.console.fleet import derived, facts, figures, rows, sentences
 from offsetwise.console.fleet.questions import FleetOf
-from offsetwise.console.palette import Palette, Tone
-from offsetwise.console.wording import many, markdown, number, read_at
+from offsetwise.console.palette import Palette
 from offsetwise.fleet import Fleet, FleetVerdict
+from offsetwise.wording import many, number, read_at
+from offsetwise.wording.verdicts import Tone
 
 _ANSWER: Final = {
     Tone.WRONG: (st.error, ":material/warning:"),

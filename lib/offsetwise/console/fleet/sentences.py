@@ -8,10 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from offsetwise.console import wording
-from offsetwise.console.palette import Tone
-from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import many, moment, number, span
+from offsetwise import wording
 from offsetwise.errors import (
     CheckpointError,
     LibraryMissingError,
@@ -23,6 +20,8 @@ from offsetwise.errors import (
 from offsetwise.fleet import FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint
 from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
+from offsetwise.wording import duration, many, moment, number
+from offsetwise.wording.verdicts import Tone, Verdict
 
 VERDICTS: Final = {
     FleetVerdict.UNREADABLE: Verdict(icon="?", word="unreadable", tone=Tone.UNKNOWN),
@@ -61,7 +60,7 @@ def age(milliseconds: Any) -> str:
     """
     if milliseconds is None or milliseconds is pd.NA:
         return "?"
-    shown = span(abs(int(milliseconds)))
+    shown = duration(abs(int(milliseconds)))
     return f"{shown} ahead" if milliseconds <= -1000 else shown
 
 

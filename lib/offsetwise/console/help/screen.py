@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from offsetwise.console import blocks, table, wording
+from offsetwise.console import blocks, escaping, table
 from offsetwise.console.help.documents import document
 from offsetwise.exit_codes import EXIT_CODES
 from offsetwise.findings.codes import KINDS, FindingKind, Stage
@@ -104,7 +104,7 @@ def _findings() -> None:
 
 
 def _explained(kind: FindingKind) -> None:
-    st.header(wording.markdown(kind.code), anchor=False)
+    st.header(escaping.markdown(kind.code), anchor=False)
     st.markdown(_SEVERITIES[kind.severity])
     if kind.stage is Stage.PLAN:
         st.markdown(":gray[Decided from a second reading of the clusters, when a plan is made.]")

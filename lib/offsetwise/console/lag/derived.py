@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from offsetwise.console import wording
+from offsetwise import wording
 from offsetwise.console.desk import Held
 from offsetwise.console.lag import figures, frames
 from offsetwise.console.palette import Palette

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from offsetwise.console import wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.console.figures import SMALL_PX, axis_title, page_style
 from offsetwise.console.palette import Palette
 
@@ -210,4 +211,4 @@ def _time(at_ms: int) -> str:
 
 def hover(name: str, at_ms: int, said: str) -> str:
     """Give hover text: the moment, the line's name, the value in words."""
-    return f"<b>{wording.label(name)}</b><br>{wording.moment(at_ms)}<br>{wording.label(said)}"
+    return f"<b>{escaping.label(name)}</b><br>{wording.moment(at_ms)}<br>{escaping.label(said)}"

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from offsetwise.console import verdicts, wording
+from offsetwise import wording
+from offsetwise.console import escaping
 from offsetwise.lag.amounts import Total, drift, lag
 from offsetwise.lag.archive import StoredTotals
 from offsetwise.lag.view import PartitionView
 from offsetwise.model import Cluster, LagPartition, LagSample
+from offsetwise.wording import verdicts
 
 MOST_GROUPS = 8
 """Groups with a column of their own; the downloads have all."""
@@ -21,13 +23,13 @@ def partition_table(sample: LagSample, rows: Sequence[LagPartition], *, groups: 
     isolation = sample.isolation_level
     frame = pd.DataFrame(
         {
-            "topic": [wording.cell(row.topic) for row in rows],
+            "topic": [escaping.cell(row.topic) for row in rows],
             "p": _integers([row.partition for row in rows]),
             "position": _integers([row.position for row in rows]),
             "lag old": _integers([lag(row, Cluster.OLD, isolation) for row in rows]),
             "place on new": _integers([row.new_position for row in rows]),
             "lag new": _integers([lag(row, Cluster.NEW, isolation) for row in rows]),
-            "by": [wording.cell(row.method.value) for row in rows],
+            "by": [escaping.cell(row.method.value) for row in rows],
             "exactness": [str(verdicts.EXACTNESS[row.exactness]) for row in rows],
             "old log start": _integers([row.old.log_start for row in rows]),
             "old HW": _integers([row.old.hw for row in rows]),
@@ -37,7 +39,7 @@ def partition_table(sample: LagSample, rows: Sequence[LagPartition], *, groups: 
     )
     for index, group in enumerate(sample.groups[:groups]):
         if group != sample.group:
-            frame[f"drift of {wording.cell(group)}"] = _integers([drift(row, index) for row in rows])
+            frame[f"drift of {escaping.cell(group)}"] = _integers([drift(row, index) for row in rows])
     return frame
 
 
@@ -54,7 +56,7 @@ def totals_table(points: Sequence[StoredTotals]) -> pd.DataFrame:
             "unknown, old": _integers([point.totals.old.unknown for point in newest_first]),
             "unknown, new": _integers([point.totals.new.unknown for point in newest_first]),
             "not read": [
-                wording.cell(", ".join(each.part.value for each in point.head.missing)) for point in newest_first
+                escaping.cell(", ".join(each.part.value for each in point.head.missing)) for point in newest_first
             ],
             "gap before": ["yes" if point.after_gap else "" for point in newest_first],
         }

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from offsetwise.console import downloads, table
-from offsetwise.console.wording import many
+from offsetwise.wording import many
 
 _SHOWN: Final = 50
 """Rows sent with every rerun although the table is folded away."""

@@ -9,14 +9,15 @@ import streamlit as st
 
 from offsetwise.console import blocks, choosing, guard
 from offsetwise.console.desk import Desk
+from offsetwise.console.escaping import markdown
 from offsetwise.console.lag import derived, moments, sentences
 from offsetwise.console.lag.questions import PartitionLagOf
-from offsetwise.console.verdicts import METHOD
-from offsetwise.console.wording import lag as lag_words
-from offsetwise.console.wording import markdown, number, signed
 from offsetwise.lag.amounts import drift, lag
 from offsetwise.lag.view import PartitionView
 from offsetwise.model import Cluster, LagPartition
+from offsetwise.wording import lag as lag_words
+from offsetwise.wording import number, signed
+from offsetwise.wording.verdicts import METHOD
 
 _PATIENCE_S: Final = 2.0
 

@@ -9,8 +9,9 @@ import streamlit as st
 
 from offsetwise.console import blocks
 from offsetwise.console.desk import Desk, Offered
-from offsetwise.console.wording import many, markdown
+from offsetwise.console.escaping import markdown
 from offsetwise.watch.background import Sampling
+from offsetwise.wording import many
 
 _EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
 

@@ -10,12 +10,13 @@ import streamlit as st
 
 from offsetwise.console import blocks, choosing, guard
 from offsetwise.console.desk import Desk, Offered, Subject
+from offsetwise.console.escaping import markdown
 from offsetwise.console.evidence import findings
 from offsetwise.console.lag import derived, moments, partition, sampling, sentences, table
 from offsetwise.console.lag.questions import LagOf, PartitionLagOf
-from offsetwise.console.wording import many, markdown, signed
 from offsetwise.lag.view import LagView
 from offsetwise.model import Cluster
+from offsetwise.wording import many, signed
 
 _WINDOWS: Final = {
     "15 min": 15 * 60_000,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from offsetwise.console.wording import duration, many, markdown, number, plain
-from offsetwise.findings.sentence import utc
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.lag.amounts import Total
 from offsetwise.lag.archive import StoredTotals
 from offsetwise.lag.rates import Rate
@@ -13,6 +12,7 @@ from offsetwise.lag.series import GAP_INTERVALS
 from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagView, Side
 from offsetwise.model import Cluster, LagPart, LagSample, MissingPart
+from offsetwise.wording import duration, many, number, utc
 
 MARK = {Cluster.OLD: "●", Cluster.NEW: "◆"}
 """As in the charts: old is a solid circle, new a hatched diamond."""

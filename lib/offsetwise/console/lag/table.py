@@ -12,9 +12,9 @@ from offsetwise.console import choosing, downloads, paging
 from offsetwise.console.lag import derived, frames
 from offsetwise.console.palette import Palette
 from offsetwise.console.selecting import Selection
-from offsetwise.console.wording import many, number
 from offsetwise.lag.view import LagView
 from offsetwise.model import LagPartition
+from offsetwise.wording import many, number
 
 _WORST: Final = "Worst first"
 _BY_TOPIC: Final = "By topic"

@@ -7,9 +7,9 @@ from pathlib import Path
 import streamlit as st
 
 from offsetwise.console import blocks
+from offsetwise.console.escaping import markdown
 from offsetwise.console.reviewing import sentences, versions
 from offsetwise.console.reviewing.acting import Told
-from offsetwise.console.wording import many, markdown
 from offsetwise.plan.drift import Drift
 from offsetwise.review.answers import (
     AlreadyDecided,
@@ -21,6 +21,7 @@ from offsetwise.review.answers import (
     Submitted,
 )
 from offsetwise.store.review_rows import State
+from offsetwise.wording import many
 
 _NAMED = 10
 """Changes on the clusters that are told one by one."""

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from offsetwise.console.wording import many, number
 from offsetwise.findings.codes import Code
 from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
 from offsetwise.plan import names
 from offsetwise.plan.drift import Drift
+from offsetwise.wording import many, number
 
 _NAMED = 3
 """How many partitions a sentence names."""

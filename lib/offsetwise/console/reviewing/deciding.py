@@ -10,10 +10,10 @@ import streamlit as st
 from offsetwise.approval import Verdict
 from offsetwise.console import asking, blocks, desk, guard
 from offsetwise.console.board import Seat
+from offsetwise.console.escaping import markdown
 from offsetwise.console.reviewing import acting, derived, sentences
 from offsetwise.console.reviewing.checklist import Looked
 from offsetwise.console.reviewing.questions import DriftOf
-from offsetwise.console.wording import markdown
 from offsetwise.model import GateCheck, Outcome
 from offsetwise.plan.drift import Drift
 from offsetwise.review.allowing import Verb

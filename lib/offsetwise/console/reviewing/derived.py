@@ -13,7 +13,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from offsetwise.console import table
-from offsetwise.console.palette import Palette, Tone
+from offsetwise.console.palette import Palette
 from offsetwise.console.reviewing import frames
 from offsetwise.console.reviewing.checklist import Looked, checks
 from offsetwise.console.reviewing.rows import LOOKS, Row, cost, headline, mark, rows_of
@@ -22,6 +22,7 @@ from offsetwise.review.board import Board
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person
 from offsetwise.review.sheet import Sheet
+from offsetwise.wording.verdicts import Tone
 from offsetwise.workflow import Observed
 
 Rows = tuple[Row, ...]

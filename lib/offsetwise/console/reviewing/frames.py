@@ -8,13 +8,14 @@ from typing import Final
 
 import pandas as pd
 
+from offsetwise.console.escaping import cell
 from offsetwise.console.reviewing import sentences
 from offsetwise.console.reviewing.rows import LOOKS, Row, at_most, mark, spoken
-from offsetwise.console.wording import cell, number
 from offsetwise.model import PlannedPosition
 from offsetwise.review.difference import PositionChange
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import PlanRow, VersionRow
+from offsetwise.wording import number
 
 POSITIONS: Final = (
     "look",

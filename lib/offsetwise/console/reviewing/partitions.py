@@ -7,17 +7,18 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import blocks, choosing, evidence, guard, paging, table, verdicts
+from offsetwise.console import blocks, choosing, evidence, guard, paging, table
 from offsetwise.console import frames as console_frames
 from offsetwise.console.board import Seat
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.palette import Palette
 from offsetwise.console.reviewing import derived, frames
 from offsetwise.console.reviewing.derived import Shown
 from offsetwise.console.reviewing.rows import LOOKS, Row, mark, spoken, title
 from offsetwise.console.selecting import Selection
-from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.model import PlannedPosition
 from offsetwise.review.sheet import Sheet
+from offsetwise.wording import many, number, verdicts
 
 _WIDTHS: Final = {
     "look": 84,
@@ -97,7 +98,7 @@ def _details(row: Row) -> None:
     one, known = row.position, mark(row.position)
     look = LOOKS[row.look]
     st.markdown(
-        f"**{title(row)}** :{look.tone.badge}-badge[{look}] :{known.tone.badge}-badge[{known}]  \n"
+        f"**{title(row)}** :{look.tone.colour}-badge[{look}] :{known.tone.colour}-badge[{known}]  \n"
         + "\n".join(f"- {line}" for line in _facts(row))
     )
     proof = one.proof

@@ -11,10 +11,11 @@ import streamlit as st
 
 from offsetwise.console import blocks
 from offsetwise.console.board import Seat
+from offsetwise.console.escaping import markdown
 from offsetwise.console.reviewing import frames
 from offsetwise.console.selecting import Selection
-from offsetwise.console.wording import many, markdown
 from offsetwise.store.review_rows import PlanRow
+from offsetwise.wording import many
 
 KEY: Final = "plan"
 """Of the chosen plan's number, in the URL and in the session."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from offsetwise.console import verdicts, wording
+from offsetwise import wording
 from offsetwise.console.choosing import row_names
-from offsetwise.console.palette import Tone
-from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import many, markdown, number
+from offsetwise.console.escaping import markdown
 from offsetwise.model import Plan, PlannedPosition, Start
 from offsetwise.review.difference import Difference
 from offsetwise.review.risk import risks
+from offsetwise.wording import many, number, verdicts
+from offsetwise.wording.verdicts import Tone, Verdict
 
 
 class Look(IntEnum):

@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise.console import blocks, board, evidence, guard, paging
 from offsetwise.console.board import Seat
-from offsetwise.console.palette import Tone
+from offsetwise.console.escaping import markdown, plain
 from offsetwise.console.reviewing import (
     acting,
     answers,
@@ -22,11 +22,12 @@ from offsetwise.console.reviewing import (
     talk,
     versions,
 )
-from offsetwise.console.wording import many, markdown, number, plain
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
+from offsetwise.wording import many, number
+from offsetwise.wording.verdicts import Tone
 
 _PLAN_PX: Final = 650
 """Width of the plan; the decision stands beside it, or below where there is no room."""
@@ -84,7 +85,7 @@ def _title(sheet: Sheet) -> None:
     tone = Tone.CAREFUL if sheet.standing.expired else state.tone
     expired = ", expired" if sheet.standing.expired else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Plan {sheet.digest[:8]} :{tone.badge}-badge[{state}{expired}]", anchor=False, width="content")
+        st.subheader(f"Plan {sheet.digest[:8]} :{tone.colour}-badge[{state}{expired}]", anchor=False, width="content")
         with st.popover("Digest and people", icon=":material/fingerprint:"):
             st.markdown("A decision names this digest: the SHA-256 of the exact bytes of the plan.")
             st.code(sheet.digest, language=None, wrap_lines=True)

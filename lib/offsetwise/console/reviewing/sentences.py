@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from offsetwise.console.palette import Tone
-from offsetwise.console.verdicts import Verdict
-from offsetwise.console.wording import many, markdown, span
+from offsetwise.console.escaping import markdown
 from offsetwise.model import MAX_TIME_MS, Plan, Target, TargetKind
 from offsetwise.review.sheet import Sheet, Standing
 from offsetwise.store.review_rows import State, Who
+from offsetwise.wording import duration, many
+from offsetwise.wording.verdicts import Tone, Verdict
 
 STATES: Final = {
     State.DRAFT: Verdict(icon="✎", word="draft", tone=Tone.UNKNOWN),
@@ -49,7 +49,7 @@ def ago(at_ms: int, now: datetime) -> str:
     ('41 min ago', 'in 60 min')
     """
     gone = int(now.timestamp() * 1000) - at_ms
-    return f"{span(gone)} ago" if gone >= 0 else f"in {span(-gone)}"
+    return f"{duration(gone)} ago" if gone >= 0 else f"in {duration(-gone)}"
 
 
 def named(who: Who) -> str:

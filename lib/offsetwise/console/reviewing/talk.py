@@ -11,8 +11,8 @@ import streamlit as st
 
 from offsetwise.approval import Verdict
 from offsetwise.console import paging
+from offsetwise.console.escaping import markdown
 from offsetwise.console.reviewing import sentences
-from offsetwise.console.wording import markdown
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import Who
 

@@ -8,11 +8,12 @@ import streamlit as st
 
 from offsetwise.console import choosing, guard, paging, table
 from offsetwise.console.board import Seat
+from offsetwise.console.escaping import markdown
 from offsetwise.console.reviewing import derived
 from offsetwise.console.reviewing.rows import spoken
-from offsetwise.console.wording import many, markdown
 from offsetwise.review.difference import Difference
 from offsetwise.review.sheet import Sheet
+from offsetwise.wording import many
 
 _SHOWN: Final = 100
 """Versions, or partitions of a difference, on one page."""

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from offsetwise.console.palette import Tone
-from offsetwise.console.wording import at_most, many, number
-from offsetwise.fleet import severity_of
-from offsetwise.model import Comparison, Exactness, Method, PartitionComparison, RawVerdict, Severity
+from offsetwise.model import Comparison, Exactness, Method, Outcome, PartitionComparison, RawVerdict, Severity
+from offsetwise.wording import at_most, many, number
+
+
+class Tone(StrEnum):
+    """What a colour says. It never says it alone: an icon and a word stand beside it."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    CAREFUL = "careful"
+    UNKNOWN = "unknown"
+
+    @property
+    def colour(self) -> str:
+        """The name of its colour, as Streamlit has it."""
+        return {Tone.RIGHT: "green", Tone.WRONG: "red", Tone.CAREFUL: "orange", Tone.UNKNOWN: "gray"}[self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +81,13 @@ SEVERITY: Final = {
     Severity.WARNS: Verdict(icon="▲", word="warns", tone=Tone.CAREFUL),
     Severity.INFORMS: Verdict(icon="i", word="informs", tone=Tone.UNKNOWN),
 }
+
+GATE: Final = {
+    Outcome.PASSED: Verdict(icon="✓", word="met", tone=Tone.RIGHT),
+    Outcome.FAILED: Verdict(icon="!", word="not met", tone=Tone.WRONG),
+    Outcome.UNKNOWN: Verdict(icon="?", word="unknown", tone=Tone.UNKNOWN),
+}
+"""Of the conditions under which a job may start."""
 
 
 def raw(row: PartitionComparison) -> Verdict:
@@ -127,20 +147,20 @@ def ahead(row: PartitionComparison) -> Verdict:
     return Verdict(icon="!", word=", ".join(parts), tone=Tone.CAREFUL)
 
 
-def findings(codes: Iterable[str]) -> str:
+def findings(severities: Iterable[Severity]) -> str:
     """Count findings by what they mean, the worst first.
 
-    >>> findings(["LOSS_INSIDE_LOG", "FOREIGN_AHEAD"]), findings([])
+    >>> findings([Severity.BLOCKS, Severity.WARNS]), findings([])
     ('! 1  ▲ 1', '')
     """
-    counted = Counter(severity_of(code) for code in codes)
+    counted = Counter(severities)
     return "  ".join(f"{SEVERITY[each].icon} {counted[each]}" for each in Severity if counted[each])
 
 
-def worst(codes: Iterable[str]) -> Tone:
+def worst(severities: Iterable[Severity]) -> Tone:
     """Give the tone of the worst finding."""
-    severities = {severity_of(code) for code in codes}
-    return next((SEVERITY[each].tone for each in Severity if each in severities), Tone.UNKNOWN)
+    found = {*severities}
+    return next((SEVERITY[each].tone for each in Severity if each in found), Tone.UNKNOWN)
 
 
 def consequence(row: PartitionComparison) -> str:

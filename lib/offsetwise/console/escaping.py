@@ -1,0 +1,65 @@
+"""Names as the console prints them.
+
+They come from checkpoints and clusters and may be hostile: each output (Markdown, chart label, table cell) has a
+function of its own here, and nothing else on screen prints a name.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Final
+
+import regex
+
+from offsetwise.lookalikes import bracketed, marked
+
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'@/])")
+_ADDRESS: Final = re.compile(r"(?=://)|(?=@)|(?<=ww)(?=w)", re.IGNORECASE)
+"""Where an address breaks. GitHub's Markdown makes links of what reads `http://`, `https://`, `www` or `a@b` in its
+text, after it took the escapes away."""
+BREAK: Final = ":color[]"
+"""Streamlit's directive without a colour and without text: an element between two pieces of text, which nobody sees and
+no copy holds."""
+_TURNING: Final = regex.compile(r"[\p{Bidi_Class=Right_To_Left}\p{Bidi_Class=Arabic_Letter}]")
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+
+
+def plain(name: str) -> str:
+    r"""Mark what hides in a name, as `lookalikes.marked` does, and letters that turn the text around them.
+
+    >>> plain("or\u202eders"), plain("orders"), plain("p\u0430yments")
+    ('or⟨U+202E⟩ders', 'orders', 'pа⟨Cyrillic⟩yments')
+    """
+    shown: str = _TURNING.sub(lambda found: bracketed(found[0]), marked(name))
+    return shown
+
+
+def markdown(name: str) -> str:
+    r"""Escape a name for Markdown and Streamlit's directives. No address in it becomes a link.
+
+    >>> markdown("a|b*c_d[e](f)")
+    'a\\|b\\*c\\_d\\[e\\]\\(f\\)'
+    >>> markdown("www.example")
+    'ww:color[]w\\.example'
+    """
+    return BREAK.join(_MARKDOWN.sub(r"\\\1", part) for part in _ADDRESS.split(plain(name)))
+
+
+def label(name: str) -> str:
+    """Escape a name for a chart, which understands a few HTML tags.
+
+    >>> label("<b>&")
+    '&lt;b&gt;&amp;'
+    """
+    return html.escape(plain(name), quote=False)
+
+
+def cell(name: str) -> str:
+    """Neutralise a name for table cells and CSV: a spreadsheet must not run it.
+
+    >>> cell("=cmd()"), cell("orders")
+    ("'=cmd()", 'orders')
+    """
+    shown = plain(name)
+    return f"'{shown}" if name.startswith(_FORMULA_STARTS) else shown

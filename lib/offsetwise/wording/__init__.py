@@ -1,0 +1,131 @@
+"""Numbers, times and counts as people read them, on screen and at a terminal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from offsetwise.model import MAX_TIME_MS
+
+_SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def number(value: int | None) -> str:
+    """Print an integer with thousands separators; an unknown one as `?`.
+
+    >>> number(9007199254740993), number(None), number(-100)
+    ('9,007,199,254,740,993', '?', '-100')
+    """
+    return "?" if value is None else f"{value:,}"
+
+
+def signed(value: int | None) -> str:
+    """Print a difference with its sign; an unknown one as `?`.
+
+    >>> signed(50), signed(0), signed(-100)
+    ('+50', '0', '-100')
+    """
+    return "?" if value is None else "0" if value == 0 else f"{value:+,}"
+
+
+def many(count: int, noun: str, plural: str | None = None) -> str:
+    """Count a noun.
+
+    >>> many(1, "partition"), many(2_000, "partition")
+    ('1 partition', '2,000 partitions')
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def at_most(count: int) -> str:
+    """Print a bound; nothing is below none.
+
+    >>> at_most(0), at_most(1_200)
+    ('0', '≤ 1,200')
+    """
+    return number(count) if count == 0 else f"≤ {number(count)}"
+
+
+def lag(value: int | None) -> str:
+    """Print a signed lag: how many records are left, or how far past the end the position lies.
+
+    >>> lag(150), lag(-100), lag(None)
+    ('150', '100 past the end', '?')
+    """
+    return f"{-value:,} past the end" if value is not None and value < 0 else number(value)
+
+
+def size(count: int | None) -> str:
+    """Print a number of bytes with binary units; an unknown one as `?`.
+
+    >>> size(0), size(3_370), size(5_000_000_000), size(None)
+    ('0 B', '3.3 KiB', '4.7 GiB', '?')
+    """
+    if count is None:
+        return "?"
+    if count < 1024:
+        return f"{count} B"
+    power = min((count.bit_length() - 1) // 10, len(_SIZES))
+    return f"{count / 1024**power:,.1f} {_SIZES[power - 1]}"
+
+
+def duration(milliseconds: int | None) -> str:
+    """Say how long something lasts, or is ago, in its two largest units; what is not known as `?`.
+
+    >>> duration(3_501), duration(-200), duration(90_000), duration(7_380_000), duration(None)
+    ('3.5 s', '-0.2 s', '1 min 30 s', '2 h 3 min', '?')
+    >>> duration(9 * 86_400_000), duration(40), duration(27_900_000_000)
+    ('9 d', '0 s', '322 d 22 h')
+    """
+    if milliseconds is None:
+        return "?"
+    tenths = abs(milliseconds) // 100
+    sign = "-" if milliseconds < 0 and tenths else ""
+    if tenths < 600:
+        return f"{sign}{tenths / 10:.1f} s" if tenths % 10 else f"{sign}{tenths // 10} s"
+    rest, parts = tenths // 10, []
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, rest = divmod(rest, seconds)
+        if count:
+            parts.append(f"{count:,} {unit}")
+    return sign + " ".join(parts[:2])
+
+
+def moment(timestamp_ms: int | None) -> str:
+    """Print a record's time in UTC, ISO 8601 with milliseconds; `?` where there is none usable.
+
+    >>> moment(1_700_000_000_123), moment(-1)
+    ('2023-11-14T22:13:20.123Z', '?')
+    """
+    if timestamp_ms is None or timestamp_ms < 0:
+        return "?"
+    try:
+        read = datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)
+    except (OverflowError, ValueError, OSError):
+        return "?"
+    return f"{read:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}Z"
+
+
+def utc(timestamp_ms: int) -> str:
+    """Say a time in ISO 8601, UTC, to the second; one that no calendar has, in milliseconds.
+
+    >>> utc(0), utc(2**62)
+    ('1970-01-01T00:00:00Z', '4611686018427387904 ms')
+    """
+    if not 0 <= timestamp_ms <= MAX_TIME_MS:
+        return f"{timestamp_ms} ms"
+    return datetime.fromtimestamp(timestamp_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_at(taken_at: str, now: datetime) -> str:
+    """Say when something was read and how long ago.
+
+    >>> read_at("2026-01-02T14:02:11Z", datetime(2026, 1, 2, 14, 2, 19, tzinfo=UTC))
+    'read 2026-01-02 14:02:11 UTC, 8 s ago'
+    """
+    try:
+        then = datetime.fromisoformat(taken_at)
+    except ValueError:
+        return f"read {taken_at}"
+    then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
+    return f"read {then:%Y-%m-%d %H:%M:%S} UTC, {duration(max(0, int((now - then).total_seconds()) * 1000))} ago"
