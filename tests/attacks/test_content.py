@@ -102,7 +102,7 @@ def test_no_label_help_or_text_of_a_page_has_an_address_that_markdown_would_link
 
 @attack(
     "C4",
-    "31 payloads in the downloads of Compare as CSV and JSON: formulas, controls",
+    "31 payloads in the CSV of Compare and in the data frames of Clusters as CSV and JSON: formulas, controls",
     before=Verdict.HELD,
     without="`cell` in `frames`",
 )
