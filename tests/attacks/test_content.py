@@ -69,7 +69,7 @@ def harmless(cell: str) -> bool:
     "C3",
     "31 payloads in every data frame and chart of the pages that show what was read: formulas, controls, HTML",
     before=Verdict.HELD,
-    without="`cell` and `label` in `wording`",
+    without="`cell` and `label` in `escaping`",
 )
 def test_no_cell_is_a_formula_and_no_label_of_a_chart_is_html(open_page: OpenPage) -> None:
     counted = 0

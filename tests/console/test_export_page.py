@@ -307,6 +307,12 @@ class TestBringingIn:
         assert sheet is not None
         assert sheet.digest == saved.digest
 
+    def test_whoever_plays_the_reviewer_of_the_demonstration_is_offered_no_way_to_bring_one(self, here: Stage) -> None:
+        page = here.open(PAGE, VERA, play="reviewer")
+        assert not page.exception
+        assert "The demonstration takes in no review bundle" in words(page)
+        assert "bring-bundle" not in {button.key for button in page.button}
+
     def test_a_bundle_that_was_tampered_with_is_refused_in_words(self, here: Stage, tmp_path: Path) -> None:
         (tmp_path / "home").mkdir()
         with open_store(f"sqlite:///{tmp_path / 'home' / 'store.sqlite'}") as store:

@@ -75,7 +75,7 @@ def test_the_time_lag_names_its_method(open_page: OpenPage) -> None:
     assert "interpolated between two samples" in words(young)
 
     old = open_page(reader(*growing(3)), LAG, **LIVE)
-    assert "more than 60\\.0 s ago \\(older than our samples\\)" in words(old)
+    assert "more than 1 min ago \\(older than our samples\\)" in words(old)
 
 
 def test_a_group_that_moved_is_a_finding_with_its_remedy(open_page: OpenPage) -> None:
