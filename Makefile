@@ -15,15 +15,18 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 LOCKED  := $(INSTALL) --require-hashes --no-deps --no-build-isolation
 PYTEST_ARGS ?=
 # Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
-PYTEST  := $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder
+PYTEST  := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: console test gates lint lock sample sample-flink sample-lag clean
+.PHONY: console test proof gates lint lock sample sample-flink sample-lag clean
 
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
-test: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(SPARK)
-	$(PYTEST) $(PYTEST_ARGS)
+test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
+	$(PYTEST) -m "not proof" $(PYTEST_ARGS)
+
+proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(SPARK)
+	$(PYTEST) -m proof $(PYTEST_ARGS)
 
 gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) $(PYTEST_ARGS)

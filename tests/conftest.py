@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from offsetwise.lab import Lab
 from tests import quick_spark
 from tests.figures import machine, write_figures
-from tests.scheduling import FilesWithOneLab, uses_lab
+from tests.scheduling import FilesWithOneLab, mark, without_group
 from tools.screenshots import CHROMIUM
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -59,9 +59,18 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[[str], No
     return lambda told: record_property(FIGURE, told)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what uses the lab: it takes longest."""
-    items.sort(key=lambda item: not uses_lab(item.path))
+    """Mark tests by what they use, before `-m` chooses among them and xdist reads their groups."""
+    mark(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell every test under its own id, without its group."""
+    report = yield
+    report.nodeid = without_group(report.nodeid)
+    return report
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable
+from typing import Final
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-ROOT = Path(__file__).parent.parent
-LAB_FIXTURES = ("lab", "sample", "scene", "moving")
-"""Two processes would start two labs, which one machine carries, but not quickly."""
+LAB: Final = "lab"
+"""The group of all files that use the lab: two processes would start two, and one machine carries two slowly."""
+_PROOF: Final = frozenset({LAB, "browser"})
+"""The fixtures that stand for real clusters and a real browser."""
+_SUFFIX: Final = f"@{LAB}"
+"""What xdist adds to a test's id, so that its scheduler knows the group."""
 
 
 class FilesWithOneLab(LoadScopeScheduling):  # type: ignore[misc] # xdist carries no types
     """Gives a process whole files, so that what a file shares is made once, and all files that use the lab to one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return "lab" if uses_lab(ROOT / file) else file
+        return LAB if nodeid.endswith(_SUFFIX) else str(nodeid.partition("::")[0])
 
 
-@cache
-def uses_lab(path: Path) -> bool:
-    """Tell whether a file asks for the lab, as an argument or by `usefixtures`."""
-    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    named = [each for call in calls if ast.unparse(call.func) == "pytest.mark.usefixtures" for each in call.args]
-    asked = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    asked |= {str(each.value) for each in named if isinstance(each, ast.Constant)}
-    of_its_own = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    return not (asked - of_its_own).isdisjoint(LAB_FIXTURES)
+def mark(items: list[pytest.Item]) -> None:
+    """Mark what uses the lab, and what proves something on real clusters or in a browser; begin with the lab."""
+    files = {item.path for item in items if LAB in fixtures(item)}
+    for item in items:
+        if item.path in files:
+            item.add_marker(pytest.mark.xdist_group(LAB))
+        if not _PROOF.isdisjoint(fixtures(item)):
+            item.add_marker(pytest.mark.proof)
+    items.sort(key=lambda item: item.path not in files)
+
+
+def fixtures(item: pytest.Item) -> Iterable[str]:
+    """Give the names of all fixtures that a test asks for, and of those that these ask for."""
+    names: Iterable[str] = getattr(item, "fixturenames", ())
+    return names
+
+
+def without_group(nodeid: str) -> str:
+    """Give a test's id as pytest has it."""
+    return nodeid.removesuffix(_SUFFIX)

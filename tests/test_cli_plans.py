@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -241,7 +242,8 @@ class TestVerify:
                     held[key] = type(one)(topic=one.topic, partition=one.partition, offset=one.offset + 1)
                 (Path(str(desk.staged.output)) / "metadata").write_text("{}")
 
-        monkeypatch.setattr("offsetwise.cli_plans.time.sleep", waited)
+        # Of this module alone: a thread that PySpark leaves in the process sleeps, too.
+        monkeypatch.setattr("offsetwise.cli_plans.time", SimpleNamespace(sleep=waited))
         ran = desk.on_receipt("verify", "--watch", "--json")
 
         assert ran.code == 5
