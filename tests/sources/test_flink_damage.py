@@ -16,6 +16,7 @@ import struct
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -24,6 +25,8 @@ from offsetwise.model import Checkpoint
 from tests.sources.flink_files import (
     Folder,
     Op,
+    enumerator_v2,
+    inline,
     integer,
     kafka_source,
     long,
@@ -198,3 +201,20 @@ def test_a_state_of_millions_of_elements_is_refused_rather_than_held() -> None:
 
     with pytest.raises(CheckpointError, match="at most 1,000,000 elements of a state, found 1,000,001"):
         Folder(data=metadata(Op(subtasks=[subtask(0, places)]))).read()
+
+
+def test_more_elements_than_any_source_has_are_not_held_and_it_is_said() -> None:
+    many = operator_handle({"SourceReaderState": range(100, 200_101)}, inline(bytes(200_200)))
+
+    read = Folder(data=metadata(Op(subtasks=[subtask(0, many)]))).read()
+    assert "at most 200,000 elements of sources and sinks" in " ".join(each.message for each in read.problems)
+    assert [source.positions for source in read.sources] in ([], [()])
+
+
+def test_coordinators_larger_than_any_job_has_are_not_held_and_it_is_said() -> None:
+    large = enumerator_v2([("orders", partition, 0) for partition in range(300_000)])
+    sources = [replace(kafka_source({0: 5}, uid=uid), coordinator=large) for uid in ("one", "two")]
+
+    read = Folder(data=metadata(*sources, version=5)).read()
+    assert "The coordinator of operator 'two' is not read" in " ".join(each.message for each in read.problems)
+    assert [source.positions[0].offset for source in read.sources] == [5, 5]

@@ -28,6 +28,10 @@ from offsetwise.sources.storage import FolderReader
 
 WANTED: Final = frozenset({READER_STATE, LEGACY_STATE, WRITER_STATE, COMMITTER_STATE})
 
+MAX_ELEMENTS: Final = 200_000
+"""Of all sources and sinks of a checkpoint; a source has one per partition."""
+MAX_SIDE_BYTES: Final = 8 * 1024 * 1024
+"""Of coordinators and of what sinks keep; a coordinator has some sixty per partition."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 Elsewhere = Callable[[str], bytes | StorageError]
@@ -45,6 +49,9 @@ class Opened:
     compressed: bool = False
     plain_bytes: int = 0
     """What compressed elements have taken so far."""
+    elements_seen: int = 0
+    bytes_seen: int = 0
+    """Of coordinators and of what sinks keep, so far."""
 
     @classmethod
     def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> Opened:
@@ -113,10 +120,16 @@ class Opened:
         handle = entry.coordinator
         if handle is None:
             return None
-        if handle.kind == "inline":
-            return Cursor(self.data, handle.at, handle.at + handle.size)
-        found = self.files.get(handle.path)
-        return None if found is None else Cursor(found)
+        found = self.data if handle.kind == "inline" else self.files.get(handle.path)
+        if found is None:
+            return None
+        made = Cursor(found, handle.at, handle.at + handle.size) if handle.kind == "inline" else Cursor(found)
+        try:
+            self._afford(made.place, size=made.left)
+        except DamagedError as error:
+            self.problems.append(damaged(f"The coordinator of {called(entry)} is not read: {error}."))
+            return None
+        return made
 
     def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
         """Give the elements of one state over all subtasks, and whether every subtask's could be opened."""
@@ -132,6 +145,9 @@ class Opened:
                 continue
             try:
                 bounds = element_bounds(handle)[name]
+                self._afford(blob.at, elements=len(bounds))
+                if name in (COMMITTER_STATE, WRITER_STATE):
+                    self._afford(blob.at, size=sum(end - start for start, end in bounds))
                 packed = bool(bounds) and is_compressed(blob)
                 found = element_cursors(blob, name, bounds, limit=MAX_PLAIN_BYTES - self.plain_bytes)
                 if packed:
@@ -147,6 +163,20 @@ class Opened:
                     )
                 )
         return made, complete
+
+    def _afford(self, place: int, *, elements: int = 0, size: int = 0) -> None:
+        """Count what is about to be held: an element of a few bytes takes a hundred times as many.
+
+        Raises:
+            DamagedError: It is more than any job keeps.
+        """
+        self.elements_seen += elements
+        self.bytes_seen += size
+        if self.elements_seen > MAX_ELEMENTS:
+            raise DamagedError(place, f"expected at most {MAX_ELEMENTS:,} elements of sources and sinks, found more")
+        if self.bytes_seen > MAX_SIDE_BYTES:
+            most = f"{MAX_SIDE_BYTES:,} bytes of coordinators and sinks"
+            raise DamagedError(place, f"expected at most {most}, found more")
 
     def digests(self) -> tuple[tuple[str, str], ...]:
         """Give (name, SHA-256) of the state files in the folder that were read."""
