@@ -14,8 +14,8 @@ SPARK   := $(VENV)/spark.jsa
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 LOCKED  := $(INSTALL) --require-hashes --no-deps --no-build-isolation
 PYTEST_ARGS ?=
-# Two processes: one for what uses the lab, which mostly waits, one for the rest (see tests/scheduling.py).
-PYTEST  := $(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+# A process for each core, and one more where one of them has the lab, which mostly waits (see tests/scheduling.py).
+PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 
 .PHONY: console test proof gates lint lock sample sample-flink sample-lag clean
 
@@ -23,13 +23,13 @@ console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
 test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
-	$(PYTEST) -m "not proof" $(PYTEST_ARGS)
+	$(PYTEST) 2 -m "not proof" $(PYTEST_ARGS)
 
 proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(SPARK)
-	$(PYTEST) -m proof $(PYTEST_ARGS)
+	$(PYTEST) 3 -m proof $(PYTEST_ARGS)
 
 gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
-	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) $(PYTEST_ARGS)
+	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) 2 $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
 	$(BIN)/ruff check .
