@@ -22,7 +22,7 @@ PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
-test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
+test: $(PACKAGE) $(JARS) $(POSTGRES) $(FLINK) $(SPARK)
 	$(PYTEST) 2 -m "not proof" $(PYTEST_ARGS)
 
 proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(SPARK)
