@@ -10,6 +10,7 @@ JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
 POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
+EMULATORS := $(VENV)/.emulators
 SPARK   := $(VENV)/spark.jsa
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 LOCKED  := $(INSTALL) --require-hashes --no-deps --no-build-isolation
@@ -25,10 +26,10 @@ console: $(PACKAGE)
 test: $(PACKAGE) $(JARS) $(POSTGRES) $(FLINK) $(SPARK)
 	$(PYTEST) 2 -m "not proof" $(PYTEST_ARGS)
 
-proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(SPARK)
+proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARK)
 	$(PYTEST) 3 -m proof $(PYTEST_ARGS)
 
-gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK)
+gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) 2 $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
@@ -74,6 +75,10 @@ $(BROWSER): tools/find-browser
 $(POSTGRES): tools/find-postgres
 	tools/find-postgres
 	mkdir -p $(VENV)
+	touch $@
+
+$(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*)
+	tools/find-emulators $(VENV)/emulators
 	touch $@
 
 $(SPARK): $(JARS) tests/quick_spark.py

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from offsetwise.console import board, guard, identity, returning
+from offsetwise.console import board
+from offsetwise.console.server import guard, identity, wanted_page
+from offsetwise.console.widgets import logo, palette
 
 # Written into the page: an icon by name, as the pages have, would be fetched from another host.
 ICON = Path(__file__).parent / "pages" / "icon.svg"
@@ -29,8 +31,10 @@ PAGES = {
     "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
 }
 chosen = st.navigation(PAGES)
+with guard.block("logo"):
+    logo.draw(ICON.read_text(encoding="utf-8"), palette.current())
 with guard.block("identity"):
-    returning.come_back(
+    wanted_page.come_back(
         chosen, [page for group in PAGES.values() for page in group], signed_in=identity.current().signed_in
     )
     identity.sidebar()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,8 +14,12 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from offsetwise.lab import Lab
 from tests import quick_spark
 from tests.figures import machine, write_figures
-from tests.scheduling import FilesWithOneLab, mark, without_group
+from tests.scheduling import mark, without_group
+from tests.stopped_job import desk, stopped
+from tests.stores import abfs, azurite, fake_gcs, gs, moto, s3, store
 from tools.screenshots import CHROMIUM
+
+__all__ = ["abfs", "azurite", "desk", "fake_gcs", "gs", "moto", "s3", "stopped", "store"]
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -65,18 +68,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark(items)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell every test under its own id, without its group."""
-    report = yield
-    report.nodeid = without_group(report.nodeid)
-    return report
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Say what runs in one process when there are several."""
-    return FilesWithOneLab(config, log)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Tell every test under its own id, without its group, which xdist's workers still need in it."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        report.nodeid = without_group(report.nodeid)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

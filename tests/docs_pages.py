@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shlex
 import subprocess
@@ -45,6 +46,21 @@ def section(page: str, heading: str) -> str:
 def blocks(of: str, language: str) -> list[str]:
     """Give the code blocks of one language in a text."""
     return re.findall(rf"```{language}\n(.*?)```", of, flags=re.DOTALL)
+
+
+def run_python(of: str, **names: object) -> None:
+    """Run the Python sessions of a text as one, in the current folder: each must give what is shown.
+
+    Args:
+        of: The text.
+        names: What the text says is given.
+    """
+    session = doctest.DocTestParser().get_doctest("".join(blocks(of, "pycon")), names, "the page", None, 0)
+    assert session.examples, "there is nothing to run"
+    said: list[str] = []
+    options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    doctest.DocTestRunner(verbose=False, optionflags=options).run(session, out=said.append)
+    assert said == [], "".join(said)
 
 
 def steps(of: str) -> Iterator[Step]:

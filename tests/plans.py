@@ -24,11 +24,11 @@ from offsetwise.model import (
     StatedJob,
     StepState,
     Target,
-    TargetKind,
     TopicRequirement,
     WrittenFile,
     WrittenOffset,
 )
+from offsetwise.position import offset_of
 
 
 def planned(
@@ -62,7 +62,7 @@ def planned(
 def steps_of(plan: Plan) -> tuple[ReceiptStep, ...]:
     """Give what a receipt says of a plan of copies and of groups without a commit."""
     offsets = tuple(
-        WrittenOffset(topic=one.new_topic, partition=one.partition, offset=one.new_offset, before=None)
+        WrittenOffset(topic=one.new_topic, partition=one.partition, offset=offset_of(one.new_offset), before=None)
         for one in plan.positions
     )
     required = plan.requirements.checkpoint
@@ -92,7 +92,7 @@ def plan_of(*positions: PlannedPosition, **changes: Any) -> Plan:
         author="a",
         editors=(),
         strategy="state-preserving edit",
-        targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),),
+        targets=(Target(kind="spark-checkpoint"),),
         rewind_to=None,
         compared_at="2026-11-21T00:00:00Z",
         isolation_level=IsolationLevel.READ_UNCOMMITTED,

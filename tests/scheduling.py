@@ -1,37 +1,45 @@
-"""Which tests run in one process when there are several: whole files, and all files that use the lab together."""
+"""Which tests run in one process when there are several.
+
+All that use the lab; those of one file, so that what they share is made once; of the browser each on its own, because
+what these share is made once for each process, and some files of theirs are long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 LAB: Final = "lab"
-"""The group of all files that use the lab: two processes would start two, and one machine carries two slowly."""
+"""The group of all tests that use the lab: two processes would start two, and one machine carries two slowly."""
 _PROOF: Final = frozenset({LAB, "browser"})
 """The fixtures that stand for real clusters and a real browser."""
-_SUFFIX: Final = f"@{LAB}"
-"""What xdist adds to a test's id, so that its scheduler knows the group."""
-
-
-class FilesWithOneLab(LoadScopeScheduling):  # type: ignore[misc] # xdist carries no types
-    """Gives a process whole files, so that what a file shares is made once, and all files that use the lab to one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return LAB if nodeid.endswith(_SUFFIX) else str(nodeid.partition("::")[0])
 
 
 def mark(items: list[pytest.Item]) -> None:
-    """Mark what uses the lab, and what proves something on real clusters or in a browser; begin with the lab."""
-    files = {item.path for item in items if LAB in fixtures(item)}
+    """Give each test the group that xdist keeps in one process, mark what is proof, and begin with the lab."""
     for item in items:
-        if item.path in files:
-            item.add_marker(pytest.mark.xdist_group(LAB))
+        if (group := group_of(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
         if not _PROOF.isdisjoint(fixtures(item)):
             item.add_marker(pytest.mark.proof)
-    items.sort(key=lambda item: item.path not in files)
+    items.sort(key=lambda item: LAB not in fixtures(item))
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Give the group of a test; None for one that may run anywhere."""
+    if LAB in fixtures(item):
+        return LAB
+    if "browser" in fixtures(item) and not _shares(item):
+        return None
+    return without_group(item.nodeid).partition("::")[0]
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Say whether a test asks for something that is made once for its file."""
+    found: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+    return any(made[-1].scope in ("module", "class", "package") for made in found.values())
 
 
 def fixtures(item: pytest.Item) -> Iterable[str]:
@@ -41,5 +49,6 @@ def fixtures(item: pytest.Item) -> Iterable[str]:
 
 
 def without_group(nodeid: str) -> str:
-    """Give a test's id as pytest has it."""
-    return nodeid.removesuffix(_SUFFIX)
+    """Give a test's id as pytest has it: with `--dist loadgroup`, xdist adds the group."""
+    name, at, group = nodeid.rpartition("@")
+    return name if at and (group == LAB or name.startswith(f"{group}::")) else nodeid

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offsetwise.batches import History, Moment, Phase, facts, history_of, moments, standing, total
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.model import Batch, BatchSource, TopicOffsets
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.position import offset_of
 
 SAMPLE = Path(__file__).parents[1] / "lib" / "offsetwise" / "sample" / "checkpoints" / "orders"
 RECORDED = Path(__file__).parent / "data" / "checkpoints"
@@ -70,7 +71,7 @@ def test_stepping_shows_what_a_failure_would_read_again() -> None:
 
 def test_a_failure_at_the_last_step_reads_what_the_reader_says_the_restart_reads() -> None:
     read = read_checkpoint(str(SAMPLE))
-    history = history_of(read.batches)
+    history = history_of(read.details.batches)
     at = standing(history, moments(history)[-1])
     of = {
         (lane.source, lane.topic, lane.partition): (start, end)
@@ -81,7 +82,8 @@ def test_a_failure_at_the_last_step_reads_what_the_reader_says_the_restart_reads
         for one in read.sources
         for position in one.positions
     }
-    assert at.again.records == sum((p.planned_offset or 0) - p.offset for one in read.sources for p in one.positions)
+    ends = [(offset_of(p.offset), offset_of(p.planned_offset or 0)) for one in read.sources for p in one.positions]
+    assert at.again.records == sum(end - start for start, end in ends)
 
 
 def test_below_purged_history_nothing_is_counted_and_nothing_is_zero() -> None:
@@ -106,14 +108,14 @@ def test_a_batch_whose_file_is_damaged_leaves_its_neighbours_unknown() -> None:
 
 def test_missing_ids_say_how_many_batches_the_records_belong_to() -> None:
     read = read_checkpoint(str(RECORDED / "spark-4.2.0-async"))
-    last = facts(history_of(read.batches))[-1]
+    last = facts(history_of(read.details.batches))[-1]
     assert (last.batch.id, last.since, last.together) == (8, 1, 7)
     assert last.read.records == (533 - 196) + (508 - 152)
 
 
 def test_a_partition_that_goes_back_is_counted_apart() -> None:
     read = read_checkpoint(str(RECORDED / "spark-4.2.0-polluted-after-failed-start"))
-    last = facts(history_of(read.batches))[-1]
+    last = facts(history_of(read.details.batches))[-1]
     assert (last.read.back, last.read.records) == (1, 0)
 
 

@@ -17,10 +17,11 @@ import yaml
 from rich.console import Console
 
 import offsetwise
-from offsetwise import files, printed, show, workflow
-from offsetwise.model import Cluster, Comparison, Exactness, RangeDifference, RawReuse, RawVerdict
+from offsetwise import files, workflow
+from offsetwise.cli import documents, render
+from offsetwise.model import Cluster, Comparison, Exactness, RangeDifference, RawReuse, RawVerdict, TopicPartition
 from tests.commands import COMMAND, Ran, call, run
-from tests.sources.folders import SAMPLES, checkpoint, orders, write
+from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 MULTI = SAMPLES / "spark-4.0.0-multi"
@@ -42,9 +43,16 @@ def recorded() -> Comparison:
     return workflow.sample_comparison("orders")
 
 
+NOT_TO_INSPECT = {
+    *("pyspark", "pandas", "numpy", "pyarrow", "streamlit", "plotly", "sqlalchemy", "alembic", "prometheus_client"),
+    *("confluent_kafka", "cryptography", "securesystemslib", "fsspec", "regex", "yaml"),
+}
+"""What a local checkpoint is read and shown without."""
+
+
 def shown(made: Comparison, width: int) -> str:
     out = StringIO()
-    show.comparison(Console(file=out, width=width, highlight=False), made)
+    render.comparison(Console(file=out, width=width, highlight=False), made)
     return out.getvalue()
 
 
@@ -127,14 +135,14 @@ class TestInspect:
         assert ["0", "orders-0", "976", "1,122"] in [line.split() for line in ran.out.splitlines()]
         assert "→ Let it commit on the old cluster first" in ran.out
 
-    def test_does_not_wait_for_spark_to_be_imported(self) -> None:
+    @pytest.mark.parametrize("more", [["--json"], []], ids=["json", "text"])
+    def test_waits_for_no_library_that_it_does_not_need(self, more: list[str]) -> None:
         code = (
             "import sys; sys.argv = sys.argv[1:]; from offsetwise.cli import main\n"
-            "try: main()\n"
-            "finally: print(sorted({'pyspark', 'pandas', 'streamlit'} & sys.modules.keys()), file=sys.stderr)"
+            f"try: main()\nfinally: print(sorted({NOT_TO_INSPECT} & sys.modules.keys()), file=sys.stderr)"
         )
         ran = subprocess.run(
-            [sys.executable, "-c", code, "offsetwise", "inspect", str(MULTI), "--json"],
+            [sys.executable, "-c", code, "offsetwise", "inspect", str(MULTI), *more],
             capture_output=True,
             text=True,
             check=True,
@@ -186,9 +194,9 @@ class TestCompareWithoutClusters:
     def test_never_places_a_partition_past_what_the_records_proved(
         self, compared: dict[str, Any], recorded: Comparison
     ) -> None:
-        proven = {(row.topic, row.partition): row.new_offset for row in recorded.partitions}
+        proven = {row.topic_partition: row.new_offset for row in recorded.partitions}
         for row in compared["partitions"]:
-            assert int(row["new_offset"]) <= (proven[row["topic"], row["partition"]] or 0)
+            assert int(row["new_offset"]) <= (proven[TopicPartition(row["topic"], row["partition"])] or 0)
 
     def test_carries_the_checkpoint_as_inspect_gives_it(self, compared: dict[str, Any]) -> None:
         inside = compared["checkpoint"]
@@ -258,7 +266,7 @@ class TestOnATerminal:
         assert max(len(line.rstrip()) for line in text.splitlines()) <= width
         assert "…" not in text
         for row in recorded.partitions:
-            assert f"{row.new_topic}-{row.partition}" in text
+            assert str(row.new_topic_partition) in text
         assert unfolded(recorded.belongs_to.reason) in unfolded(text)
         for finding in recorded.findings:
             assert unfolded(finding.message) in unfolded(text)
@@ -296,7 +304,7 @@ class TestOnATerminal:
         first, second = agreed.partitions
         first = replace(first, old_records=HUGE, new_records=HUGE - 1, missing=HUGE)
         out = StringIO()
-        show.reconciliation(
+        render.reconciliation(
             Console(file=out, width=80, highlight=False),
             replace(agreed, partitions=(first, second), differences=(lost, twice)),
         )
@@ -388,7 +396,7 @@ class TestStreams:
 
 
 class TestSchema:
-    @pytest.mark.parametrize("kind", ["migration", *files.KINDS, *printed.KINDS, *printed.SHAPES])
+    @pytest.mark.parametrize("kind", ["migration", *files.KINDS, *documents.KINDS, *documents.SHAPES])
     def test_is_a_json_schema(self, kind: str) -> None:
         ran = call("schema", kind)
 
@@ -449,7 +457,7 @@ def test_the_console_loads_every_migration_file_that_is_named(
     given: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[Path] = []
-    monkeypatch.setattr("offsetwise.console.launch.launch", lambda files, **_: loaded.extend(files))
+    monkeypatch.setattr("offsetwise.console.server.launch.launch", lambda files, **_: loaded.extend(files))
 
     assert call("console", *given).code == 0
     assert loaded == [Path("a.yaml"), Path("b.yaml")]

@@ -202,7 +202,7 @@ def test_what_fails_half_way_says_what_stands_and_is_taken_back_by_the_command_t
     assert ran.code == 1
     error = document(ran)
     assert told in error["problem"]
-    assert f"Written before it: A copy of {desk.staged.source} stands at {desk.staged.output}" in error["problem"]
+    assert f"Written before it: A copy of {desk.staged.source} is at {desk.staged.output}" in error["problem"]
     assert f"offsetwise rollback {desk.folder}/plan.receipt.json.journal" in error["fix"]
     assert desk.staged.groups.at() == group
 
@@ -224,7 +224,7 @@ def test_a_partition_without_commit_before_keeps_the_new_one_and_the_rollback_is
     assert ran.code == 1, "not whole"
     copy, group = document(ran)["steps"]
     assert (copy["state"], group["state"]) == ("undone", "failed")
-    assert f"{first.new_topic}-{first.partition} had no commit before" in group["told"]
+    assert f"{first.new_topic_partition} had no commit before" in group["told"]
     assert "--delete-offsets --group etl" in group["told"]
 
 

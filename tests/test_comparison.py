@@ -8,8 +8,8 @@ import pytest
 
 from offsetwise.comparison import (
     Learnt,
+    ReadSubject,
     Scene,
-    Subject,
     assemble,
     candidates_of,
     mirror_maker_of,
@@ -20,6 +20,7 @@ from offsetwise.comparison import (
     target_of,
 )
 from offsetwise.config import ClusterConfig, Migration, TopicSettings
+from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.model import (
     Batch,
     BelongsTo,
@@ -41,12 +42,14 @@ from offsetwise.model import (
     RawVerdict,
     Snapshot,
     SourcePosition,
+    SubjectKind,
     TopicState,
 )
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
+from tests.checkpoints import changed
 from tests.findings.cases import OLD, ROW
 
 MIGRATION = Migration(
@@ -78,9 +81,6 @@ CHECKPOINT = Checkpoint(
     uri="checkpoints/orders",
     engine="spark",
     job_id="0d1c",
-    last_planned_batch=7,
-    last_committed_batch=6,
-    reruns_batch=7,
     restart="Batch 7 runs again.",
     sources=(
         CheckpointSource(
@@ -94,9 +94,14 @@ CHECKPOINT = Checkpoint(
         ),
         CheckpointSource(index=1, id="1", kind="other", raw="7"),
     ),
-    batches=(
-        Batch(id=6, committed=True, sources=(), timestamp_ms=1_767_225_600_000),
-        Batch(id=7, committed=False, sources=(), timestamp_ms=1_767_225_660_000),
+    details=SparkDetails(
+        last_planned_batch=7,
+        last_committed_batch=6,
+        reruns_batch=7,
+        batches=(
+            Batch(id=6, committed=True, sources=(), timestamp_ms=1_767_225_600_000),
+            Batch(id=7, committed=False, sources=(), timestamp_ms=1_767_225_660_000),
+        ),
     ),
 )
 GROUP = GroupState(name="etl", offsets=(GroupOffset(topic="orders", partition=0, offset=1000),))
@@ -118,14 +123,14 @@ def snapshot(cluster: Cluster, *topics: TopicState, mirror: MirrorState | None =
 def scene(
     *,
     migration: Migration = MIGRATION,
-    subject: Subject | None = None,
+    subject: ReadSubject | None = None,
     old: tuple[TopicState, ...] = (OLD_ORDERS,),
     new: tuple[TopicState, ...] = (NEW_ORDERS,),
     live: bool = False,
 ) -> Scene:
     return Scene.of(
         migration,
-        subject or Subject(checkpoint=CHECKPOINT),
+        subject or ReadSubject(kind=SubjectKind.CHECKPOINT, name="orders", read=CHECKPOINT),
         snapshot(Cluster.OLD, *old, mirror=SYNCS),
         snapshot(Cluster.NEW, *new),
         live=live,
@@ -171,7 +176,7 @@ def test_a_partition_that_does_not_exist_is_told_from_one_that_was_not_read() ->
 
 
 def test_a_groups_topics_are_those_it_committed() -> None:
-    subject = Subject(group="etl")
+    subject = ReadSubject(kind=SubjectKind.GROUP, name="etl")
 
     assert subject.topics() == ()
     assert subject.topics(snapshot(Cluster.OLD)) == ("orders",)
@@ -230,7 +235,7 @@ def test_the_cluster_is_inferred_under_the_topics_own_name() -> None:
 
 def test_the_last_committed_batch_says_when_the_positions_were_planned() -> None:
     assert planned_at_ms(CHECKPOINT) == 1_767_225_600_000
-    assert planned_at_ms(replace(CHECKPOINT, batches=())) is None
+    assert planned_at_ms(changed(CHECKPOINT, batches=())) is None
     assert planned_at_ms(None) is None
 
 

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
+from offsetwise import streams
 from offsetwise.client_properties import resolve_spark
 from offsetwise.config import (
     ClusterConfig,
@@ -75,6 +76,22 @@ def test_clusters_are_called_old_and_new_where_no_name_is_given(load: Load) -> N
     assert (migration.source.name, migration.target.alias) == ("old", "new")
 
 
+def test_clusters_hold_kafka_where_no_stream_is_named(load: Load) -> None:
+    assert load(SMALLEST).source.stream == "kafka"
+
+
+def test_a_stream_that_nobody_registered_is_refused(load: Load) -> None:
+    with pytest.raises(ConfigError, match=r"source\.stream.*expected one of kafka, kinesis, found 'pulsar'"):
+        load(SMALLEST.replace("{name: old, ", "{name: old, stream: pulsar, "))
+
+
+def test_two_clusters_of_different_streams_are_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(streams.FOLDERS, "other", streams.FOLDERS["kafka"])
+
+    with pytest.raises(ConfigError, match="expected two clusters of one stream, found 'other' and 'kafka'"):
+        load(SMALLEST.replace("{name: old, ", "{name: old, stream: other, "))
+
+
 def test_every_key_is_read(load: Load, tmp_path: Path) -> None:
     migration = load(WHOLE)
     assert migration.checkpoint("orders").job.watermark_ms == 600000
@@ -118,6 +135,30 @@ def with_source(extra: str) -> Callable[[str], str]:
     return lambda text: text.replace('"127.0.0.1:19092"', f'"127.0.0.1:19092", {extra}')
 
 
+def with_sinks(*names: str, wanted: str = "out") -> Callable[[str], str]:
+    sinks = "".join(f"  - {{name: {name}, properties: {{bootstrap.servers: '{name}:9092'}}}}\n" for name in names)
+    checkpoint = f"checkpoints: [{{name: a, uri: b, job: {{sink_cluster: {wanted}}}}}]\n"
+    return lambda text: f"{text}sinks:\n{sinks}{checkpoint}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "servers"), [("old", "127.0.0.1:19092"), ("new", "127.0.0.1:29092"), ("out", "out:9092")]
+)
+def test_a_sink_writes_to_one_of_the_two_clusters_or_to_one_of_its_own(load: Load, wanted: str, servers: str) -> None:
+    migration = load(with_sinks("out", wanted=wanted)(SMALLEST))
+    found = migration.sink(migration.checkpoints[0])
+
+    assert found is not None
+    assert found.properties["bootstrap.servers"] == servers
+
+
+def test_a_sink_whose_cluster_nobody_stated_has_none(load: Load) -> None:
+    migration = load(SMALLEST + "checkpoints: [{name: a, uri: b, job: {sink_servers: 'sink:9092'}}]\n")
+
+    assert migration.checkpoints[0].job.sink_servers == "sink:9092"
+    assert migration.sink(migration.checkpoints[0]) is None
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -150,6 +191,25 @@ def with_source(extra: str) -> Callable[[str], str]:
             id="int",
         ),
         pytest.param(with_source("sasl.password: x"), "sasl.password", id="plain-secret"),
+        pytest.param(with_sinks("out", "out"), "found 'out' twice", id="sink-twice"),
+        pytest.param(with_sinks("old"), "found 'old', so a checkpoint could mean either", id="sink-named-old"),
+        pytest.param(with_sinks("new"), "found 'new', so a checkpoint could mean either", id="sink-named-new"),
+        pytest.param(
+            lambda t: with_sinks("dc1")(t).replace("name: old", "name: dc1"),
+            "found 'dc1', so a checkpoint could mean either",
+            id="sink-named-as-the-old-cluster",
+        ),
+        pytest.param(
+            with_sinks("out", wanted="elsewhere"),
+            "sink_cluster of 'a', found 'elsewhere'; the file has: old, new, out",
+            id="unknown-sink",
+        ),
+        pytest.param(lambda t: t + "sinks: [{properties: {bootstrap.servers: 's:1'}}]\n", "sinks.0", id="sink-no-name"),
+        pytest.param(
+            lambda t: t + "sinks: [{name: out, properties: {bootstrap.servers: 's:1', sasl.password: x}}]\n",
+            "sinks.0.properties.sasl.password",
+            id="sink-with-a-plain-secret",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_the_key_and_what_to_do(
@@ -280,7 +340,7 @@ def test_a_new_topic_that_no_old_one_maps_to_has_no_origin() -> None:
 
 def test_the_schema_accepts_what_the_reader_accepts() -> None:
     validator = jsonschema.Draft202012Validator(schema())
-    for text in (SMALLEST, WHOLE):
+    for text in (SMALLEST, WHOLE, with_sinks("out")(SMALLEST)):
         validator.validate(yaml.safe_load(text))
 
 
@@ -289,6 +349,7 @@ def test_the_schema_accepts_what_the_reader_accepts() -> None:
     [
         {"writer": "mixed"},
         {"source": {"properties": {}}},
+        {"sinks": [{"properties": {"bootstrap.servers": "a:1"}}]},
         {"source": {"properties": {"bootstrap.servers": "a:1", "plugin.library.paths": "x"}}},
     ],
 )

@@ -6,9 +6,11 @@ import ast
 import dataclasses
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 import yaml
@@ -26,19 +28,22 @@ from offsetwise.config import (
     TopicSettings,
     load_migration,
 )
+from offsetwise.engines.flat import flat_type
 from offsetwise.exit_codes import EXIT_CODES
-from offsetwise.findings import Code, Stage, describe
-from offsetwise.findings.checks import CHECKS, MIGRATION_CHECKS
-from offsetwise.model import Checkpoint, Exactness, PartitionComparison, RawVerdict, Severity
+from offsetwise.findings import Case, MigrationCase, Stage, TopicPair, findings
+from offsetwise.findings.register import decided
+from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, RawVerdict, Severity
+from offsetwise.storage.location import SCHEMES
 from tests.commands import call, run
 from tests.docs_pages import blocks, section, walk
+from tools import finding_pages
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "findings"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
-SECTIONS = ["What it means", "Why it matters", "What to do", "How Offsetwise decides it"]
 
-DESIGN = {
+PUBLISHED = {
     Severity.BLOCKS: """LOSS_BEYOND_END LOSS_INSIDE_LOG CONFUSION BELOW_LOG_START PARTITION_MISSING TOPIC_MISSING
         TOPIC_RECREATED OPEN_TRANSACTION NOT_YET_MIRRORED CHECKPOINT_POLLUTED CHECKPOINT_DAMAGED CLUSTER_UNCLEAR
         PARTITIONS_FEWER PENDING_BATCH_DIFFERS NATIVE_BELOW ABORTED_VISIBLE MIRROR_SKEW_EXCEEDS_WATERMARK
@@ -54,6 +59,22 @@ DESIGN = {
 }
 """The published codes. A code may be added; it is never removed, renamed or given another severity."""
 
+MODULES = {
+    ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "lib").rglob("*.py"))
+}
+DECORATED = [
+    (module, keyword.value.value)
+    for module, tree in MODULES.items()
+    for function in tree.body
+    if isinstance(function, ast.FunctionDef)
+    for call in function.decorator_list
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "finding"
+    for keyword in call.keywords
+    if keyword.arg == "code" and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
+]
+"""Every declared finding, by module and code."""
+
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
@@ -64,57 +85,72 @@ def _anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
-def test_the_codes_are_those_of_the_design() -> None:
-    found = {severity: {code.value for code in Code if describe(code).severity is severity} for severity in Severity}
+def test_published_codes_stay_as_they_are() -> None:
+    for severity, names in PUBLISHED.items():
+        for code in names.split():
+            assert findings()[code].severity is severity, code
 
-    assert found == {severity: set(names.split()) for severity, names in DESIGN.items()}
+
+def test_the_register_finds_every_finding_that_is_declared_by_itself() -> None:
+    alone = "from offsetwise.findings import findings; print(*findings())"
+    told = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=True).stdout
+
+    assert sorted(told.split()) == sorted(code for _, code in DECORATED)
 
 
-def test_every_code_is_decided_where_it_says() -> None:
-    checks = {function.__module__ for function in (*CHECKS, *MIGRATION_CHECKS)}
-    used = {
-        node.attr
-        for module in checks
-        for node in ast.walk(ast.parse(_text(ROOT / "lib" / (module.replace(".", "/") + ".py"))))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Code"
+def test_a_code_is_spelled_where_it_is_declared_and_nowhere_else() -> None:
+    """The members of other closed sets, such as `RawVerdict.REPLAY`, have names of their own."""
+    members = {
+        id(member.value)
+        for tree in MODULES.values()
+        for class_ in ast.walk(tree)
+        if isinstance(class_, ast.ClassDef)
+        for member in class_.body
+        if isinstance(member, ast.Assign)
     }
+    spelled = [
+        (module, node.value)
+        for module, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in findings() and id(node) not in members
+    ]
 
-    assert {code.name for code in Code if describe(code).stage is Stage.COMPARISON} == used
-
-
-def test_the_readers_use_only_published_codes() -> None:
-    sources = "".join(_text(path) for path in sorted((ROOT / "lib/offsetwise/sources").glob("*.py")))
-    literal = set(re.findall(r'code="([A-Z_]+)"', sources))
-    constants = {
-        value
-        for name in re.findall(r"code=([A-Z_]+)", sources)
-        for value in re.findall(rf'^{name}(?:: Final)? = "([A-Z_]+)"', sources, flags=re.MULTILINE)
-    }
-
-    assert literal
-    assert constants
-    assert literal | constants <= {code.value for code in Code}
+    assert sorted(spelled) == sorted(DECORATED)
 
 
-@pytest.mark.parametrize("code", list(Code))
-def test_a_code_has_a_page_that_agrees(code: Code) -> None:
-    kind = describe(code)
-    text = _text(ROOT / kind.page)
+def test_no_two_findings_of_a_severity_share_a_rank() -> None:
+    ranks = [(check.severity, check.rank) for check in findings().values()]
 
-    assert text.startswith(f"# {code.value}\n\n*{kind.severity.value}* · {kind.title}.\n")
-    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == SECTIONS
-    assert f"| [{code.value}]({code.value}.md) | {kind.severity.value} | {kind.title} |\n" in _text(PAGES / "README.md")
+    assert len(set(ranks)) == len(ranks)
+    assert all(rank > 0 for _, rank in ranks)
 
 
-def test_no_page_is_without_a_code() -> None:
-    assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == {code.value for code in Code}
+def test_a_finding_is_handed_what_its_stage_says() -> None:
+    handed = {Stage.PARTITION: Case, Stage.TOPIC: TopicPair, Stage.MIGRATION: MigrationCase}
+    for stage, type_ in handed.items():
+        for check in decided(stage):
+            given = {name: hint for name, hint in get_type_hints(check.decide).items() if name != "return"}
+            assert list(given.values()) == [type_], check.code
+
+
+def test_the_pages_of_findings_say_what_the_register_says() -> None:
+    stale = [path.name for path, text in finding_pages.pages().items() if not path.exists() or _text(path) != text]
+
+    assert not stale, "run .venv/bin/python tools/finding_pages.py"
+    assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == findings().keys()
+
+
+@pytest.mark.parametrize("code", findings())
+def test_a_page_explains_its_code(code: str) -> None:
+    parts = re.split(r"^## (.+)$", _text(PAGES / f"{code}.md"), flags=re.MULTILINE)[1:]
+
+    assert parts[::2] == list(finding_pages.SECTIONS)
+    assert all(len(text.split()) > 3 for text in parts[1::2])
 
 
 def test_codes_that_drafting_decides_are_said_so() -> None:
-    for code in Code:
-        if describe(code).stage is Stage.PLAN:
-            assert "`offsetwise draft`" in _text(ROOT / describe(code).page)
-            assert code.value in _text(PAGES / "README.md").rsplit("\n\n", 1)[-1]
+    for check in (*decided(Stage.GATE), *decided(Stage.PLAN)):
+        assert "`offsetwise draft`" in _text(ROOT / check.page), check.code
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -131,7 +167,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_code_names_in_the_text_exist(path: Path) -> None:
     for name in re.findall(r"\[([A-Z]+(?:_[A-Z]+)+)\]", _text(path)):
-        assert name in Code.__members__
+        assert name in findings()
 
 
 def test_the_allowed_properties_are_listed() -> None:
@@ -156,10 +192,12 @@ def test_every_yaml_example_is_yaml() -> None:
 def test_the_format_tables_name_every_key() -> None:
     text = _text(ROOT / "docs/formats.md")
     row = {field.name for field in dataclasses.fields(PartitionComparison)}
-    checkpoint = {field.name for field in dataclasses.fields(Checkpoint)}
+    checkpoint = {field.name for field in dataclasses.fields(flat_type())}
 
     assert _keys(text, "key of a partition") == row - {"source", "topic", "partition", "new_topic"}
     assert {key.split("[")[0] for key in _keys(text, "key")} == checkpoint - {"uri", "engine"}
+    whole, job = ({field.name for field in dataclasses.fields(kind)} for kind in (FleetComparison, ComparedJob))
+    assert _keys(text, "key of a summary") == (whole - {"jobs"}) | {f"jobs[].{key}" for key in job}
 
 
 def test_the_page_on_files_names_every_key_of_a_migration() -> None:
@@ -171,10 +209,10 @@ def test_the_page_on_files_names_every_key_of_a_migration() -> None:
             assert re.search(rf"`{key}\b|\b{key}:", text), f"{part.__name__}: {key}"
 
 
-def test_the_page_on_files_marks_the_schemes_that_no_test_reads() -> None:
+def test_the_page_on_files_names_the_schemes_that_a_test_reads_and_no_other() -> None:
     text = section("docs/formats.md", "Migration (YAML, written by you)")
 
-    assert "; untested: `gs://`, `abfs://`, `hdfs://`)" in text
+    assert {scheme for scheme in SCHEMES if f"`{scheme}://`" in text} == {"s3", "s3a", "gs", "abfss"}
 
 
 def _keys(text: str, heading: str) -> set[str]:
@@ -227,7 +265,7 @@ def test_commands_in_the_text_exist_with_their_options(path: Path) -> None:
     inline = re.findall(r"(?<!`)`([^`]+)`(?!`)", re.sub(r"```.*?```", "", _text(path), flags=re.DOTALL))
     shown = "\n".join([*fenced, *inline]).replace("\\\n", " ")
     for line in shown.splitlines():
-        for name, rest in re.findall(r"(?:^|[\s/])offsetwise ((?:lab )?[a-z]+)\b([^|>;]*)", line):
+        for name, rest in re.findall(r"(?:^|(?<!import)[\s/])offsetwise ((?:lab )?[a-z]+)\b([^|>;]*)", line):
             assert name in known, f"{line!r}: there is no such command"
             assert set(re.findall(r"(?<!\S)\[?(--[a-z-]+)", rest)) <= known[name], f"{line!r}: no such option"
 
@@ -245,12 +283,13 @@ def _options(command: Any) -> set[str]:
 
 
 def test_places_that_contributors_are_led_to_exist() -> None:
-    for name in re.findall(r"`((?:lib|tests|tools|pages|docs)/[^`\s<>*]*)`", _text(ROOT / "CONTRIBUTING.md")):
+    told = _text(ROOT / "CONTRIBUTING.md") + _text(ARCHITECTURE)
+    for name in re.findall(r"`((?:lib|tests|tools|pages|docs|locks)/[^`\s<>*]*)`", told):
         assert (ROOT / name).exists(), name
 
 
 def test_the_map_of_folders_is_whole() -> None:
     folders = [path.parent for path in sorted((ROOT / "lib" / "offsetwise").glob("*/__init__.py"))]
 
-    told = _text(ROOT / "CONTRIBUTING.md")
+    told = _text(ARCHITECTURE)
     assert [each.name for each in folders if f"`{each.relative_to(ROOT)}/`" not in told] == []

@@ -5,113 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from confluent_kafka import Consumer, TopicPartition
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from offsetwise.config import SparkSettings
 from offsetwise.lab import Lab
-from offsetwise.pipeline.session import open_session
 from tests.commands import COMMAND, call
-from tests.docs_pages import blocks, run_here, section, text, walk
-from tests.integration.topics import copies, create, produce
+from tests.docs_pages import blocks, run_here, run_python, section, text, walk
+from tests.stopped_job import END, Counts, read_as_stream, truth
 
 PAGE = "docs/runbook.md"
-TOPIC, GROUP = "trades", "trades-etl"
-READ, END = 1_050, 1_200
-"""What the job read on the old cluster, and where its log ends."""
-COPIED_FROM = 100
-"""The mirror's copy lacks what retention had deleted before: 1050 there is 950 here."""
-KEYS = 5
 APPLY = "Apply, if it is approved"
-Counts = dict[str, tuple[int, int]]
-
-
-def read_as_stream(bootstrap: str, checkpoint: Path, counts: Counts) -> None:
-    """Run the stateful job, count and sum of serials by key, up to the end of the log."""
-
-    def write(batch: DataFrame, _batch_id: int) -> None:
-        counts.update({row["key"]: (row["count"], row["sum"]) for row in batch.collect()})
-
-    spark = open_session(SparkSettings(master="local[2]"), kafka=True)
-    serial = F.regexp_extract(F.col("value").cast("string"), r"r(\d+)", 1).cast("long")
-    query = (
-        spark.readStream.format("kafka")
-        .options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest"})
-        .load()
-        .select((serial % KEYS).cast("string").alias("key"), serial.alias("serial"))
-        .groupBy("key")
-        .agg(F.count("*").alias("count"), F.sum("serial").alias("sum"))
-        .coalesce(1)
-        .writeStream.outputMode("update")
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .foreachBatch(write)
-        .start()
-    )
-    query.awaitTermination()
-
-
-def truth(end: int) -> Counts:
-    serials = {str(key): range(key, end, KEYS) for key in range(KEYS)}
-    return {key: (len(each), sum(each)) for key, each in serials.items()}
 
 
 def tree(folder: Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-@pytest.fixture(scope="module")
-def stopped(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counts]:
-    """Give the checkpoint of a job that was stopped on the old cluster, and what its sink holds."""
-    checkpoint = tmp_path_factory.mktemp("runbook") / "trades"
-    counts: Counts = {}
-    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
-        create(bootstrap, TOPIC)
-    produce(lab.old_bootstrap, {TOPIC: copies(0, READ)})
-    read_as_stream(lab.old_bootstrap, checkpoint, counts)
-    assert counts == truth(READ)
-    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": GROUP, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(TOPIC, 0, READ)], asynchronous=False)
-    consumer.close()
-    produce(lab.old_bootstrap, {TOPIC: copies(READ, END)})
-    produce(lab.new_bootstrap, {TOPIC: copies(COPIED_FROM, END)})
-    return checkpoint, counts
-
-
-@pytest.fixture
-def desk(lab: Lab, stopped: tuple[Path, Counts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder that the page works in: a migration file, the checkpoint, room to write."""
-    shutil.copytree(stopped[0], tmp_path / "checkpoints" / "trades")
-    (tmp_path / "applied").mkdir()
-    old = {"name": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}}
-    new = {"name": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}}
-    job = {"stateful": True, "sink": "kafka", "tolerates_replay": False}
-    body: dict[str, Any] = {
-        "name": "trades-to-new",
-        "source": old,
-        "target": new,
-        "checkpoint_roots": ["./checkpoints", "./applied"],
-        "checkpoints": [{"name": "trades", "uri": "./checkpoints/trades", "job": job, "belongs_to": "old"}],
-        "write_roots": ["./applied", "./checkpoints"],
-        "groups": [GROUP],
-        "writers": "mirror-only",
-        "spark": {"master": "local[2]"},
-    }
-    (tmp_path / "migration.yaml").write_text(yaml.safe_dump(body), encoding="utf-8")
-    moved = {"name": "trades", "uri": "./applied/trades", "job": job, "belongs_to": "old"}
-    back = {"name": "trades-back", "source": new, "target": old, "checkpoints": [moved]}
-    (tmp_path / "back.yaml").write_text(yaml.safe_dump(body | back), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def follow(*headings: str) -> None:
@@ -156,6 +67,12 @@ def test_before_the_job_starts_the_copy_is_taken_back(keyed: Path) -> None:
 @pytest.mark.parametrize("heading", ["In place", "A fresh checkpoint", "A consumer group"])
 def test_the_other_ways_are_as_the_page_says(heading: str) -> None:
     follow(heading)
+
+
+@pytest.mark.usefixtures("desk")
+def test_the_same_is_done_from_python(lab: Lab) -> None:
+    run_python(section("docs/python.md", "Begin"), OLD=lab.old_bootstrap, NEW=lab.new_bootstrap)
+    run_python(section("docs/python.md", "Move a job") + section("docs/python.md", "A consumer group"))
 
 
 class Pipeline:

@@ -12,13 +12,15 @@ import pytest
 import offsetwise
 from offsetwise import files, workflow
 from offsetwise.config import load_migration
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.flink.details import flink_details
 from offsetwise.errors import UsageError
 from offsetwise.fleet import assemble
 from offsetwise.model import Checkpoint, Comparison
-from offsetwise.sources.checkpoint import read_checkpoint
 from tests.commands import call
-from tests.sources.flink_files import CHECKPOINT, kafka_source, metadata
-from tests.sources.folders import FLINK_NAMES, SAMPLES, write
+from tests.engines.flink.files import CHECKPOINT, kafka_source, metadata
+from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
+from tests.subjects import checkpoint
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 PENDING = SAMPLES / "flink-2.3-pending-transaction"
@@ -33,7 +35,7 @@ def _compared(folder: Path, offsets: dict[int, int], stated: Mapping[str, str] |
     (folder / "migration.yaml").write_text(text.replace("- ./checkpoints\n", "- ./savepoints\n- ./checkpoints\n"))
     return workflow.compare(
         load_migration(folder / "migration.yaml"),
-        checkpoint="orders",
+        checkpoint("orders"),
         snapshots=workflow.load_snapshots(SAMPLE / "old.json", SAMPLE / "new.json"),
     )
 
@@ -122,7 +124,7 @@ def test_a_typed_uid_is_matched_by_its_hash() -> None:
 
 
 def test_uids_belong_to_one_savepoint() -> None:
-    with pytest.raises(UsageError, match="expected one path where uids are named, found 2"):
+    with pytest.raises(UsageError, match="expected one path where uids or a committer's table are named, found 2"):
         list(workflow.inspect([str(SAMPLES / name) for name in FLINK_NAMES[:2]], uids=("kafka-src",)))
 
 
@@ -130,7 +132,7 @@ def test_a_fleet_counts_the_bytes_of_a_savepoints_state() -> None:
     read = read_checkpoint(str(SAMPLES / "flink-2.2-enumerator-v3"))
     (row,) = assemble([read], {}).rows
 
-    assert row.state_bytes == sum(state.size_bytes for one in read.operators for state in one.states) > 0
+    assert row.state_bytes == sum(state.size_bytes for one in flink_details(read).operators for state in one.states) > 0
     assert row.topics == (("fk", 3),)
 
 

@@ -9,18 +9,19 @@ import pytest
 import yaml
 
 import offsetwise
-from offsetwise import approval, files, operate, workflow
+from offsetwise import approval, files, workflow
+from offsetwise.api import live
 from offsetwise.apply.run import Tools
 from offsetwise.apply.world import LiveWorld
-from offsetwise.apply.writers import writers
 from offsetwise.config import load_migration
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Cluster
-from offsetwise.sources.checkpoint import read_checkpoint
 from tests.apply.plans import tree_hash
-from tests.apply.worlds import Groups, World
+from tests.apply.worlds import Groups, World, writers_of
 from tests.commands import call
-from tests.sources.flink_files import kafka_source, metadata, positions
-from tests.sources.folders import write
+from tests.engines.flink.files import kafka_source, metadata, positions
+from tests.engines.spark.folders import write
+from tests.subjects import checkpoint
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 OLD, NEW = SAMPLE / "old.json", SAMPLE / "new.json"
@@ -40,14 +41,14 @@ def _migration(folder: Path) -> Path:
 def test_the_whole_way_of_a_savepoint_by_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _migration(tmp_path)
     migration, snapshots = load_migration(file), workflow.load_snapshots(OLD, NEW)
-    compared = workflow.compare(migration, checkpoint="orders", snapshots=snapshots)
+    compared = workflow.compare(migration, checkpoint("orders"), snapshots=snapshots)
     (tmp_path / "comparison.json").write_text(files.dump(compared))
     world = World(
         live=LiveWorld(migration=migration, progress=lambda *_: None),
         clusters=dict(zip((Cluster.OLD, Cluster.NEW), snapshots, strict=True)),
         groups=Groups(),
     )
-    monkeypatch.setattr(operate, "tools_for", lambda *_: Tools(world=world, writers=writers(Groups())))
+    monkeypatch.setattr(live, "tools_for", lambda *_: Tools(world=world, writers=writers_of(Groups())))
     before = tree_hash(tmp_path / "savepoints")
     approval.write_keys(tmp_path / "rea", approval.keygen(subject="rea"))
     plan, receipt, copy = tmp_path / "plan.json", tmp_path / "receipt.json", tmp_path / "moved" / "savepoint-2"

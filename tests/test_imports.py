@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -18,44 +20,64 @@ ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
 
 STAGES = (
-    {"model", "errors", "exit_codes", "garbage", "lookalikes", "progress", "regular_files"},
-    {"wording"},
-    {"bundled", "jars", "files", "private_files", "strict_json", "strict_yaml", "batches"}
-    | {"config", "client_properties"},
-    {"sources"},
-    {"snapshot"},
-    {"translation"},
+    {
+        "position",
+        "model",
+        "streams",
+        "targets",
+        "errors",
+        "exit_codes",
+        "garbage",
+        "lazy",
+        "lookalikes",
+        "new_files",
+        "progress",
+        "regular_files",
+    },
+    {"client_properties"},
+    {"streams.spec"},
+    {"wording", "transactions"},
+    {"jars", "private_files", "strict_json", "strict_yaml", "batches"} | {"config"},
     {"findings"},
+    {"storage"},
+    {"streams.reader"},
+    {"engines"},
+    {"files", "bundled"},
+    {"translation"},
     {"comparison", "fleet"},
     {"lag"},
-    {"plan", "approval"},
+    {"plan", "targets.spec", "engines.moving", "approval"},
     {"store"},
     {"pipeline"},
     {"proof"},
-    {"workflow", "clusters", "lab"},
+    {"workflow", "clusters", "lab", "survey"},
     {"review"},
-    {"apply", "verify"},
-    {"watch", "operate"},
-    {"console", "show", "show_apply", "printed"},
-    {"cli_plans"},
-    {"cli", "__main__"},
+    {"apply", "verify", "targets.writer"},
+    {"watch", "api"},
+    {"console"},
+    {"cli"},
 )
+DRAWERS = {"targets": "writer", "streams": "reader"}
+"""Packages whose folders have a pure `spec`; and the stage of their other modules."""
 RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
 
 WORKER_LIBRARIES = {"fsspec"}
 
 HOMES = {
-    "confluent_kafka": ("sources.", "lab.", "apply.kafka_groups."),
+    "confluent_kafka": ("pipeline.windows.", "streams.kafka.", "lab.", "targets.group.kafka."),
+    "kafka": ("streams.kafka.wire.", "streams.kafka.facts.", "targets.transactions.kafka."),
     "pyspark": ("pipeline.", "lab."),
     "streamlit": ("console.", "app", "pages."),
     "plotly": ("console.", "app", "pages."),
+    "boto3": ("storage.dynamodb",),
+    "botocore": ("storage.dynamodb",),
     "sqlalchemy": ("store.",),
     "alembic": ("store.",),
     "prometheus_client": ("watch.",),
 }
 """Where a driver or a framework may be imported."""
 
-WRITING = ("apply", "operate")
+WRITING = ("api", "apply", "targets.writer")
 """What writes to the world. The console must not reach it."""
 
 
@@ -95,7 +117,14 @@ def _own(path: Path, *, top_level_only: bool = False) -> set[str]:
 
 
 def _stage(module: str) -> str:
-    return module.split(".")[1]
+    """Give the stage of a module: its package, but for engines, streams and targets, drawers of several stages."""
+    package, *below = module.split(".")[1:]
+    if package == "engines" and below[-1:] == ["moving"]:
+        return "engines.moving"
+    if package not in DRAWERS or not below:
+        return package
+    pure = below[-1] == "spec" or SOURCES[module].name == "__init__.py"
+    return f"{package}.{'spec' if pure else DRAWERS[package]}"
 
 
 def _closure(start: set[str], *, top_level_only: bool = False) -> set[str]:
@@ -105,7 +134,9 @@ def _closure(start: set[str], *, top_level_only: bool = False) -> set[str]:
         module = left.pop()
         seen.add(module)
         packages = {module.rsplit(".", n)[0] for n in range(1, module.count(".") + 1)}
-        left |= (_own(SOURCES[module], top_level_only=top_level_only) | packages) & SOURCES.keys() - seen
+        # What the package exports is imported when it is asked for, and only the command line asks.
+        own = set() if module == "offsetwise" else _own(SOURCES[module], top_level_only=top_level_only)
+        left |= (own | packages) & SOURCES.keys() - seen
     return seen
 
 
@@ -119,8 +150,35 @@ def test_a_stage_imports_only_what_stands_before_it(module: str) -> None:
         assert RANK[_stage(other)] <= RANK[_stage(module)], f"{module} imports {other}"
 
 
-def test_the_package_itself_imports_nothing() -> None:
-    assert _imported(SOURCES["offsetwise"]) == ()
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {module: _own(path, top_level_only=True) - {module} for module, path in SOURCES.items()}
+
+    assert tuple(TopologicalSorter(graph).static_order())
+
+
+def test_to_import_the_package_costs_nothing() -> None:
+    code = "import sys; import offsetwise; print(*(name for name in sys.modules if name.startswith('offsetwise')))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert sorted(ran.stdout.split()) == ["offsetwise", "offsetwise.lazy"]
+
+
+@pytest.mark.parametrize("package", ["offsetwise", "offsetwise.workflow"])
+def test_a_name_that_is_imported_late_is_the_one_that_is_typed(package: str) -> None:
+    made = importlib.import_module(package)
+    typed = {name for name in _imported(SOURCES[package]) if name.startswith("offsetwise.")}
+    homes = {f"{package}.{home}" + f".{name}" * (home != name) for name, home in made._HOMES.items()}
+
+    assert list(made._HOMES) == made.__all__
+    assert typed - {"offsetwise.lazy.exported"} == homes
+
+
+@pytest.mark.parametrize("module", [*MODULES, *PAGES])
+def test_only_the_command_line_is_written_on_the_public_surface(module: str) -> None:
+    names = {name for name in _imported((SOURCES | PAGES)[module]) if name.startswith("offsetwise.")}
+    public = {name for name in names if name.count(".") == 1 and name not in SOURCES}
+
+    assert public == set() or _stage(module) == "cli", f"{module} uses names of the public surface"
 
 
 def _shipped(folder: Path) -> set[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from offsetwise import files
 from offsetwise.lag.alerts import Alert, alerts
-from offsetwise.lag.amounts import drift, end, lag, total, totals
+from offsetwise.lag.amounts import drift, lag, total, totals
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.moments import Moment, ends_of, starts_of
 from offsetwise.lag.rates import rate, start_reaches
@@ -19,10 +19,10 @@ from offsetwise.lag.series import GAP_INTERVALS, Tick, gap_between, thin
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.times import TimeMethod, time_lag
 from offsetwise.lag.view import lag_view, partition_view
-from offsetwise.model import Cluster, GroupPosition, IsolationLevel, LagPart, LogRange
+from offsetwise.model import Cluster, GroupPosition, IsolationLevel, LagPart, LogRange, Subject, SubjectKind
 from tests.lag_samples import BEGIN_MS, growing, row, sample
 
-ORDERS = LagSubject(migration="orders-to-new", checkpoint="orders")
+ORDERS = LagSubject(migration="orders-to-new", kind=SubjectKind.CHECKPOINT, name="orders")
 KEY = ("0", "orders", 0)
 UNCOMMITTED = IsolationLevel.READ_UNCOMMITTED
 DAY_MS = 24 * 3_600_000
@@ -55,8 +55,8 @@ class TestAmounts:
 
     def test_a_read_committed_job_reads_to_the_last_stable_offset(self) -> None:
         log = LogRange(log_start=0, lso=90, hw=100)
-        assert end(log, IsolationLevel.READ_COMMITTED) == 90
-        assert end(log, UNCOMMITTED) == 100
+        assert log.end(IsolationLevel.READ_COMMITTED) == 90
+        assert log.end(UNCOMMITTED) == 100
 
     @given(amounts)
     def test_no_sign_hides_the_other_and_nothing_is_lost(self, each: list[int | None]) -> None:
@@ -296,6 +296,8 @@ def test_a_sample_is_a_file_of_its_own_kind() -> None:
 
 
 def test_a_subject_is_a_checkpoint_or_a_group() -> None:
-    assert str(LagSubject(migration="m", group="etl")) == "group etl"
-    with pytest.raises(ValueError, match="either"):
-        LagSubject(migration="m")
+    assert str(LagSubject(migration="m", kind=SubjectKind.GROUP, name="etl")) == "group etl"
+    assert Subject.either(checkpoint="orders", group=None) == Subject(kind=SubjectKind.CHECKPOINT, name="orders")
+    for checkpoint, group in ((None, None), ("orders", "etl")):
+        with pytest.raises(ValueError, match="either"):
+            Subject.either(checkpoint=checkpoint, group=group)

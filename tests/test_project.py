@@ -20,13 +20,13 @@ import offsetwise
 ROOT = Path(__file__).parent.parent
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = WHOLE["project"]
-EXTRAS = ("s3", "gcs", "azure", "postgres", "dev")
+EXTRAS = ("spark", "store", "console", "postgres", "kinesis", "s3", "gcs", "azure", "lab", "all", "dev")
 LOCKS = sorted((ROOT / "locks").glob("*.txt"))
 PINNED = {
     canonicalize_name(name): version
     for name, version in re.findall(r"^(\S+)==(\S+)", (ROOT / "locks" / "packages.txt").read_text("utf-8"), flags=re.M)
 }
-STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink", "spark.jsa")
+STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink", ".emulators", "spark.jsa")
 
 
 def installed(name: str) -> Distribution | None:
@@ -44,7 +44,8 @@ def wanted(requirements: list[str], extra: str = "") -> list[Requirement]:
 def named() -> list[Requirement]:
     """Give what pyproject.toml names itself, for a user and in every extra."""
     extras = PROJECT["optional-dependencies"]
-    return wanted([*PROJECT["dependencies"], *(each for extra in EXTRAS for each in extras[extra])])
+    every = wanted([*PROJECT["dependencies"], *(each for extra in EXTRAS for each in extras[extra])])
+    return [each for each in every if each.name != PROJECT["name"]]  # an extra may name others
 
 
 def test_the_package_has_its_extras_its_command_and_its_licence() -> None:
@@ -93,8 +94,9 @@ def test_every_version_that_is_installed_is_pinned() -> None:
 @pytest.fixture
 def set_up(tmp_path: Path) -> Path:
     """A checkout in which every step of the set-up is done."""
-    needed = ("tools/find-browser", "tools/find-postgres", "lib/offsetwise/jars.lock", "tests/quick_spark.py")
-    locks = [f"locks/{lock.name}" for lock in LOCKS]
+    finders = [f"tools/find-{name}" for name in ("browser", "postgres", "emulators")]
+    needed = (*finders, "lib/offsetwise/jars.lock", "tests/quick_spark.py")
+    locks = [str(lock.relative_to(ROOT)) for lock in (*LOCKS, *(ROOT / "locks" / "emulators").iterdir())]
     for name in ("Makefile", "pyproject.toml", *locks, *needed, "tests/integration/flink_distribution.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
@@ -118,9 +120,9 @@ def test_a_second_make_opens_the_console_and_does_nothing_else(goals: tuple[str,
 
 
 def test_a_second_make_test_runs_the_tests_and_does_nothing_else(set_up: Path) -> None:
-    (command,) = would_run(set_up, "test")
-
-    assert command.startswith(".venv/bin/pytest")
+    for goal in ("test", "proof"):
+        (command,) = would_run(set_up, goal)
+        assert command.startswith(".venv/bin/pytest")
 
 
 def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> None:
@@ -128,7 +130,7 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     steps = would_run(set_up, "console")
 
     assert [step for step in steps if "-r locks/packages.txt" in step] != []
-    needed_by_tests = ("prefetch", "find-browser", "find-postgres", "flink", "spark")
+    needed_by_tests = ("prefetch", "find-browser", "find-postgres", "flink", "emulators", "spark")
     assert not any(word in step for step in steps for word in needed_by_tests)
 
 

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
+from xdist.scheduler import LoadGroupScheduling
 
-from tests.scheduling import FilesWithOneLab, fixtures, without_group
-
-
-def test_every_file_that_uses_the_lab_goes_to_the_process_that_has_it(request: pytest.FixtureRequest) -> None:
-    items = request.session.items
-    users = {item.path for item in items if "lab" in fixtures(item)}
-
-    together = {item.path for item in items if item.get_closest_marker("xdist_group") is not None}
-
-    assert users <= together
+from tests.scheduling import fixtures, without_group
+from tests.stores import EMULATED
 
 
-def test_what_needs_real_clusters_or_a_browser_is_proof_and_nothing_else_is(request: pytest.FixtureRequest) -> None:
+def test_a_test_runs_with_those_of_its_file_or_with_all_that_use_the_lab(request: pytest.FixtureRequest) -> None:
     for item in request.session.items:
-        real = "lab" in fixtures(item) or "browser" in fixtures(item)
+        groups = [mark.args[0] for mark in item.iter_markers("xdist_group")]
+        if "lab" in fixtures(item):
+            assert groups == ["lab"], item.nodeid
+        elif "browser" not in fixtures(item) or groups:
+            assert groups == [without_group(item.nodeid).partition("::")[0]], item.nodeid
+        if groups and request.config.getoption("loadgroup", default=False):
+            assert item.nodeid.endswith(f"@{groups[0]}"), "xdist groups nothing: does it know this pytest?"
+
+
+def test_of_the_browser_what_shares_something_in_its_file_stays_together(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        if "browser" in fixtures(item) and not list(item.iter_markers("xdist_group")):
+            scopes = {made[-1].scope for made in item._fixtureinfo.name2fixturedefs.values()}  # type: ignore[attr-defined]
+            assert scopes <= {"function", "session"}, item.nodeid
+
+
+def test_what_needs_real_clusters_a_browser_or_emulators_is_proof_and_nothing_else_is(
+    request: pytest.FixtureRequest,
+) -> None:
+    for item in request.session.items:
+        parameters: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+        real = not {"lab", "browser"}.isdisjoint(fixtures(item)) or parameters.get("store") in EMULATED
         assert (item.get_closest_marker("proof") is not None) == real, item.nodeid
 
 
-def test_files_stay_whole_and_the_lab_is_one_group() -> None:
-    split = object.__new__(FilesWithOneLab)._split_scope
+def test_xdist_keeps_groups_together_and_reports_name_tests_without_them() -> None:
+    split = object.__new__(LoadGroupScheduling)._split_scope
 
-    assert split("tests/a.py::test_b[x@y]") == "tests/a.py"
+    assert split("tests/a.py::test_b[x@y]@tests/a.py") == split("tests/a.py::test_c@tests/a.py") == "tests/a.py"
     assert split("tests/a.py::test_b@lab") == split("tests/c.py::test_d[1]@lab") == "lab"
+    assert without_group("tests/a.py::test_b[x@y]@tests/a.py") == "tests/a.py::test_b[x@y]"
+    assert without_group("tests/a.py::test_b[x@y]") == "tests/a.py::test_b[x@y]"
     assert without_group("tests/a.py::test_b[1]@lab") == "tests/a.py::test_b[1]"

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from offsetwise import files
+from offsetwise.apply.object_store import COPY_MARKER
 from offsetwise.apply.run import apply
+from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
-    Checkpoint,
     Cluster,
+    PlannedTransaction,
     Receipt,
     Snapshot,
     StepState,
@@ -23,9 +25,9 @@ from offsetwise.model import (
     Turnout,
     Verification,
 )
-from offsetwise.sources.spark_folder import COPY_MARKER
-from offsetwise.sources.spark_reading import CheckpointReading
-from offsetwise.verify import LiveEyes, decided, exit_code_of, verify, watch
+from offsetwise.position import offset_of
+from offsetwise.transactions.ended import Ends
+from offsetwise.verify import LiveEyes, decided, verify, watch
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
 from tests.apply.worlds import TO_GROUP, Stage, stage
 
@@ -42,14 +44,14 @@ class Eyes:
     def checkpoint(self, uri: str) -> CheckpointReading:
         return self._live.checkpoint(uri)
 
-    def savepoint(self, uri: str) -> Checkpoint:
-        return self._live.savepoint(uri)
-
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         return self._live.files(folder, paths)
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         return self._staged.world.cluster(Cluster.NEW, topics, groups)
+
+    def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
+        return self._live.ends(cluster, transactions)
 
 
 class Bucket(Eyes):
@@ -123,14 +125,14 @@ class TestACheckpoint:
         assert {each.turnout for each in made.positions} == {CONFIRMED}
         assert not made.started
         assert not decided(made)
-        assert exit_code_of(made) == 0
+        assert made.exit_code == 0
 
     def test_after_its_first_batch_the_job_has_moved_on_from_exactly_there(self, applied: Applied) -> None:
         applied.batch(5)
 
         made = applied.look()
         assert {each.turnout for each in made.positions} == {MOVED_ON}
-        assert {each.found for each in made.positions} == {each.planned + 5 for each in made.positions}
+        assert {each.found for each in made.positions} == {offset_of(each.planned) + 5 for each in made.positions}
         assert decided(made)
 
     def test_a_planned_batch_is_not_yet_a_beginning(self, applied: Applied) -> None:
@@ -151,14 +153,14 @@ class TestACheckpoint:
 
         made = applied.look()
         assert {each.turnout for each in made.positions} == {DIFFERENT}
-        assert exit_code_of(made) == 5
+        assert made.exit_code == 5
 
     def test_a_batch_that_leaves_a_partition_out_is_different(self, applied: Applied) -> None:
         applied.batch(5, edit=lambda text: text.replace('"1":', '"9":'))
 
-        told = {(each.topic, each.partition): each.turnout for each in applied.look().positions}
-        assert told["orders", 1] is DIFFERENT
-        assert told["orders", 0] is MOVED_ON
+        told = {each.topic_partition: each.turnout for each in applied.look().positions}
+        assert told[TopicPartition("orders", 1)] is DIFFERENT
+        assert told[TopicPartition("orders", 0)] is MOVED_ON
 
     def test_whose_written_files_are_gone_is_different(self, applied: Applied) -> None:
         written = [one.path for one in applied.receipt.steps[0].files if one.sha256 is not None]
@@ -185,7 +187,7 @@ class TestACheckpoint:
     def test_other_numbers_in_the_written_file_are_different(self, applied: Applied) -> None:
         path = applied.place / "offsets" / str(applied.last)
         first = applied.staged.plan.positions[0]
-        path.write_text(path.read_text().replace(f":{first.new_offset}", f":{first.new_offset + 1}"))
+        path.write_text(path.read_text().replace(f":{first.new_offset}", f":{offset_of(first.new_offset) + 1}"))
 
         assert DIFFERENT in applied.turnouts()
 
@@ -208,7 +210,7 @@ class TestACheckpoint:
 
         made = applied.look()
         assert {each.turnout for each in made.positions} == {UNKNOWN}
-        assert exit_code_of(made) == 1
+        assert made.exit_code == 1
 
     def test_that_is_gone_is_unknown(self, applied: Applied) -> None:
         shutil.rmtree(applied.place)
@@ -233,7 +235,7 @@ def test_a_pending_batch_must_end_as_planned(tmp_path: Path) -> None:
 
     path = applied.place / "offsets" / str(applied.last)
     for point in applied.staged.plan.positions[0].restart[1:]:
-        path.write_text(path.read_text().replace(f":{point.new}", f":{(point.new or 0) + 1}"))
+        path.write_text(path.read_text().replace(f":{point.new}", f":{offset_of(point.new or 0) + 1}"))
     assert DIFFERENT in applied.turnouts()
 
 
@@ -428,7 +430,7 @@ def test_a_watch_ends_where_the_job_began_elsewhere(tmp_path: Path) -> None:
     applied = Applied(tmp_path, COPY)
 
     made = watch(applied.look, wait=lambda: applied.batch(-5), told=lambda _: None)
-    assert exit_code_of(made) == 5
+    assert made.exit_code == 5
 
 
 def test_one_different_position_outweighs_any_unknown_one(tmp_path: Path) -> None:
@@ -436,7 +438,7 @@ def test_one_different_position_outweighs_any_unknown_one(tmp_path: Path) -> Non
     one, two, *rest = made.positions
 
     mixed = (replace(one, turnout=DIFFERENT), replace(two, turnout=UNKNOWN), *rest)
-    assert exit_code_of(replace(made, positions=mixed)) == 5
+    assert replace(made, positions=mixed).exit_code == 5
 
 
 def test_a_verification_is_a_file_like_the_others(tmp_path: Path) -> None:

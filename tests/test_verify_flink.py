@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from offsetwise.model import Cluster, Turnout, Verification
-from offsetwise.verify import decided, exit_code_of
+from offsetwise.position import offset_of
+from offsetwise.verify import decided
 from tests.apply.plans import SAVEPOINT, aged
-from tests.sources.flink_files import kafka_source, metadata
-from tests.sources.folders import write
+from tests.engines.flink.files import kafka_source, metadata
+from tests.engines.spark.folders import write
 from tests.test_verify import Applied
 
 OLD, ID = {0: 1050, 1: 20}, 7
@@ -22,7 +23,7 @@ class Restored(Applied):
     def __init__(self, folder: Path) -> None:
         source = aged(write({"_metadata": metadata(kafka_source(OLD), checkpoint_id=ID)}, folder / "savepoint"))
         super().__init__(folder, SAVEPOINT, sample=str(source))
-        self.planned = {each.partition: each.new_offset for each in self.staged.plan.positions}
+        self.planned = {each.partition: offset_of(each.new_offset) for each in self.staged.plan.positions}
 
     def saves(self, offsets: dict[int, int], *, checkpoint_id: int = ID + 1) -> Verification:
         """Let the job make a checkpoint; verify with it."""
@@ -44,9 +45,9 @@ def test_a_job_that_went_on_has_moved_on(restored: Restored) -> None:
     made = restored.saves({0: restored.planned[0] + 1, 1: restored.planned[1] + 1})
 
     assert turnouts(made) == [Turnout.MOVED_ON] * 2
-    assert [each.found for each in made.positions] == [each.planned + 1 for each in made.positions]
+    assert [each.found for each in made.positions] == [offset_of(each.planned) + 1 for each in made.positions]
     assert decided(made)
-    assert exit_code_of(made) == 0
+    assert made.exit_code == 0
 
 
 def test_a_job_that_had_nothing_to_read_stands_as_planned_and_has_begun(restored: Restored) -> None:
@@ -70,7 +71,7 @@ def test_a_job_that_did_not_begin_there_is_different(restored: Restored, offsets
 
     assert turnouts(made) == [Turnout.DIFFERENT, Turnout.MOVED_ON]
     assert told in made.positions[0].told
-    assert exit_code_of(made) == 5
+    assert made.exit_code == 5
 
 
 def test_the_savepoint_that_the_job_was_restored_from_tells_nothing_about_it(restored: Restored) -> None:
@@ -78,7 +79,7 @@ def test_the_savepoint_that_the_job_was_restored_from_tells_nothing_about_it(res
 
     assert turnouts(made) == [Turnout.UNKNOWN] * 2
     assert "expected one after 7" in made.positions[0].told
-    assert exit_code_of(made) == 1
+    assert made.exit_code == 1
 
 
 def test_a_log_whose_end_is_not_known_tells_nothing(restored: Restored) -> None:

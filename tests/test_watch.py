@@ -34,16 +34,17 @@ from offsetwise.model import (
     Snapshot,
     TopicState,
 )
-from offsetwise.sources import kafka, kafka_client
 from offsetwise.store.store import open_store
+from offsetwise.streams.kafka import client
+from offsetwise.streams.kafka import reader as kafka
 from offsetwise.watch.background import BackgroundSamplers
 from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, served
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
 from tests.commands import COMMAND, call
+from tests.engines.flink.files import kafka_source, metadata
+from tests.engines.spark.folders import write
 from tests.lag_samples import row, sample
-from tests.sources.flink_files import kafka_source, metadata
-from tests.sources.folders import write
 from tests.store.test_store import ORDERS
 
 
@@ -51,7 +52,7 @@ from tests.store.test_store import ORDERS
 def _refusals_are_final() -> Iterator[None]:
     """A broker that refuses has no second address here, and a reading asks two of them."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kafka_client, "_ALL_DOWN_GRACE_S", 0.1)
+        patched.setattr(client, "_ALL_DOWN_GRACE_S", 0.1)
         yield
 
 
@@ -201,7 +202,7 @@ class TestHardTimes:
     ) -> None:
         read = hard_times[0][0].sample
         assert [each.part for each in read.missing] == [LagPart.OLD, LagPart.NEW]
-        assert {p.position for p in read.partitions if (p.topic, p.partition) == ("orders", 0)} == {1050}
+        assert {p.position for p in read.partitions if p.topic_partition == ("orders", 0)} == {1050}
         assert all(p.old.hw is None and p.new.hw is None for p in read.partitions)
 
     def test_a_store_that_cannot_be_used_is_said_and_watching_goes_on(
@@ -312,7 +313,7 @@ class TestBackground:
             assert opened.newest(ORDERS) is not None
 
     def test_what_cannot_be_right_ends_the_sampler_and_is_kept_for_people(self, dead: Path) -> None:
-        nobody = replace(ORDERS, checkpoint="nobody")
+        nobody = replace(ORDERS, name="nobody")
         samplers = BackgroundSamplers(Keeper(open_store))
         samplers.start("mine", load_migration(dead), 60, [nobody])
         samplers.close()

@@ -11,11 +11,11 @@ import yaml
 from offsetwise import files
 from offsetwise.lag.amounts import lag
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Cluster, Exactness, LagPart, LagPartition, LagSample, Method
+from offsetwise.model import Cluster, Exactness, LagPart, LagPartition, LagSample, Method, SubjectKind
 from offsetwise.store.store import open_store
 from tests.commands import call
 
-GROUP = LagSubject(migration="orders-to-new", group="orders-etl")
+GROUP = LagSubject(migration="orders-to-new", kind=SubjectKind.GROUP, name="orders-etl")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def watched(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[lis
 
 
 def place(of: LagSample, topic: str, partition: int) -> LagPartition:
-    (found,) = (row for row in of.partitions if (row.topic, row.partition) == (topic, partition))
+    (found,) = (row for row in of.partitions if row.topic_partition == (topic, partition))
     return found
 
 

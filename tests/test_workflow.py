@@ -11,6 +11,7 @@ import pytest
 import offsetwise
 from offsetwise import workflow
 from offsetwise.config import Migration
+from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import (
     CheckpointError,
     ClusterError,
@@ -32,8 +33,8 @@ from offsetwise.model import (
     Snapshot,
     TopicState,
 )
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
-from tests.sources.folders import SAMPLES
+from tests.engines.spark.folders import SAMPLES
+from tests.subjects import checkpoint, group
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 
@@ -56,7 +57,7 @@ def with_topic(snapshot: Snapshot, name: str, change: Callable[[TopicState], Top
 
 
 def row(made: Comparison, topic: str, partition: int = 0) -> PartitionComparison:
-    return next(each for each in made.partitions if (each.topic, each.partition) == (topic, partition))
+    return next(each for each in made.partitions if each.topic_partition == (topic, partition))
 
 
 def told(made: Comparison, code: str) -> list[tuple[str | None, int | None]]:
@@ -64,7 +65,7 @@ def told(made: Comparison, code: str) -> list[tuple[str | None, int | None]]:
 
 
 def compare(migration: Migration, both: Both) -> Comparison:
-    return workflow.compare(migration, checkpoint="orders", snapshots=both)
+    return workflow.compare(migration, checkpoint("orders"), snapshots=both)
 
 
 class TestInspect:
@@ -87,13 +88,13 @@ class TestInspect:
         (read,) = workflow.inspect([str(SAMPLES / "spark-4.0.0-multi")], batches=2)
 
         assert isinstance(read, Checkpoint)
-        assert [batch.id for batch in read.batches] == [5, 6]
+        assert [batch.id for batch in read.details.batches] == [5, 6]
 
 
 class TestTheSample:
     def test_has_a_recorded_comparison_of_every_checkpoint(self, migration: Migration) -> None:
-        for checkpoint in migration.checkpoints:
-            made = workflow.sample_comparison(checkpoint.name)
+        for one in migration.checkpoints:
+            made = workflow.sample_comparison(one.name)
             assert made.migration == migration.name
             assert {each.exactness for each in made.partitions} == {Exactness.EXACT}
 
@@ -109,7 +110,7 @@ class TestCompare:
     def test_tells_each_step_to_its_end(self, migration: Migration, both: Both) -> None:
         steps: list[tuple[str, int, int]] = []
 
-        workflow.compare(migration, checkpoint="orders", snapshots=both, progress=lambda *step: steps.append(step))
+        workflow.compare(migration, checkpoint("orders"), snapshots=both, progress=lambda *step: steps.append(step))
 
         assert steps == [
             ("read the checkpoint", 0, 1),
@@ -148,15 +149,15 @@ class TestCompare:
 
         assert compare(migration, unknown).summary.partitions == 8
 
-    def test_refuses_both_a_checkpoint_and_a_group(self, migration: Migration, both: Both) -> None:
-        with pytest.raises(ConfigError, match="found both or neither"):
-            workflow.compare(migration, checkpoint="orders", group="orders-etl", snapshots=both)
+    def test_refuses_to_take_a_group_back_to_a_batch(self, migration: Migration, both: Both) -> None:
+        with pytest.raises(ConfigError, match="group orders-etl: expected a checkpoint to take back to batch 5"):
+            workflow.observe(migration, group("orders-etl"), snapshots=both, rewind_to=5)
 
     def test_refuses_a_group_that_could_not_be_read_with_the_reason(self, migration: Migration, both: Both) -> None:
         denied = replace(both[0], groups=(GroupState(name="orders-etl", error="not authorised"),))
 
         with pytest.raises(ClusterError, match="it could not be read: not authorised"):
-            workflow.compare(migration, group="orders-etl", snapshots=(denied, both[1]))
+            workflow.compare(migration, group("orders-etl"), snapshots=(denied, both[1]))
 
 
 class TestANewCluster:
@@ -224,7 +225,7 @@ class TestANewCluster:
 
         made = workflow.compare(
             migration.model_copy(update={"checkpoints": migration.checkpoints[:1]}),
-            checkpoint="orders",
+            checkpoint("orders"),
             snapshots=(both[0], silent),
         )
 

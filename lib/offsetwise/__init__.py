@@ -1,1 +1,181 @@
-"""Offsetwise: where must each partition resume on the new cluster, and how do we know?"""
+"""Offsetwise: where must each partition resume on the new cluster, and how do we know?
+
+    import offsetwise as ow
+
+    job = ow.Migration.load("migration.yaml").checkpoint("orders")
+    comparison = job.compare()
+    comparison["orders-0"].target_offset
+
+Each name is imported when it is first used. docs/python.md shows them at work.
+"""
+
+from typing import TYPE_CHECKING
+
+from offsetwise.lazy import exported
+
+if TYPE_CHECKING:
+    from offsetwise import targets
+    from offsetwise.api.comparison import Comparison
+    from offsetwise.api.init import init
+    from offsetwise.api.migration import Compared, Job, Migration
+    from offsetwise.api.plan import Plan
+    from offsetwise.api.receipt import Receipt
+    from offsetwise.apply.back import Standings
+    from offsetwise.apply.run import DryRun
+    from offsetwise.approval import PrivateKey, PublicKey, Verdict, keygen, read_private_key, write_approval, write_keys
+    from offsetwise.errors import (
+        ApplyError,
+        CheckpointError,
+        ClusterError,
+        ConfigError,
+        FileError,
+        NotApprovedError,
+        OffsetwiseError,
+        PlanError,
+        SparkError,
+        StalePlanError,
+        StorageError,
+        UsageError,
+        VerifyError,
+    )
+    from offsetwise.model import (
+        Checkpoint,
+        Cluster,
+        Evidence,
+        Exactness,
+        Finding,
+        Override,
+        PartitionComparison,
+        ReceiptStep,
+        Reconciliation,
+        Snapshot,
+        Start,
+        StepState,
+        Target,
+        TopicPartition,
+        Turnout,
+        Verification,
+    )
+    from offsetwise.plan.drift import Drift
+    from offsetwise.plan.request import StartChoice
+    from offsetwise.survey.found import Survey
+    from offsetwise.transactions.deciding import Decision, SinkTransaction
+    from offsetwise.transactions.report import SinkTransactions
+    from offsetwise.workflow import inspect, load_snapshots
+
+__all__ = [
+    "ApplyError",
+    "Checkpoint",
+    "CheckpointError",
+    "Cluster",
+    "ClusterError",
+    "Compared",
+    "Comparison",
+    "ConfigError",
+    "Decision",
+    "Drift",
+    "DryRun",
+    "Evidence",
+    "Exactness",
+    "FileError",
+    "Finding",
+    "Job",
+    "Migration",
+    "NotApprovedError",
+    "OffsetwiseError",
+    "Override",
+    "PartitionComparison",
+    "Plan",
+    "PlanError",
+    "PrivateKey",
+    "PublicKey",
+    "Receipt",
+    "ReceiptStep",
+    "Reconciliation",
+    "SinkTransaction",
+    "SinkTransactions",
+    "Snapshot",
+    "SparkError",
+    "StalePlanError",
+    "Standings",
+    "Start",
+    "StartChoice",
+    "StepState",
+    "StorageError",
+    "Survey",
+    "Target",
+    "TopicPartition",
+    "Turnout",
+    "UsageError",
+    "Verdict",
+    "Verification",
+    "VerifyError",
+    "init",
+    "inspect",
+    "keygen",
+    "load_snapshots",
+    "read_private_key",
+    "targets",
+    "write_approval",
+    "write_keys",
+]
+
+_HOMES = {
+    "ApplyError": "errors",
+    "Checkpoint": "model",
+    "CheckpointError": "errors",
+    "Cluster": "model",
+    "ClusterError": "errors",
+    "Compared": "api.migration",
+    "Comparison": "api.comparison",
+    "ConfigError": "errors",
+    "Decision": "transactions.deciding",
+    "Drift": "plan.drift",
+    "DryRun": "apply.run",
+    "Evidence": "model",
+    "Exactness": "model",
+    "FileError": "errors",
+    "Finding": "model",
+    "Job": "api.migration",
+    "Migration": "api.migration",
+    "NotApprovedError": "errors",
+    "OffsetwiseError": "errors",
+    "Override": "model",
+    "PartitionComparison": "model",
+    "Plan": "api.plan",
+    "PlanError": "errors",
+    "PrivateKey": "approval",
+    "PublicKey": "approval",
+    "Receipt": "api.receipt",
+    "ReceiptStep": "model",
+    "Reconciliation": "model",
+    "SinkTransaction": "transactions.deciding",
+    "SinkTransactions": "transactions.report",
+    "Snapshot": "model",
+    "SparkError": "errors",
+    "StalePlanError": "errors",
+    "Standings": "apply.back",
+    "Start": "model",
+    "StartChoice": "plan.request",
+    "StepState": "model",
+    "StorageError": "errors",
+    "Survey": "survey.found",
+    "Target": "model",
+    "TopicPartition": "model",
+    "Turnout": "model",
+    "UsageError": "errors",
+    "Verdict": "approval",
+    "Verification": "model",
+    "VerifyError": "errors",
+    "init": "api.init",
+    "inspect": "workflow",
+    "keygen": "approval",
+    "load_snapshots": "workflow",
+    "read_private_key": "approval",
+    "targets": "targets",
+    "write_approval": "approval",
+    "write_keys": "approval",
+}
+
+if not TYPE_CHECKING:  # where mypy saw it, every name would do
+    __getattr__ = exported(__name__, _HOMES)

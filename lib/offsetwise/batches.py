@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offsetwise.model import Batch, BatchSource
+from offsetwise.position import OfPartition
 
 Offsets = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -27,7 +28,7 @@ _HALF = (1 << _HALF_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Lane:
+class Lane(OfPartition):
     """One partition of one source."""
 
     source: str

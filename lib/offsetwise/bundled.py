@@ -1,4 +1,4 @@
-"""The sample migrations that come with the package, each recorded from two real clusters and a real job."""
+"""What comes with the package: the console's app and documents, and sample migrations recorded from real clusters."""
 
 from __future__ import annotations
 
@@ -16,3 +16,10 @@ class Bundled(StrEnum):
     def file(self, name: str) -> Path:
         """Give one of its files."""
         return Path(str(package_files("offsetwise") / self.value / name))
+
+
+def beside(name: str) -> Path:
+    """Give a file or folder that stands beside `lib/` in a checkout, and inside of the package in a wheel."""
+    package = Path(str(package_files("offsetwise")))
+    installed = package / "beside"
+    return (installed if installed.is_dir() else package.parents[1]) / name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
@@ -27,10 +26,14 @@ from offsetwise.model import (
     RawVerdict,
     Severity,
     Snapshot,
+    Subject,
     Summary,
     TopicPartition,
     TopicState,
+    epoch_ms,
 )
+from offsetwise.position import offset_of
+from offsetwise.streams.spec import Translate, spec_of
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from offsetwise.translation.resolve import Position, Told, resolve
@@ -40,11 +43,11 @@ WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, Raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What is compared: a checkpoint, or a consumer group."""
+class ReadSubject(Subject):
+    """Who is moved, with what was read of it."""
 
-    checkpoint: Checkpoint | None = None
-    group: str | None = None
+    read: Checkpoint | None = None
+    """None of a group, and of a checkpoint that cannot be read."""
     traits: JobTraits = field(default_factory=JobTraits)
     rewound_to: int | None = None
     """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
@@ -56,9 +59,9 @@ class Subject:
 
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Give the old topics it reads; a group's come from what it committed on the old cluster."""
-        if self.checkpoint is not None:
-            return tuple(sorted({p.topic for source in self.checkpoint.sources for p in source.positions}))
-        group = _group(old, self.group) if old is not None else None
+        if self.read is not None:
+            return tuple(sorted({p.topic for source in self.read.sources for p in source.positions}))
+        group = old.group(self.group) if old is not None else None
         return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
 
 
@@ -67,7 +70,7 @@ class Scene:
     """Everything that was read, with ready access by topic and partition."""
 
     migration: Migration
-    subject: Subject
+    subject: ReadSubject
     old: Snapshot
     new: Snapshot
     live: bool
@@ -78,17 +81,22 @@ class Scene:
     partitions: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
     commits: Mapping[Cluster, Mapping[TopicPartition, GroupOffset]]
     """Of the compared group."""
+    translate: Translate | None
+    """How the stream matches records of its own; None for Kafka."""
 
     @classmethod
-    def of(cls, migration: Migration, subject: Subject, old: Snapshot, new: Snapshot, *, live: bool) -> Scene:
-        """Put a scene together."""
-        flow = find_flow(
-            old.mirror,
-            new.mirror,
-            source_alias=migration.source.alias,
-            target_alias=migration.target.alias,
-            separator=migration.topics.separator,
-        )
+    def of(
+        cls,
+        migration: Migration,
+        subject: ReadSubject,
+        old: Snapshot,
+        new: Snapshot,
+        *,
+        live: bool,
+        beside: Scene | None = None,
+    ) -> Scene:
+        """Put a scene together; what the mirror says is taken from one of another job of the same reading."""
+        flow = beside.flow if beside else _flow(migration, old, new)
         snapshots = {Cluster.OLD: old, Cluster.NEW: new}
         return cls(
             migration=migration,
@@ -97,30 +105,34 @@ class Scene:
             new=new,
             live=live,
             flow=flow,
-            syncs=SyncIndex.of(flow.syncs),
+            syncs=beside.syncs if beside else SyncIndex.of(flow.syncs),
             topics={side: {t.name: t for t in snapshot.topics} for side, snapshot in snapshots.items()},
-            partitions={
-                side: {
-                    TopicPartition(topic=t.name, partition=p.partition): p
-                    for t in snapshot.topics
-                    for p in t.partitions
-                }
-                for side, snapshot in snapshots.items()
-            },
-            commits={side: _commits(_group(snapshot, subject.group)) for side, snapshot in snapshots.items()},
+            partitions={side: snapshot.partitions() for side, snapshot in snapshots.items()},
+            commits={side: _commits(snapshot.group(subject.group)) for side, snapshot in snapshots.items()},
+            translate=spec_of(migration.source.stream).translate,
         )
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
         """Give what a log holds; None where the cluster has no such partition."""
-        state = self.partitions[cluster].get(TopicPartition(topic=topic, partition=partition))
+        state = self.partitions[cluster].get(TopicPartition(topic, partition))
         if state is None:
             unread = self.topics[cluster].get(topic)
             return LogRange(log_start=None, lso=None, hw=None) if unread is not None and unread.error else None
-        return LogRange(log_start=state.log_start, lso=state.lso, hw=state.hw)
+        return state.log
 
     def group(self, cluster: Cluster) -> GroupState | None:
         """Give the compared group on one cluster."""
-        return _group(self.old if cluster is Cluster.OLD else self.new, self.subject.group)
+        return (self.old if cluster is Cluster.OLD else self.new).group(self.subject.group)
+
+
+def _flow(migration: Migration, old: Snapshot, new: Snapshot) -> Flow:
+    return find_flow(
+        old.mirror,
+        new.mirror,
+        source_alias=migration.source.alias,
+        target_alias=migration.target.alias,
+        separator=migration.topics.separator,
+    )
 
 
 def positions_of(scene: Scene) -> tuple[Position, ...]:
@@ -134,7 +146,9 @@ def target_of(scene: Scene, position: Position, offset: int, candidates: Iterabl
     if old is None or new is None or offset > old.end:
         return None
     brackets = tuple(
-        Span(start=each.lo, end=each.hi) for each in candidates if each.lo is not None and each.hi is not None
+        Span(start=offset_of(each.lo), end=offset_of(each.hi))
+        for each in candidates
+        if each.lo is not None and each.hi is not None
     )
     content = scene.migration.content
     return Target(
@@ -173,7 +187,7 @@ def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standi
     for position in positions:
         if position.offset is not None:
             yield Standing(
-                partition=TopicPartition(topic=position.topic, partition=position.partition),
+                partition=position.topic_partition,
                 offset=position.offset,
                 old=position.old,
                 new=scene.log(Cluster.NEW, position.topic, position.partition),
@@ -184,7 +198,9 @@ def planned_at_ms(checkpoint: Checkpoint | None) -> int | None:
     """Say when the batch that ended at the restart's positions was planned."""
     if checkpoint is None:
         return None
-    return next((b.timestamp_ms for b in checkpoint.batches if b.id == checkpoint.last_committed_batch), None)
+    return next(
+        (b.timestamp_ms for b in checkpoint.details.batches if b.id == checkpoint.details.last_committed_batch), None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +221,7 @@ def assemble(scene: Scene, learnt: Sequence[Learnt], belongs_to: BelongsTo) -> C
     findings = (*(finding for _, found in judged for finding in found), *overall)
     return Comparison(
         migration=scene.migration.name,
-        checkpoint=scene.subject.checkpoint,
+        checkpoint=scene.subject.read,
         group=scene.subject.group,
         taken_at=scene.new.taken_at,
         belongs_to=belongs_to,
@@ -221,7 +237,7 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
     """Sum up. What is unknown adds nothing, so the sums about the raw numbers are lower bounds."""
     classes = Counter(row.exactness for row in rows)
     blocked = {
-        (finding.topic, finding.partition)
+        finding.topic_partition
         for finding in findings
         if finding.severity is Severity.BLOCKS and not describe(finding.code).unedited
     }
@@ -233,7 +249,7 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
         bounded=classes[Exactness.BOUNDED],
         claimed=classes[Exactness.CLAIMED],
         unknown=classes[Exactness.UNKNOWN],
-        blocked=sum((row.topic, row.partition) in blocked for row in rows),
+        blocked=sum(row.topic_partition in blocked for row in rows),
         raw_wrong=sum(row.raw.verdict in WRONG for row in rows),
         raw_out_of_range=sum(row.raw.verdict is RawVerdict.OUT_OF_RANGE for row in rows),
         raw_skip=sum(row.raw.skip or 0 for row in rows),
@@ -242,7 +258,7 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
 
 
 def _stated(scene: Scene) -> Iterator[Position]:
-    checkpoint, group = scene.subject.checkpoint, scene.group(Cluster.OLD)
+    checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
     if checkpoint is not None:
         back = scene.subject.rewound_to
         for source in checkpoint.sources:
@@ -250,9 +266,9 @@ def _stated(scene: Scene) -> Iterator[Position]:
                 yield replace(
                     _position(scene, source.id, each.topic, each.partition),
                     offset=each.offset,
-                    batch=checkpoint.last_committed_batch if back is None else back,
+                    batch=checkpoint.details.last_committed_batch if back is None else back,
                     planned=each.planned_offset,
-                    planned_batch=checkpoint.reruns_batch,
+                    planned_batch=checkpoint.details.reruns_batch,
                 )
     elif group is not None:
         for committed in group.offsets:
@@ -276,7 +292,7 @@ def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position
 
 def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
     """Give, by source and topic, the partitions that the job knows and has no offset for: they are no new ones."""
-    sources = scene.subject.checkpoint.sources if scene.subject.checkpoint is not None else ()
+    sources = scene.subject.read.sources if scene.subject.read is not None else ()
     made: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for one in sources:
         for at in one.marked:
@@ -301,8 +317,11 @@ def _position(scene: Scene, source: str, topic: str, partition: int) -> Position
 def _span(log: LogRange | None, isolation: IsolationLevel) -> Span | None:
     if log is None or log.log_start is None:
         return None
-    end = log.lso if isolation is IsolationLevel.READ_COMMITTED else log.hw
-    return None if end is None else Span(start=log.log_start, end=max(end, log.log_start))
+    end = log.end(isolation)
+    if end is None:
+        return None
+    start = offset_of(log.log_start)
+    return Span(start=start, end=max(offset_of(end), start))
 
 
 def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[PartitionComparison, tuple[Finding, ...]]:
@@ -319,7 +338,7 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             link=scene.migration.link,
             writers=scene.migration.writers,
             belongs_to=belongs_to,
-            now_ms=_epoch_ms(scene.new.taken_at),
+            now_ms=epoch_ms(scene.new.taken_at),
             reasons=frozenset({cut.reason.value}) if cut is not None else frozenset(),
             missing=cut.missing if cut is not None and row.counted else None,
             timed=None if answer is None else answer.timed,
@@ -327,12 +346,8 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             pending_equal=learnt.pending_equal,
             syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),
             syncs_read_first=scene.live and bool(scene.old.mirror.syncs),
-            old_commit=scene.commits[Cluster.OLD].get(
-                TopicPartition(topic=position.topic, partition=position.partition)
-            ),
-            new_commit=scene.commits[Cluster.NEW].get(
-                TopicPartition(topic=position.new_topic, partition=position.partition)
-            ),
+            old_commit=scene.commits[Cluster.OLD].get(position.topic_partition),
+            new_commit=scene.commits[Cluster.NEW].get(position.new_topic_partition),
         )
     )
     return replace(row, findings=tuple(finding.code for finding in findings)), findings
@@ -343,7 +358,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
     return MigrationCase(
         old=scene.old,
         new=scene.new,
-        checkpoint=scene.subject.checkpoint,
+        checkpoint=scene.subject.read,
         belongs_to=belongs_to,
         job=_job(scene),
         link=scene.migration.link,
@@ -356,10 +371,10 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
             for old, new in names
         ),
         rows=rows,
-        now_ms=_epoch_ms(scene.new.taken_at),
+        now_ms=epoch_ms(scene.new.taken_at),
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),
-        committed=_group(scene.old, scene.subject.traits.commits_to),
+        committed=scene.old.group(scene.subject.traits.commits_to),
     )
 
 
@@ -373,18 +388,11 @@ def _job(scene: Scene) -> Job:
         tolerates_replay=traits.tolerates_replay,
         transaction_timeout_ms=traits.transaction_timeout_ms,
         sink_servers=traits.sink_servers,
+        sink_cluster=traits.sink_cluster,
+        new_sink_cluster=traits.new_sink_cluster,
     )
-
-
-def _group(snapshot: Snapshot | None, name: str | None) -> GroupState | None:
-    groups = snapshot.groups if snapshot is not None else ()
-    return next((group for group in groups if group.name == name), None)
 
 
 def _commits(group: GroupState | None) -> dict[TopicPartition, GroupOffset]:
     offsets = group.offsets if group is not None else ()
-    return {TopicPartition(topic=each.topic, partition=each.partition): each for each in offsets}
-
-
-def _epoch_ms(taken_at: str) -> int:
-    return int(datetime.fromisoformat(taken_at).timestamp() * 1000)
+    return {each.topic_partition: each for each in offsets}

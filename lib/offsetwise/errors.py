@@ -94,7 +94,11 @@ class StorageError(OffsetwiseError):
 
 
 class MissingError(StorageError):
-    """Nothing stands at this path, or not any more."""
+    """There is nothing at this path, or not any more."""
+
+
+class NotAFolderError(MissingError):
+    """A file stands where a folder is expected."""
 
 
 class OutsideRootsError(StorageError):
@@ -222,7 +226,7 @@ class StoreVersionError(StoreError):
 
 
 class NotAStoreError(StoreError):
-    """What stands at the store's place is something else."""
+    """What is at the store's place is something else."""
 
 
 class JarError(OffsetwiseError):

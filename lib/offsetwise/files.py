@@ -7,16 +7,30 @@ the end. Offsets and counts are decimal strings. Minor versions add keys; an unk
 from __future__ import annotations
 
 import json
+from dataclasses import field, fields, make_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
 
-from offsetwise import regular_files, strict_json
+from offsetwise import regular_files, streams, strict_json
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.flat import flat_type, flatten, whole
+from offsetwise.engines.registry import engines
 from offsetwise.errors import FileError, VersionError
-from offsetwise.model import Checkpoint, Comparison, LagSample, Plan, Receipt, Reconciliation, Snapshot, Verification
+from offsetwise.model import (
+    Checkpoint,
+    Comparison,
+    FleetComparison,
+    LagSample,
+    Plan,
+    Receipt,
+    Reconciliation,
+    Snapshot,
+    Verification,
+)
 from offsetwise.model.offsets import IN_FILES_FIRST
 
 FORMAT_VERSION: Final = "1.0"
@@ -26,17 +40,24 @@ MAX_BYTES: Final = 40 * 1024 * 1024
 """Of any file. With `strict_json`'s limits, reading one takes less than 512 MB: docs/formats.md, "Limits"."""
 MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
 """Of a plan: its receipt, which repeats it, is read again too."""
-Stored = Checkpoint | Snapshot | Comparison | Reconciliation | LagSample | Plan | Receipt | Verification
+Stored = (
+    Checkpoint | Snapshot | Comparison | FleetComparison | Reconciliation | LagSample | Plan | Receipt | Verification
+)
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
     "comparison": Comparison,
+    "fleet-comparison": FleetComparison,
     "reconciliation": Reconciliation,
     "lag-sample": LagSample,
     "plan": Plan,
     "receipt": Receipt,
     "verification": Verification,
 }
+
+_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from")
+_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "transactions")
+"""Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
 
 def dump(value: Stored, *, indent: int | None = 1) -> str:
@@ -46,19 +67,28 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
     compare two plans line by line, and 10,000 positions are written in a moment.
     """
     kind = next(kind for kind, type_ in KINDS.items() if type(value) is type_)
-    body = _adapter(kind).dump_python(value, mode="json")
+    body = _adapter(kind, _known()).dump_python(_flattened(value), mode="json")
     if isinstance(value, Comparison) and body["checkpoint"] is not None:
         body["checkpoint"] |= _header("checkpoint")
     for one in (body, body.get("checkpoint")):
-        if isinstance(one, dict) and one.get("endpoint", "") is None:
-            del one["endpoint"]  # files that say nothing of it keep their bytes
+        for key in _LEFT_OUT_WHEN_NULL:
+            if isinstance(one, dict) and one.get(key, "") in (None, []):
+                del one[key]  # files that say nothing of it keep their bytes
     body |= _header(kind)
-    planned = body["plan"] if isinstance(value, Receipt) else body if isinstance(value, Plan) else {}
-    if planned.get("identities") == []:
-        del planned["identities"]  # a plan without it keeps the bytes, and so the digest, of earlier releases
+    if isinstance(value, Plan | Receipt | Verification):
+        _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     if isinstance(value, Plan) and indent is not None:
         return _by_line(body)
     return json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
+
+
+def _leave_out_empty(body: dict[str, Any]) -> None:
+    for key in _LEFT_OUT_WHEN_EMPTY:
+        if body.get(key) == []:
+            del body[key]
+    requirements = body.get("requirements", {})
+    if requirements.get("sink", "") is None:
+        del requirements["sink"]
 
 
 def load(text: str | bytes, kind: str, *, subject: str) -> Any:
@@ -78,15 +108,24 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
     if kind == "comparison" and isinstance(body.get("checkpoint"), dict):
         body["checkpoint"] = {k: v for k, v in body["checkpoint"].items() if k not in ("format", "format_version")}
     try:
-        return _reader(kind).validate_python({k: v for k, v in body.items() if k not in ("format", "format_version")})
+        read = _reader(kind, _known()).validate_python(
+            {k: v for k, v in body.items() if k not in ("format", "format_version")}
+        )
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        # Where a list may be of several types, pydantic names the type beside the place.
+        place = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
         raise FileError(
             f"{subject}: expected an offsetwise/{kind} file, but {place or 'the top level'} is wrong: {first['msg']}. "
             "Nothing was used from it.",
-            fix="Write the file again with this version of Offsetwise.",
+            fix=first.get("ctx", {}).get("fix", "Write the file again with this version of Offsetwise."),
         ) from error
+    try:
+        return _whole(read, kind)
+    except VersionError as error:
+        raise VersionError(f"{subject}: {error.problem}", fix=error.fix) from error
+    except ValueError as error:
+        raise _not_ours(subject, str(error)) from error
 
 
 def read_bytes(
@@ -125,16 +164,27 @@ def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> 
     Raises:
         FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, too deep or too large.
     """
+    try:
+        return parse_object(text, most=most or MAX_BYTES)
+    except ValueError as error:
+        raise _not_ours(subject, str(error)) from error
+
+
+def parse_object(text: str | bytes, *, most: int) -> dict[str, Any]:
+    """Parse one JSON object strictly, of at most so many bytes.
+
+    Raises:
+        ValueError: As `read_object`; says what it is instead, in one clause.
+    """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    most = most or MAX_BYTES
     if len(data) > most:
-        raise _not_ours(subject, f"it has {len(data):,} bytes, the limit is {most:,}")
+        raise ValueError(f"it has {len(data):,} bytes, the limit is {most:,}")
     try:
         value = strict_json.parse(data)
-    except (ValueError, RecursionError) as error:
-        raise _not_ours(subject, str(error)) from error
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
     if not isinstance(value, dict):
-        raise _not_ours(subject, f"its top level is a {type(value).__name__}")
+        raise ValueError(f"its top level is a {type(value).__name__}")
     return value
 
 
@@ -161,7 +211,7 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
 
 def schema(kind: str) -> dict[str, Any]:
     """Give the JSON Schema of one kind of file."""
-    return schema_of(_adapter(kind), kind)
+    return schema_of(_adapter(kind, _known()), kind)
 
 
 def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
@@ -176,14 +226,61 @@ def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
     return made | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
 
 
-@cache
-def _adapter(kind: str) -> TypeAdapter[Any]:
-    return TypeAdapter(KINDS[kind])
+_Known = tuple[tuple[CheckpointEngine, ...], tuple[str, ...]]
+"""Whose checkpoints and whose positions files hold: the registered engines, and streams."""
+
+
+def _known() -> _Known:
+    return engines(), tuple(streams.FOLDERS)
 
 
 @cache
-def _reader(kind: str) -> SchemaValidator:
-    return strict_reader(_adapter(kind))
+def _adapter(kind: str, known: _Known) -> TypeAdapter[Any]:  # noqa: ARG001 - whose fields it has
+    match kind:
+        case "checkpoint":
+            return TypeAdapter(flat_type())
+        case "comparison":
+            return TypeAdapter(_flat_comparison(flat_type()))
+        case _:
+            return TypeAdapter(KINDS[kind])
+
+
+@cache
+def _reader(kind: str, known: _Known) -> SchemaValidator:
+    return strict_reader(_adapter(kind, known))
+
+
+@cache
+def _flat_comparison(checkpoint: type) -> type:
+    hints = get_type_hints(Comparison, include_extras=True) | {"checkpoint": checkpoint | None}
+    namespace = {"__doc__": Comparison.__doc__, "__module__": __name__}
+    made = [(each.name, hints[each.name], field(default=each.default)) for each in fields(Comparison)]
+    return make_dataclass("Comparison", made, namespace=namespace, frozen=True, slots=True, kw_only=True)
+
+
+def _flattened(value: Stored) -> Any:
+    """Give a value as its file carries it: a checkpoint is flat there."""
+    if isinstance(value, Checkpoint):
+        return flatten(value)
+    if isinstance(value, Comparison):
+        checkpoint = None if value.checkpoint is None else flatten(value.checkpoint)
+        return _flat_comparison(flat_type())(**_shallow(value) | {"checkpoint": checkpoint})
+    return value
+
+
+def _whole(read: Any, kind: str) -> Any:
+    """Give the value of what was read from a file."""
+    if kind == "checkpoint":
+        return whole(read)
+    if kind == "comparison":
+        return Comparison(
+            **_shallow(read) | {"checkpoint": None if read.checkpoint is None else whole(read.checkpoint)}
+        )
+    return read
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(Comparison)}
 
 
 def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:

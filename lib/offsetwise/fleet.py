@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from offsetwise.findings.codes import KINDS
+from offsetwise.engines.rows import FailedCheckpoint
+from offsetwise.findings import severity_of
+from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, Severity
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 
 
 class FleetVerdict(StrEnum):
@@ -55,7 +56,7 @@ class FleetRow:
             return FleetVerdict.UNREADABLE
         if any(severity_of(problem.code) is Severity.BLOCKS for problem in self.read.problems):
             return FleetVerdict.PROBLEMS
-        return FleetVerdict.RESTARTABLE if self.read.reruns_batch is None else FleetVerdict.PENDING
+        return FleetVerdict.RESTARTABLE if self.read.details.reruns_batch is None else FleetVerdict.PENDING
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -66,12 +67,8 @@ class FleetRow:
 
     @property
     def planned_at_ms(self) -> int | None:
-        """When its newest batch was planned or, of Flink, when it was written; None where its files do not say."""
-        if self.checkpoint is None:
-            return None
-        if self.checkpoint.saved is not None:
-            return self.checkpoint.saved.written_ms
-        return _planned_at(self.checkpoint, self.checkpoint.last_planned_batch)
+        """When it was written last, of a job that works in batches by the newest planned one; None where unknown."""
+        return None if self.checkpoint is None else self.checkpoint.details.written_ms
 
     @property
     def committed_at_ms(self) -> int | None:
@@ -79,13 +76,18 @@ class FleetRow:
 
         The commit log keeps no times of its own.
         """
-        return None if self.checkpoint is None else _planned_at(self.checkpoint, self.checkpoint.last_committed_batch)
+        if self.checkpoint is None:
+            return None
+        committed = self.checkpoint.details.last_committed_batch
+        return next((one.timestamp_ms for one in self.checkpoint.details.batches if one.id == committed), None)
 
     @property
     def topics(self) -> tuple[tuple[str, int], ...]:
-        """Its Kafka topics by name, each with the number of its partitions."""
+        """Its topics by name, each with the number of its partitions; of Kinesis its streams and their shards."""
         sources = () if self.checkpoint is None else self.checkpoint.sources
-        return tuple(sorted(Counter(at.topic for source in sources for at in source.positions).items()))
+        named = [at.topic for source in sources for at in source.positions]
+        named += [at.stream or source.id for source in sources for at in source.shards]
+        return tuple(sorted(Counter(named).items()))
 
     @property
     def partitions(self) -> int | None:
@@ -95,11 +97,11 @@ class FleetRow:
 
     @property
     def state_bytes(self) -> int | None:
-        """The size of its state, 0 for a query that keeps none; None where it could not be read."""
-        if self.checkpoint is None or any(problem.message.startswith("state/") for problem in self.checkpoint.problems):
+        """The size of its state, 0 for a query that keeps none; None where damage hides it."""
+        if self.checkpoint is None:
             return None
-        operators = sum(state.size_bytes for one in self.checkpoint.operators for state in one.states)
-        return operators + sum(store.size_bytes for store in self.checkpoint.state)
+        known = self.checkpoint.details.state_bytes
+        return None if not known and checkpoint_damaged.code in self.codes else known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +158,5 @@ def assemble(
     )
 
 
-def severity_of(code: str) -> Severity:
-    """Give how serious a problem is; one that this release does not know counts as one that blocks."""
-    known = KINDS.get(code)
-    return Severity.BLOCKS if known is None else known.severity
-
-
 def _planned_at(checkpoint: Checkpoint, batch: int | None) -> int | None:
-    return next((one.timestamp_ms for one in checkpoint.batches if one.id == batch), None)
+    return next((one.timestamp_ms for one in checkpoint.details.batches if one.id == batch), None)

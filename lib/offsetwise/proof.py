@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from offsetwise.client_properties import ClientProperties
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
-from offsetwise.model import Candidate, Cluster, Link, Method, TopicPartition, Writers
+from offsetwise.config import client_properties
+from offsetwise.errors import ClusterError
+from offsetwise.model import AnyPosition, Candidate, Cluster, Link, Method, TopicPartition, Writers
+from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
-from offsetwise.sources import kafka
+from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import Standing
+from offsetwise.translation.explain import Way
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span, affordable
 
 if TYPE_CHECKING:
-    from offsetwise.pipeline.content import Ask, ContentMatch, Found
+    from offsetwise.pipeline.content import ContentMatch, Found
+    from offsetwise.pipeline.window_reader import Ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,58 +32,117 @@ class Proof:
     found: Mapping[tuple[TopicPartition, int], Found] = field(default_factory=dict)
     pending_equal: Mapping[tuple[TopicPartition, int, int], bool] = field(default_factory=dict)
     """By partition, and the first and the last end of the pending batch: two sources may read one topic."""
+    unread: Mapping[tuple[TopicPartition, int], ClusterError] = field(default_factory=dict)
+    """Why the records at a position could not be read."""
+    ways: Mapping[tuple[TopicPartition, int], frozenset[Way]] = field(default_factory=dict)
+    """How the records at a position were read."""
     salt: str = ""
+
+    def of(self, positions: Iterable[Position]) -> Proof:
+        """Give what was said about the positions of one job: what proving it alone would have given.
+
+        Raises:
+            ClusterError: The records at one of them could not be read.
+        """
+        ends = [(each.topic_partition, *_offsets(each)) for each in positions]
+        keys = {(partition, offset) for partition, *pair in ends for offset in pair if offset is not None}
+        unread = next((self.unread[key] for key in sorted(keys) if key in self.unread), None)
+        if unread is not None:
+            raise unread
+        found = {key: self.found[key] for key in keys if key in self.found}
+        equal = {key: each for key, each in self.pending_equal.items() if key in ends}
+        ways = {key: self.ways[key] for key in found if key in self.ways}
+        return Proof(found=found, pending_equal=equal, ways=ways, salt=self.salt if found else "")
 
 
 def prove(
-    scene: Scene, positions: Sequence[Position], properties: Mapping[Cluster, ClientProperties], progress: Progress
+    jobs: Sequence[tuple[Scene, Sequence[Position]]],
+    properties: Mapping[Cluster, ClientProperties],
+    progress: Progress,
 ) -> Proof:
     """Find every position, and every end of a pending batch, on the records of both clusters.
 
     Args:
-        scene: What was read of the checkpoint and the clusters.
-        positions: Those to prove.
+        jobs: The positions of each job to prove, and what was read of it; of one migration, and one reading of its
+            clusters. Jobs that read the same partition share what is read of it.
         properties: The Java client's, with which Spark reads each cluster.
         progress: Told each step.
 
     Raises:
-        ClusterError: A cluster cannot be read.
+        ClusterError: A cluster gives no answer.
         SparkError: Spark cannot read the records.
     """
-    from offsetwise.pipeline.content import ContentMatch  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.content import SALT_BYTES, ContentMatch  # noqa: PLC0415 - PySpark is slow to import
+    from offsetwise.pipeline.shipping import have_client  # noqa: PLC0415 - as above
     from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.window_reader import WindowReader  # noqa: PLC0415 - as above
 
     asks: dict[tuple[TopicPartition, int], Ask] = {}
-    for position in positions:
-        for offset in (position.offset, position.planned):
-            ask = None if offset is None else _ask(scene, position, offset)
-            if ask is not None:
-                asks[ask.partition, ask.target.position] = ask
+    by_job: list[list[Ask]] = []
+    for scene, positions in jobs:
+        of_job = [*_asks(scene, positions)]
+        by_job.append(of_job)
+        asks |= {ask.place: ask for ask in of_job}
     if not asks:
         return Proof()
-    migration = scene.migration
+    migration = jobs[0][0].migration
     session = start_spark(migration.spark, progress, records=True)
-    match = ContentMatch(
+    clients = {side: client_properties(migration.cluster(side)) for side in Cluster}
+    reader = WindowReader(
         spark=session,
         properties=properties,
+        clients=clients if have_client(session) else None,
         isolation=migration.isolation_level,
-        offsets_for_times=lambda times: kafka.offsets_for_times(migration.target, times),
-        log_starts=lambda side, wanted: kafka.log_starts(migration.cluster(side), wanted),
         progress=progress,
+        salt=os.urandom(SALT_BYTES),
     )
-    found = match.find(list(asks.values()))
-    by_place = {key: found[ask] for key, ask in asks.items()}
-    return Proof(found=by_place, pending_equal=_pending(match, positions, asks, by_place), salt=match.salt.hex())
+    new = reader_of(migration.target)
+    match = ContentMatch(
+        reader=reader,
+        offsets_for_times=lambda times: _as_offsets(new.offsets_for_times(migration.target, times)),
+        batch_ends={
+            (each.topic_partition, first): last
+            for _, positions in jobs
+            for each in positions
+            for first, last in (_offsets(each),)
+            if first is not None and last is not None
+        },
+        log_starts=lambda side, wanted: _as_offsets(
+            reader_of(migration.cluster(side)).log_starts(migration.cluster(side), wanted)
+        ),
+    )
+    answered = match.find(*by_job)
+    found = {key: answered[ask] for key, ask in asks.items() if ask in answered}
+    equal = _pending(match, [each for _, positions in jobs for each in positions], asks, found)
+    unread = {ask.place: error for ask, error in reader.unread.items()}
+    return Proof(found=found, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
+
+
+def _as_offsets(found: Mapping[TopicPartition, AnyPosition | None]) -> dict[TopicPartition, int | None]:
+    return {at: offset_or_none(each) for at, each in found.items()}
+
+
+def _offsets(position: Position) -> tuple[int | None, int | None]:
+    """Give where a position stands and where its pending batch ends, as offsets of Kafka."""
+    return offset_or_none(position.offset), offset_or_none(position.planned)
+
+
+def _asks(scene: Scene, positions: Iterable[Position]) -> Iterator[Ask]:
+    for position in positions:
+        for offset in _offsets(position):
+            ask = None if offset is None else _ask(scene, position, offset)
+            if ask is not None:
+                yield ask
 
 
 def _ask(scene: Scene, position: Position, offset: int) -> Ask | None:
-    from offsetwise.pipeline.content import Ask  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.window_reader import Ask  # noqa: PLC0415 - as above
 
     target = target_of(scene, position, offset, candidates_of(scene, position, offset))
     if target is None:
         return None
     return Ask(
-        partition=TopicPartition(topic=position.topic, partition=position.partition),
+        partition=position.topic_partition,
         new_topic=position.new_topic,
         target=target,
         natives_excluded=scene.migration.writers is Writers.MIRROR_ONLY,
@@ -93,26 +158,29 @@ def _pending(
 ) -> dict[tuple[TopicPartition, int, int], bool]:
     """Compare the records of the pending batch on both clusters, where both its ends are proven."""
     batches: dict[tuple[TopicPartition, int, int], Ask] = {}
+    equal: dict[tuple[TopicPartition, int, int], bool] = {}
     for position in positions:
-        partition = TopicPartition(topic=position.topic, partition=position.partition)
-        first, last = position.offset, position.planned
+        partition = position.topic_partition
+        first, last = _offsets(position)
         if first is None or last is None or (partition, first) not in found or (partition, last) not in found:
             continue
         begin, end = (_place(found[partition, offset], offset) for offset in (first, last))
-        if begin is not None and end is not None and begin <= end and first <= last:
+        known = found[partition, first].answer.batch if match.batch_ends.get((partition, first)) == last else None
+        if known is not None and (known.start, known.end) == (begin, end):
+            equal[partition, first, last] = known.same
+        elif begin is not None and end is not None and begin <= end and first <= last:
             ask = asks[partition, first]
             target = replace(ask.target, old=Span(start=first, end=last), new=Span(start=begin, end=end))
             target = affordable(target, found[partition, first].answer.record_bytes)
             batches[partition, first, last] = replace(ask, target=target)
-    equal = match.same_records(list(batches.values())) if batches else {}
-    return {key: equal[ask] for key, ask in batches.items() if ask in equal}
+    asked = match.same_records(list(batches.values())) if batches else {}
+    return equal | {key: asked[ask] for key, ask in batches.items() if ask in asked}
 
 
 def _place(found: Found, offset: int) -> int | None:
     if found.preserved:
         return offset
-    cut = found.answer.cut
-    return cut.offset if cut is not None and cut.exactness is not None and cut.exactness.proven else None
+    return None if found.answer.cut is None else found.answer.cut.place
 
 
 def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> Iterator[Standing]:
@@ -120,7 +188,7 @@ def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> 
     held = [position for position in positions if position.offset is not None]
     for position, standing in zip(held, standings_of(scene, held), strict=True):
         told = replace(standing, same=_stands_alike(position, standing.partition, read))
-        found = read.found.get((standing.partition, standing.offset))
+        found = read.found.get((standing.partition, offset_of(standing.offset))) if read.found else None
         if found is not None and found.answer.cut is not None and found.answer.timed:
             at_raw = found.answer.cut.at_raw
             before = [each.timestamp_ms for each in at_raw if (each.new_offset or 0) < standing.offset]
@@ -132,28 +200,30 @@ def _stands_alike(position: Position, partition: TopicPartition, read: Proof) ->
     """Say whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
     return position.new_topic == position.topic and all(
         (found := read.found.get((partition, number))) is not None and _place(found, number) == number
-        for number in (position.offset, position.planned)
+        for number in _offsets(position)
         if number is not None
     )
 
 
 def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:
     """Put together what the records and the mirror say about one position."""
-    partition = TopicPartition(topic=position.topic, partition=position.partition)
+    partition, (first, last) = position.topic_partition, _offsets(position)
     if position.offset is None:
         return Learnt(position=position, told=Told())
     return Learnt(
         position=position,
         told=_told(scene, position, position.offset, read),
         planned=None if position.planned is None else _told(scene, position, position.planned, read),
-        pending_equal=(
-            None if position.planned is None else read.pending_equal.get((partition, position.offset, position.planned))
-        ),
+        pending_equal=None if first is None or last is None else read.pending_equal.get((partition, first, last)),
     )
 
 
-def _told(scene: Scene, position: Position, offset: int, read: Proof) -> Told:
-    partition = TopicPartition(topic=position.topic, partition=position.partition)
+def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Told:
+    partition = position.topic_partition
+    if scene.translate is not None:
+        there = position.new_topic_partition
+        return Told(stream=scene.translate(at, partition, there, old=scene.old, new=scene.new))
+    offset = offset_of(at)
     found = read.found.get((partition, offset))
     candidates = candidates_of(scene, position, offset)
     told = Told(candidates=candidates, mirror_maker=mirror_maker_of(scene, position, offset), salt=read.salt)
@@ -164,6 +234,7 @@ def _told(scene: Scene, position: Position, offset: int, read: Proof) -> Told:
         answer=found.answer,
         preserved=found.preserved,
         probed=_probed(found),
+        ways=read.ways.get((partition, offset), frozenset()),
         candidates=(*candidates, *_guesses(found, offset)),
         old_read=found.old_offsets_read,
         new_read=found.new_offsets_read,

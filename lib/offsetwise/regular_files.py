@@ -42,13 +42,22 @@ def below(root: str, relative: str) -> str:
     Raises:
         OutsideRootsError: It is absolute, has an empty, `.` or `..` part, or a NUL.
     """
-    if "\0" in relative or any(part in ("", ".", "..") for part in relative.split("/")):
+    if not stays_below(relative):
         raise OutsideRootsError(
             f"{relative[:300]!r}: expected a path below {root}, found one that could lead out of it. "
             "Nothing was read or written there.",
             fix="Find out where this name comes from: no engine makes it.",
         )
     return f"{root.rstrip('/')}/{relative}"
+
+
+def stays_below(relative: str) -> bool:
+    """Say whether a path leads to something below whatever root it is joined to.
+
+    >>> stays_below("offsets/7"), stays_below("../7"), stays_below("/7")
+    (True, False, False)
+    """
+    return "\0" not in relative and all(part not in ("", ".", "..") for part in relative.split("/"))
 
 
 def read_named(path: str | Path, limit_bytes: int) -> bytes:

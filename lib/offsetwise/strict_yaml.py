@@ -63,13 +63,13 @@ def read(path: Path, model: type[_M], noun: FileNoun) -> _M:
             to do.
     """
     path = Path(path).absolute()
+    content = _read_yaml(path, noun)
     try:
-        return model.model_validate(_read_yaml(path, noun), context={"base": path.parent})
+        return model.model_validate(content, context={"base": path.parent})
     except ValidationError as error:
         raise _explained(path, error, noun) from None  # pydantic's error repeats values, which may be secrets
     except ConfigError as error:
-        problem = error.problem if error.problem.startswith(str(path)) else f"{path}: {error.problem}"
-        raise type(error)(problem, fix=error.fix) from None  # as above
+        raise type(error)(f"{path}: {error.problem}", fix=error.fix) from None  # as above
 
 
 class _Loader(yaml.SafeLoader):
@@ -98,7 +98,7 @@ class _Loader(yaml.SafeLoader):
                 )
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands twice", key.start_mark
+                    None, None, f"the key {key.value!r} appears twice", key.start_mark
                 )
             seen.add(key.value)
         return super().construct_mapping(node, deep=deep)

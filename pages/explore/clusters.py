@@ -1,6 +1,8 @@
-from offsetwise.console import choosing, desk, guard
-from offsetwise.console.clusters import screen
+from offsetwise.console import answers
+from offsetwise.console.explore.clusters import screen
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import selectors
 
 with guard.page("Clusters") as head:
-    here = desk.current()
-    screen.draw(here, choosing.migration(here), head)
+    here = answers.current()
+    screen.draw(here, selectors.migration(here), head)

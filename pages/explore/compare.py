@@ -1,12 +1,15 @@
-from offsetwise.console import blocks, choosing, compare, desk, guard
+from offsetwise.console import answers
+from offsetwise.console.explore import compare
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, selectors
 
 with guard.page("Compare") as head:
-    here = desk.current()
-    migration, subject = choosing.migration_and_subject(here)
+    here = answers.current()
+    migration, subject = selectors.migration_and_subject(here)
     if subject is None:
         blocks.empty(
             "This migration names nothing to compare.",
             "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
         )
     elif held := compare.comparison(here, migration, subject, head):
-        compare.draw(here, migration, held)
+        compare.draw(here, migration, subject, held)

@@ -1,13 +1,15 @@
-from offsetwise.console import blocks, choosing, desk, guard
-from offsetwise.console.lag import screen
+from offsetwise.console import answers
+from offsetwise.console.explore import lag
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, selectors
 
 with guard.page("Lag") as head:
-    here = desk.current()
-    migration, subject = choosing.migration_and_subject(here)
+    here = answers.current()
+    migration, subject = selectors.migration_and_subject(here)
     if subject is None:
         blocks.empty(
             "This migration names nothing to watch.",
             "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
         )
     else:
-        screen.draw(here, migration, subject, head)
+        lag.draw(here, migration, subject, head)

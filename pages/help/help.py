@@ -1,6 +1,6 @@
-from offsetwise.console import guard
-from offsetwise.console.help import screen
+from offsetwise.console import help
+from offsetwise.console.server import guard
 
 with guard.page("Help") as head:
     head.says("What this is, its words, its findings, and what it needs.")
-    screen.draw()
+    help.draw()

@@ -1,5 +1,5 @@
-from offsetwise.console import guard
-from offsetwise.console.audit import screen
+from offsetwise.console.operate import audit
+from offsetwise.console.server import guard
 
 with guard.page("Audit") as head:
-    screen.show(head)
+    audit.show(head)

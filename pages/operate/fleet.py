@@ -1,8 +1,10 @@
-from offsetwise.console import choosing, desk, guard
-from offsetwise.console.fleet import screen
+from offsetwise.console import answers
+from offsetwise.console.operate import fleet
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import selectors
 
 with guard.page("Fleet") as head:
-    here = desk.current()
-    migration = choosing.migration(here)
-    if held := screen.fleet(here, migration, head):
-        screen.draw(held, migration.name)
+    here = answers.current()
+    migration = selectors.migration(here)
+    if held := fleet.fleet(here, migration, head):
+        fleet.draw(held, migration.name)

@@ -1,5 +1,5 @@
-from offsetwise.console import guard
-from offsetwise.console.drafting import screen
+from offsetwise.console.plan import draft
+from offsetwise.console.server import guard
 
 with guard.page("Draft") as head:
-    screen.show(head)
+    draft.show(head)

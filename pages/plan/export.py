@@ -1,5 +1,5 @@
-from offsetwise.console import guard
-from offsetwise.console.exporting import screen
+from offsetwise.console.plan import export
+from offsetwise.console.server import guard
 
 with guard.page("Export") as head:
-    screen.show(head)
+    export.show(head)

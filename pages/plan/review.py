@@ -1,5 +1,5 @@
-from offsetwise.console import guard
-from offsetwise.console.reviewing import screen
+from offsetwise.console.plan import review
+from offsetwise.console.server import guard
 
 with guard.page("Review") as head:
-    screen.show(head)
+    review.show(head)

@@ -11,7 +11,10 @@ from pathlib import Path
 
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal
+from offsetwise.apply.writers import Writers
 from offsetwise.apply.writing import Context
+from offsetwise.config import Migration
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import (
     Checkpoint,
     CheckpointRequirement,
@@ -20,18 +23,28 @@ from offsetwise.model import (
     RestartPoint,
     Start,
     Target,
-    TargetKind,
 )
-from offsetwise.sources.checkpoint import read_checkpoint
+from offsetwise.position import offset_of
+from tests.engines.spark.folders import SAMPLES
 from tests.plans import plan_of, planned
-from tests.sources.folders import SAMPLES
 
 DIGEST = "ab" * 32
-COPY = Target(kind=TargetKind.SPARK_CHECKPOINT)
-IN_PLACE = Target(kind=TargetKind.SPARK_CHECKPOINT_IN_PLACE)
-STARTING = Target(kind=TargetKind.STARTING_OFFSETS)
-SEEDED = Target(kind=TargetKind.SEEDED_CHECKPOINT)
-SAVEPOINT = Target(kind=TargetKind.FLINK_SAVEPOINT)
+COPY = Target(kind="spark-checkpoint")
+IN_PLACE = Target(kind="spark-checkpoint-in-place")
+STARTING = Target(kind="starting-offsets")
+SEEDED = Target(kind="seeded-checkpoint")
+SAVEPOINT = Target(kind="flink-savepoint")
+MIGRATION = Migration.model_validate(
+    {
+        "name": "test",
+        "source": {"properties": {"bootstrap.servers": "old.invalid:9092"}},
+        "target": {"properties": {"bootstrap.servers": "new.invalid:9092"}},
+    }
+)
+WRITERS = Writers(MIGRATION)
+spark_checkpoint, in_place, starting_offsets, seeded, flink_savepoint = (
+    WRITERS[target.kind] for target in (COPY, IN_PLACE, STARTING, SEEDED, SAVEPOINT)
+)
 SHIFT = 3
 POLLUTED = "spark-4.2.0-polluted-after-failed-start"
 PENDING = "spark-3.5.1-planned"
@@ -90,15 +103,15 @@ def drafted(
     made = plan_of(
         *positions,
         rewind_to=rewind_to,
-        dropped_batch=read.reruns_batch if polluted and rewind_to is None else None,
+        dropped_batch=read.details.reruns_batch if polluted and rewind_to is None else None,
     )
     required = CheckpointRequirement(
         uri=read.uri,
         engine=read.engine,
         job_id=read.job_id,
-        last_planned_batch=read.last_planned_batch,
-        last_committed_batch=read.last_committed_batch,
-        files=read.offset_files,
+        last_planned_batch=read.details.last_planned_batch,
+        last_committed_batch=read.details.last_committed_batch,
+        files=read.pins,
     )
     return replace(made, requirements=replace(made.requirements, checkpoint=required))
 
@@ -107,15 +120,15 @@ def _at_restart(read: Checkpoint, polluted: bool) -> list[tuple[str, str, int, t
     made = []
     for source in read.sources:
         for one in source.positions:
-            points = [RestartPoint(batch=read.last_committed_batch, old=one.offset, new=None)]
+            points = [RestartPoint(batch=read.details.last_committed_batch, old=one.offset, new=None)]
             if one.planned_offset is not None and not polluted:
-                points.append(RestartPoint(batch=read.reruns_batch, old=one.planned_offset, new=None))
+                points.append(RestartPoint(batch=read.details.reruns_batch, old=one.planned_offset, new=None))
             made.append((source.id, one.topic, one.partition, tuple(points)))
     return made
 
 
 def _at_batch(read: Checkpoint, batch: int) -> list[tuple[str, str, int, tuple[RestartPoint, ...]]]:
-    found = next(one for one in read.batches if one.id == batch)
+    found = next(one for one in read.details.batches if one.id == batch)
     return [
         (source.id, of.topic, partition, (RestartPoint(batch=batch, old=offset, new=None),))
         for source in found.sources
@@ -132,7 +145,7 @@ def _position(
     rename: Callable[[str], str],
     move: Callable[[int], int],
 ) -> PlannedPosition:
-    moved = (replace(point, new=move(point.old)) for point in points)
+    moved = (replace(point, new=move(offset_of(point.old))) for point in points)
     return planned(topic, partition, *moved, source=source, new_topic=rename(topic))
 
 

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,8 @@ class FileGroups(Groups):
 
     def commit_one(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
         self._side()
-        held = {(one.topic, one.partition): one for one in self.one(group).offsets}
-        held |= {(one.topic, one.partition): one for one in offsets}
+        held = {one.topic_partition: one for one in self.one(group).offsets}
+        held |= {one.topic_partition: one for one in offsets}
         self._store(self.all | {group: _plain(held.values())}, commits=self.count + 1)
         self._side()
         return {}
@@ -182,7 +183,7 @@ def kills(folder: Path, part: int, rng: random.Random) -> tuple[int, list[str]]:
 def race(folder: Path, part: int, rng: random.Random) -> tuple[int, list[str]]:
     """Let many apply one plan at once."""
     wrong = []
-    rounds = max(2, ROUNDS // part)
+    rounds = ceil(ROUNDS / part)
     for number in range(rounds):
         made, groups = staged(folder / str(number))
         delays = [rng.random() * 0.05 for _ in range(PROCESSES)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
-from offsetwise.apply import flink_savepoint, in_place, seeded, spark_checkpoint, starting_offsets
+import offsetwise
 from offsetwise.apply.disk import Disk
+from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.plans import (
@@ -24,19 +24,24 @@ from tests.apply.plans import (
     context,
     drafted,
     files_of,
+    flink_savepoint,
+    in_place,
     journal,
+    seeded,
+    spark_checkpoint,
+    starting_offsets,
     tree_hash,
 )
-from tests.sources.folders import SAMPLES
+from tests.engines.spark.folders import SAMPLES
 
-REWIND = Path(spark_checkpoint.__file__).parent.parent / "sample" / "checkpoints" / "orders"
+REWIND = Path(offsetwise.__file__).parent / "sample" / "checkpoints" / "orders"
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One writer and one checkpoint."""
 
-    writer: ModuleType
+    writer: Writer
     target: Target
     original: Path
     rewind_to: int | None = None

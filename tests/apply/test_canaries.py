@@ -22,8 +22,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from offsetwise import cli, operate
+from offsetwise.api import live
 from offsetwise.apply.run import Tools
+from offsetwise.cli import errors
 from offsetwise.client_properties import ALLOWED, Kind
 from offsetwise.client_properties.allowed import is_secret
 from offsetwise.errors import OffsetwiseError
@@ -33,10 +34,10 @@ from tests.apply.canaries import canary, found, spellings, unpacked, written
 from tests.apply.test_object_store import _context, _plan, _write
 from tests.apply.worlds import Stage, stage
 from tests.commands import Ran, call
+from tests.gates import FULL
 from tests.review.people import ADA, RITA, Scene, access_with_key
-from tests.sources.folders import FULL
-from tests.sources.test_connection import listening
-from tests.sources.test_storage_remote import s3, server  # noqa: F401 - fixtures
+from tests.stores import S3
+from tests.streams.kafka.test_connection import listening
 
 SASL = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", "sasl.username": "user"}
 TLS = {"security.protocol": "ssl"}
@@ -153,13 +154,13 @@ def desk(
     monkeypatch.setenv("OFFSETWISE_STATE", str(tmp_path / "state"))
     caplog.set_level(logging.DEBUG)
     told: list[tuple[str, bytes]] = []
-    tell = cli._told
+    tell = errors.report
 
     def telling(error: OffsetwiseError, *, as_json: bool) -> int:
         told.append(("a traceback", "".join(traceback.format_exception(error)).encode()))
         return tell(error, as_json=as_json)
 
-    monkeypatch.setattr(cli, "_told", telling)
+    monkeypatch.setattr(errors, "report", telling)
     (tmp_path / "kept").mkdir()
     (tmp_path / "other").write_text("no key\n")
     with listening(hang_up) as port:
@@ -187,7 +188,7 @@ def _apply_once(desk: Desk) -> None:
         return replace(desk.staged.tools(), now=lambda: datetime.now(UTC))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(operate, "tools_for", tools_for)
+        patched.setattr(live, "tools_for", tools_for)
         ran = desk.call(
             *(
                 "apply",
@@ -310,7 +311,7 @@ def test_the_key_of_a_console_is_in_no_store_export_or_audit_log(tmp_path: Path)
 
 
 def test_the_credentials_of_a_bucket_are_told_nowhere(
-    s3: Any,  # noqa: F811 - the fixture
+    s3: S3,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -324,7 +325,7 @@ def test_the_credentials_of_a_bucket_are_told_nowhere(
     plan, _ = _plan(s3)
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
-    told = [("the step", repr(_write(plan, tmp_path)).encode()), ("the context", repr(_context()).encode())]
+    told = [("the step", repr(_write(plan, tmp_path)).encode()), ("the context", repr(_context(plan)).encode())]
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with listening(hang_up) as port:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")

@@ -20,8 +20,9 @@ from offsetwise.apply.run import apply
 from offsetwise.apply.writing import Standing
 from offsetwise.approval import ApprovalFile, Policy, read_public_key
 from offsetwise.errors import NotApprovedError
-from offsetwise.model import GroupOffset, StepState, TopicPartition, Turnout
+from offsetwise.model import GroupOffset, StepState, Turnout
 from offsetwise.plan.digest import digest
+from offsetwise.position import offset_of
 from offsetwise.verify import verify
 from tests.apply.plans import PENDING, SEEDED, STARTING
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Stage, stage
@@ -42,8 +43,8 @@ def applied(tmp_path: Path) -> Stage:
         (tmp_path / name).write_text((folder / name).read_text().replace("@FOLDER@", str(tmp_path)))
         (tmp_path / name).chmod(0o600)
     staged.groups.offsets[GROUP] = {
-        TopicPartition(topic=each.new_topic, partition=each.partition): GroupOffset(
-            topic=each.new_topic, partition=each.partition, offset=each.new_offset
+        each.new_topic_partition: GroupOffset(
+            topic=each.new_topic, partition=each.partition, offset=offset_of(each.new_offset)
         )
         for each in staged.plan.positions
     }

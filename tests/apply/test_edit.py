@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.apply.edit import Edited, Move, edit_initial, edit_offsets
+from offsetwise.engines.spark.offset_log import parse_initial_offsets, parse_offsets
 from offsetwise.errors import ApplyError
-from offsetwise.sources.spark_offset_log import parse_initial_offsets, parse_offsets
-from tests.sources.folders import NAMES, sample_files
+from offsetwise.targets.moves import Move
+from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
+from tests.engines.spark.folders import NAMES, sample_files
 
 HEAD = b'v1\n{"batchWatermarkMs":0,"a key of its own":1}\n'
 RECORDED = {

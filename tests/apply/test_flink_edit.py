@@ -8,24 +8,26 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from offsetwise.apply.edit import Move
-from offsetwise.apply.flink_drop import without_sources
-from offsetwise.apply.flink_edit import EditedSavepoint, edit_savepoint
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
+from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.model import Checkpoint
-from offsetwise.sources.flink_checkpoint import read_from
-from offsetwise.sources.flink_snappy import STREAM_HEADER, masked_crc32c
-from offsetwise.sources.flink_uid import operator_id
-from offsetwise.sources.held import HeldFolder
-from tests.sources import flink_files as flink
-from tests.sources.flink_files import Op, positions
-from tests.sources.folders import FLINK_NAMES, FULL, SAMPLES
+from offsetwise.position import offset_of
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.targets.flink.edit import EditedSavepoint, edit_savepoint
+from offsetwise.targets.moves import Move
+from offsetwise.targets.savepoint_without_sources.drop import without_sources
+from tests.engines.flink import files as flink
+from tests.engines.flink.files import Op, positions
+from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
+from tests.gates import PART
 
 READER = "SourceReaderState"
 SEED = 20261121
 DYNAMIC = flink.versioned(flink.utf("cluster") + flink.integer(0) + flink.kafka_split("orders", 0, 1), 1)
 TWICE = [flink.reader_element("orders", 0, 1)] * 2
-MUTANTS = 60_000 if FULL else 3_000
+MUTANTS = 60_000 // PART
 SNAPPY_CHUNK = re.compile(rb"(?s)\x01.\0\0(.{4})(?=\0\0\0.\0\0\0\0\0\0\0.\0.[a-z])")
 
 
@@ -44,9 +46,9 @@ def _moves(
             Move(
                 topic=at.topic,
                 partition=at.partition,
-                old=at.offset,
+                old=offset_of(at.offset),
                 new_topic=rename(at.topic),
-                new=move(at.offset),
+                new=move(offset_of(at.offset)),
             )
             for at in source.positions
         )
@@ -109,7 +111,7 @@ def test_a_renamed_topic_moves_all_that_stands_behind_it(name: str, new_name: st
 
     after = _read(made.files)
     assert positions(after) == {(new_name, key[1]): offset + 1 for key, offset in positions(read).items()}
-    assert after.transactions == read.transactions
+    assert after.details.transactions == read.details.transactions
     (topic,) = {key[0] for key in positions(read)}
     assert _stepped(made.files, -1, rename={new_name: topic}) == _stepped(_stepped({"_metadata": data}, 1), -1)
 
@@ -395,7 +397,7 @@ def test_no_mutant_is_edited_to_anything_but_the_planned_positions(figure: Calla
             refused += 1
             continue
         edited += 1
-        wanted = {(move.new_topic, move.partition): move.new for given in planned.values() for move in given}
+        wanted = {move.new_topic_partition: move.new for given in planned.values() for move in given}
         assert positions(_read(made.files)) == wanted, f"mutant {number} of seed {SEED}"
         changed = _differing(held["_metadata"], made.files["_metadata"])
         framed = 4 if "snappy" in name else 0

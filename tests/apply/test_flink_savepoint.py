@@ -7,18 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply import back, flink_savepoint
+from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.writing import Standing
+from offsetwise.engines.flink.checkpoint import read_checkpoint
+from offsetwise.engines.flink.details import flink_details
+from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, StalePlanError
-from offsetwise.model import Start, Target, TargetKind, Turnout
-from offsetwise.sources.flink_checkpoint import read_checkpoint
-from offsetwise.sources.flink_snappy import STREAM_HEADER, masked_crc32c
-from offsetwise.sources.storage import MAX_FILE_BYTES
-from offsetwise.verify import LiveEyes, exit_code_of, verify
-from tests.apply.plans import SAVEPOINT, SHIFT, STARTING, aged, context, drafted, files_of, journal, tree_hash
+from offsetwise.model import Start, Target, Turnout
+from offsetwise.storage.folders import MAX_FILE_BYTES
+from offsetwise.verify import LiveEyes, verify
+from tests.apply.plans import (
+    SAVEPOINT,
+    SHIFT,
+    STARTING,
+    aged,
+    context,
+    drafted,
+    files_of,
+    flink_savepoint,
+    journal,
+    tree_hash,
+)
 from tests.apply.worlds import stage
-from tests.sources.flink_files import (
+from tests.engines.flink.files import (
     Op,
     absolute,
     blob,
@@ -35,9 +47,9 @@ from tests.sources.flink_files import (
     state,
     subtask,
 )
-from tests.sources.folders import FLINK_NAMES, write
+from tests.engines.spark.folders import FLINK_NAMES, write
 
-WITHOUT = Target(kind=TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES)
+WITHOUT = Target(kind="flink-savepoint-without-sources")
 BLOB, PLACES = blob({"SourceReaderState": [reader_element("orders", 0, 1050), reader_element("orders", 1, 20)]})
 FILES = {
     "savepoint/_metadata": metadata(
@@ -66,7 +78,7 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     assert not (tmp_path / "out").exists()
     (change,) = shown.previews[0].files
     assert (change.path, change.what) == ("_metadata", "edited")
-    assert {(one.topic, one.partition): (one.before, one.after) for one in change.numbers} == {
+    assert {one.topic_partition: (one.before, one.after) for one in change.numbers} == {
         key: (offset, offset + SHIFT) for key, offset in old.items()
     }
 
@@ -76,7 +88,7 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     assert len((copy / "_metadata").read_bytes()) == len((staged.source / "_metadata").read_bytes())
     verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
-    assert exit_code_of(verified) == 0
+    assert verified.exit_code == 0
 
     back.rollback(staged.back(), staged.tools())
     assert not copy.exists()
@@ -95,8 +107,10 @@ def test_a_source_dropped_from_a_savepoint_goes_the_whole_way_and_back(tmp_path:
     receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
     made = read_checkpoint(receipt.steps[0].place)
     assert made.sources == ()
-    assert made.operators == tuple(each for each in read.operators if read.sources[0].id not in (each.id, each.uid))
-    assert made.transactions == read.transactions
+    assert flink_details(made).operators == tuple(
+        each for each in flink_details(read).operators if read.sources[0].id not in (each.id, each.uid)
+    )
+    assert made.details.transactions == read.details.transactions
     verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 

@@ -6,22 +6,31 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from offsetwise.apply import seeded, starting_offsets
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import Standing, Writer
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, PlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from tests.apply.plans import PENDING, SEEDED, STARTING, context, drafted, journal, recorded, tree_hash
-from tests.sources.folders import checkpoint, orders, write
+from tests.apply.plans import (
+    PENDING,
+    SEEDED,
+    STARTING,
+    context,
+    drafted,
+    journal,
+    recorded,
+    seeded,
+    starting_offsets,
+    tree_hash,
+)
+from tests.engines.spark.folders import checkpoint, orders, write
 
 WRITERS = [pytest.param(starting_offsets, STARTING, id="startingOffsets"), pytest.param(seeded, SEEDED, id="seeded")]
 
 
-def _written(writer: ModuleType, target: Target, plan: Plan, folder: Path) -> ReceiptStep:
+def _written(writer: Writer, target: Target, plan: Plan, folder: Path) -> ReceiptStep:
     with journal(folder) as one:
         made = writer.write(plan, target, context(folder, journal=one))
     assert isinstance(made, ReceiptStep)
@@ -66,7 +75,7 @@ def test_two_seeded_checkpoints_are_two_queries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
-def test_a_dry_run_shows_the_numbers_and_writes_nothing(writer: ModuleType, target: Target, tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_numbers_and_writes_nothing(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     before = tree_hash(tmp_path)
 
@@ -104,7 +113,7 @@ def _twice(plan: Plan) -> Plan:
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
 @pytest.mark.parametrize("change", [_without, _grown, _unknown_topic, _negative, _twice])
 def test_not_exactly_all_partitions_is_refused(
-    change: Callable[[Plan], Plan], writer: ModuleType, target: Target, tmp_path: Path
+    change: Callable[[Plan], Plan], writer: Writer, target: Target, tmp_path: Path
 ) -> None:
     plan = change(drafted(str(recorded(PENDING, tmp_path))))
 
@@ -116,7 +125,7 @@ def test_not_exactly_all_partitions_is_refused(
 
 
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
-def test_several_sources_are_refused(writer: ModuleType, target: Target, tmp_path: Path) -> None:
+def test_several_sources_are_refused(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded("spark-4.0.0-multi", tmp_path)))
 
     with pytest.raises((ApplyError, PlanError), match="one Kafka source"):
@@ -133,7 +142,7 @@ def test_a_source_beside_the_kafka_one_is_no_reason_against_a_file_and_one_again
 
 
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
-def test_what_stands_there_is_not_written_over(writer: ModuleType, target: Target, tmp_path: Path) -> None:
+def test_what_stands_there_is_not_written_over(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "copy").write_text("mine")
@@ -145,7 +154,7 @@ def test_what_stands_there_is_not_written_over(writer: ModuleType, target: Targe
 
 
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
-def test_outside_the_write_roots_nothing_is_written(writer: ModuleType, target: Target, tmp_path: Path) -> None:
+def test_outside_the_write_roots_nothing_is_written(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path / "in")))
 
     for output in (str(tmp_path / "x"), f"{tmp_path}/in/../x", "s3://bucket/x"):
@@ -156,7 +165,7 @@ def test_outside_the_write_roots_nothing_is_written(writer: ModuleType, target: 
 
 
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
-def test_an_object_store_is_refused_in_words(writer: ModuleType, target: Target, tmp_path: Path) -> None:
+def test_an_object_store_is_refused_in_words(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
 
     with pytest.raises(OutputError, match="expected a local"):
@@ -164,7 +173,7 @@ def test_an_object_store_is_refused_in_words(writer: ModuleType, target: Target,
 
 
 @pytest.mark.parametrize(("writer", "target"), WRITERS)
-def test_undoing_removes_it_unless_it_was_changed(writer: ModuleType, target: Target, tmp_path: Path) -> None:
+def test_undoing_removes_it_unless_it_was_changed(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     step = _written(writer, target, plan, tmp_path)
     assert _written(writer, target, plan, tmp_path) == step

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,9 @@ from offsetwise.errors import ApplyError
 from tests.apply.faults import Fault, FaultyDisk, FullDisk, UnsyncedDisk
 from tests.apply.plans import files_of
 from tests.apply.scenarios import SCENARIOS, Stage
-from tests.sources.folders import FULL
+from tests.gates import FULL, PART
 
 LIB = Path(__file__).parent.parent.parent / "lib"
-PART = 1 if FULL else 20
 KILLED = {
     "copy": PART,
     "copy of a polluted one": PART,
@@ -57,7 +57,7 @@ def test_a_kill_at_any_step_leaves_nothing_partial(quick_path: Path, figure: Cal
     )
     assert failures == []
     assert during > kills // 4
-    assert kills >= (2_000 if FULL else 100)
+    assert kills >= 2_000 // PART
     if FULL:
         # Of the processor, which says the same on a busy machine; two scenarios run at once.
         assert used_s / 2 <= 180
@@ -106,7 +106,8 @@ def test_a_failing_disk_at_any_call_leaves_nothing_partial(stage: Stage, figure:
     chosen = random.Random(SEED)
     count, failed = 0, 0
     calls = _calls(stage.apply)
-    for at in range(1 + (0 if FULL else chosen.randrange(PART)), calls + 1, PART):
+    first = 1 + chosen.randrange((calls - 1) % PART + 1)  # of every PART-th call none fewer for it
+    for at in range(first, calls + 1, PART):
         for fault in Fault:
             for sticky in (False, True):
                 stage.reset()
@@ -225,7 +226,7 @@ def _fill(path: Path, *, leave_bytes: int) -> None:
 def test_of_20_appliers_at_once_exactly_one_wins(
     name: str, shared: bool, quick_path: Path, figure: Callable[[str], None]
 ) -> None:
-    rounds = 50 if FULL else 3
+    rounds = ceil(50 / PART)
     kind = "shared" if shared else "own"
     begun = time.monotonic()
     told = _ran("tests.apply.race", name, str(quick_path), str(rounds), kind)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from offsetwise.apply import back
-from offsetwise.apply.groups import AT_ONCE
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import GroupOffset, StepState, TopicPartition
+from offsetwise.targets.group.writer import AT_ONCE
 from tests.apply.worlds import BEFORE, TO_GROUP, Groups, Stage, stage
 
 COUNT = AT_ONCE + 2
@@ -62,7 +62,7 @@ def run(staged: Stage) -> dict[str, StepState]:
 
 def written(staged: Stage) -> set[str]:
     """Give the groups that hold exactly what was planned."""
-    planned = {TopicPartition(topic=p.new_topic, partition=p.partition): p.new_offset for p in staged.plan.positions}
+    planned = {p.new_topic_partition: p.new_offset for p in staged.plan.positions}
     return {name for name in NAMES if {key: offset for key, (offset, _) in staged.groups.at(name).items()} == planned}
 
 

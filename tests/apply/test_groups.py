@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply.groups import GroupWriter
 from offsetwise.apply.journal import Journal
 from offsetwise.apply.run import context_of
 from offsetwise.apply.writing import Context, Standing
 from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, OffsetwiseError, StalePlanError
-from offsetwise.model import GroupOffset, ReceiptStep, StepState, Target, TargetKind, TopicPartition
+from offsetwise.model import GroupOffset, ReceiptStep, StepState, Target, TopicPartition
+from offsetwise.position import offset_of
+from offsetwise.targets.group.writer import GroupWriter
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Groups, Stage, stage
 
 
@@ -43,7 +44,7 @@ class Run:
     @property
     def planned(self) -> dict[TopicPartition, tuple[int, str]]:
         positions = self.staged.plan.positions
-        return {TopicPartition(topic=p.new_topic, partition=p.partition): (p.new_offset, "") for p in positions}
+        return {p.new_topic_partition: (offset_of(p.new_offset), "") for p in positions}
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ class TestWriting:
             run.write()
 
     def test_refuses_groups_of_kafka_connect(self, tmp_path: Path) -> None:
-        target = Target(kind=TargetKind.CONSUMER_GROUP, group="connect-sink")
+        target = Target(kind="consumer-group", group="connect-sink")
 
         with pytest.raises(ApplyError, match="Kafka Connect"):
             Run(stage(tmp_path, target), target).write()
@@ -127,7 +128,7 @@ class TestWriting:
     def test_refuses_when_a_commit_appeared_where_there_was_none(self, tmp_path: Path) -> None:
         run = Run(stage(tmp_path, TO_GROUP, absent=(0,)))
         one = run.staged.plan.positions[0]
-        key = TopicPartition(topic=one.new_topic, partition=one.partition)
+        key = one.new_topic_partition
         run.staged.groups.offsets[GROUP][key] = GroupOffset(topic=key.topic, partition=key.partition, offset=0)
 
         with pytest.raises(StalePlanError, match=f"{key}: 0 in the place of no commit"):
@@ -142,7 +143,7 @@ class TestWriting:
 
     def test_refuses_two_offsets_of_one_partition(self, run: Run) -> None:
         first = run.staged.plan.positions[0]
-        again = replace(first, source="1", new_offset=first.new_offset + 1)
+        again = replace(first, source="1", new_offset=offset_of(first.new_offset) + 1)
         run.staged.plan = replace(run.staged.plan, positions=(*run.staged.plan.positions, again))
 
         with pytest.raises(ApplyError, match="two sources"):
@@ -162,7 +163,7 @@ class TestAnErrorOfOnePartition:
 
     def test_leaves_what_had_no_commit_and_says_so(self, tmp_path: Path) -> None:
         run = Run(stage(tmp_path, TO_GROUP, absent=(1,)))
-        positions = [TopicPartition(topic=p.new_topic, partition=p.partition) for p in run.staged.plan.positions]
+        positions = [p.new_topic_partition for p in run.staged.plan.positions]
         run.staged.groups.refuse = {positions[0]: "its leader is changing"}
 
         with pytest.raises(ApplyError, match=f"{positions[1]} had no commit before and keep"):
@@ -354,7 +355,7 @@ class TestTakingBack:
         assert undone.state is StepState.FAILED
         assert "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group etl" in undone.told
         first = run.staged.plan.positions[0]
-        del run.staged.groups.offsets[GROUP][TopicPartition(topic=first.new_topic, partition=first.partition)]
+        del run.staged.groups.offsets[GROUP][first.new_topic_partition]
         assert run.undo(step).state is StepState.UNDONE, "after the command it is whole"
 
     def test_deletes_a_group_that_holds_nothing_else_where_nothing_was_before(self, tmp_path: Path) -> None:
@@ -370,7 +371,7 @@ class TestTakingBack:
         run = Run(stage(tmp_path, TO_GROUP, absent=range(1_000)))
         step = run.write()
         other = GroupOffset(topic="other", partition=0, offset=7)
-        run.staged.groups.offsets[GROUP][TopicPartition(topic="other", partition=0)] = other
+        run.staged.groups.offsets[GROUP][TopicPartition("other", 0)] = other
 
         assert run.undo(step).state is StepState.FAILED
         assert len(run.staged.groups.offsets[GROUP]) == len(step.offsets) + 1
@@ -389,7 +390,7 @@ class TestTakingBack:
         assert run.undo(step).state is StepState.UNDONE, "granted, and given again"
 
     def test_quotes_a_hostile_group_in_the_command(self, tmp_path: Path) -> None:
-        target = Target(kind=TargetKind.CONSUMER_GROUP, group="a; rm -rf /")
+        target = Target(kind="consumer-group", group="a; rm -rf /")
         run = Run(stage(tmp_path, target, absent=(0,)), target)
 
         assert "--group 'a; rm -rf /' " in run.undo(run.write()).told
@@ -447,7 +448,7 @@ class TestLooking:
 
 @pytest.mark.parametrize("name", ["=cmd()", "<img src=x>", "\x1b[31m", "or\u202eders", "a\nb"])
 def test_a_hostile_name_is_told_in_quotes(tmp_path: Path, name: str) -> None:
-    target = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
+    target = Target(kind="consumer-group", group=name)
     run = Run(stage(tmp_path, target), target)
     run.staged.groups.state = "Stable"
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from offsetwise import files, show, show_apply
+from offsetwise import files
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
+from offsetwise.cli import render, render_apply
 from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.lookalikes import marked
-from offsetwise.model import Override, Target, TargetKind
+from offsetwise.model import Override, Target
 from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.store.store import open_store
@@ -61,12 +62,12 @@ def test_a_plan_shows_every_name_as_text_and_keeps_it_whole_in_its_file(name: st
         editors=(name,),
         strategy=name,
         keeps=(name,),
-        targets=(Target(kind=TargetKind.CONSUMER_GROUP, group=name),),
+        targets=(Target(kind="consumer-group", group=name),),
         positions=(replace(standard.positions[0], topic=name, new_topic=name, override=decided),),
         totals=replace(standard.totals, overridden=1),
     )
     out = io.StringIO()
-    show.plan(Console(file=out, width=4_000, force_terminal=False), made)
+    render.plan(Console(file=out, width=4_000, force_terminal=False), made)
 
     shown(out.getvalue())
     assert plain(name) in "".join(out.getvalue().split()), "and nothing of it is taken for markup"
@@ -82,14 +83,14 @@ def test_a_plan_shows_every_name_as_text_and_keeps_it_whole_in_its_file(name: st
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_applying_verifying_and_taking_back_show_a_group_as_text(name: str, tmp_path: Path) -> None:
-    staged = stage(tmp_path, COPY, Target(kind=TargetKind.CONSUMER_GROUP, group=name))
+    staged = stage(tmp_path, COPY, Target(kind="consumer-group", group=name))
     out = io.StringIO()
     console = Console(file=out, width=4_000, force_terminal=False)
 
-    show_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
-    show_apply.applied(console, apply(staged.order(), staged.receipt, staged.tools()))
-    show_apply.standings(console, back.preview(staged.back(), staged.tools()))
-    show_apply.taken_back(console, back.rollback(staged.back(), staged.tools()))
+    render_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
+    render_apply.applied(console, apply(staged.order(), staged.receipt, staged.tools()).receipt.steps, ())
+    render_apply.standings(console, back.preview(staged.back(), staged.tools()))
+    render_apply.taken_back(console, back.rollback(staged.back(), staged.tools()))
 
     shown(out.getvalue())
     assert plain(name) in "".join(out.getvalue().split())
@@ -122,7 +123,7 @@ def test_an_error_repeats_a_name_as_text(command: str, name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_no_group_of_such_a_name_stands_in_a_csv(name: str) -> None:
-    hostile = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
+    hostile = Target(kind="consumer-group", group=name)
     try:
         text = consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, hostile)))
     except PlanError as error:

@@ -8,16 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply import in_place
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.writing import Standing
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from tests.apply.plans import IN_PLACE, PENDING, STATE, aged, context, drafted, files_of, journal, recorded, tree_hash
+from tests.apply.plans import (
+    IN_PLACE,
+    PENDING,
+    STATE,
+    aged,
+    context,
+    drafted,
+    files_of,
+    in_place,
+    journal,
+    recorded,
+    tree_hash,
+)
 from tests.apply.test_spark_checkpoint import SAMPLE, _expected, _positions
+from tests.engines.spark.folders import NAMES
 from tests.plans import plan_of
-from tests.sources.folders import NAMES
 
 
 def _edited(plan: Plan, folder: Path, *, disk: Disk | None = None, name: str = "receipt.json.journal") -> ReceiptStep:
@@ -60,7 +71,7 @@ def test_a_rewind_in_place_keeps_what_it_drops(tmp_path: Path) -> None:
     step = _edited(plan, tmp_path)
 
     assert _positions(str(source)) == _expected(plan)
-    assert read_checkpoint(str(source)).last_planned_batch == 3
+    assert read_checkpoint(str(source)).details.last_planned_batch == 3
     assert not (source / "state/0/0/5.delta").exists()
     with journal(tmp_path, name="another") as one:
         in_place.undo(plan, step, context(tmp_path, journal=one))

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
-from offsetwise.apply import kafka_groups
-from offsetwise.apply.groups import Reply
-from offsetwise.apply.kafka_groups import KafkaGroups
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ApplyError, LostReplyError
 from offsetwise.model import GroupOffset, TopicPartition
-from offsetwise.sources.kafka_client import Deadline
+from offsetwise.streams.kafka.client import Deadline
+from offsetwise.targets.group import kafka
+from offsetwise.targets.group.kafka import KafkaGroups
+from offsetwise.targets.group.port import Reply
 
 WANTED = (
     GroupOffset(topic="orders", partition=0, offset=950, metadata="mine", leader_epoch=4),
@@ -80,7 +80,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> type[Answering]:
     monkeypatch.setattr(Answering, "made", [], raising=False)
     monkeypatch.setattr(Answering, "asked", [], raising=False)
     monkeypatch.setattr(Answering, "outcome", None, raising=False)
-    monkeypatch.setattr(kafka_groups, "Client", Answering)
+    monkeypatch.setattr(kafka, "Client", Answering)
     return Answering
 
 
@@ -143,7 +143,7 @@ def test_every_partitions_own_error_is_looked_at(client: type[Answering], groups
     reply = committed(groups)
 
     assert not isinstance(reply, ApplyError)
-    assert set(reply) == {TopicPartition(topic="orders", partition=1)}
+    assert set(reply) == {TopicPartition("orders", 1)}
 
 
 def test_one_request_carries_offset_metadata_and_epoch_of_every_partition(

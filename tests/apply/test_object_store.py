@@ -1,4 +1,4 @@
-"""Copies on S3 (moto's server): server-side, guarded while they grow, absent until their marker is there."""
+"""Copies on S3, Azure and Google: server-side, guarded while they grow, absent until their marker is there."""
 
 from __future__ import annotations
 
@@ -9,25 +9,34 @@ from typing import Any, TypeVar
 
 import pytest
 
-from offsetwise.apply import flink_savepoint, spark_checkpoint
 from offsetwise.apply.disk import Disk
+from offsetwise.apply.fitting import requirement
+from offsetwise.apply.object_store import COPY_MARKER as MARKER
 from offsetwise.apply.writing import Context, Standing, Writer
 from offsetwise.config import Migration
+from offsetwise.engines.checkpoint import read_checkpoint as read_any
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, RunningQueryError
 from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Turnout
-from offsetwise.sources.checkpoint import read_checkpoint as read_any
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
 from offsetwise.verify import LiveEyes, verify
-from tests.apply.plans import COPY, DIGEST, POLLUTED, SAVEPOINT, STATE, drafted, journal
+from tests.apply.plans import (
+    COPY,
+    DIGEST,
+    POLLUTED,
+    SAVEPOINT,
+    STATE,
+    drafted,
+    flink_savepoint,
+    journal,
+    spark_checkpoint,
+)
 from tests.apply.test_spark_checkpoint import _expected, _positions
-from tests.sources.flink_files import positions
-from tests.sources.folders import FULL, checkpoint, orders, sample_files, without_checksums
-from tests.sources.test_storage_remote import BUCKET, _put, s3, server  # noqa: F401 - fixtures
+from tests.engines.flink.files import positions
+from tests.engines.spark.folders import checkpoint, orders, sample_files, without_checksums
+from tests.gates import FULL
+from tests.stores import BUCKET, S3, Store
 
 _T = TypeVar("_T")
-ROOT = f"s3://{BUCKET}/out"
-PLACE = f"{ROOT}/copy"
 
 
 class Failing(Disk):
@@ -39,7 +48,7 @@ class Failing(Disk):
         self._lost_reply = lost_reply
 
     def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
-        if not path.startswith("s3://"):
+        if "://" not in path:
             return super().call(name, path, action)
         self.calls.append(name)
         if len(self.calls) != self._at:
@@ -49,11 +58,20 @@ class Failing(Disk):
         raise OSError("connection reset")
 
 
-def _context(one: Any = None, disk: Disk | None = None, output: str = PLACE) -> Context:
+def _root(plan: Plan) -> str:
+    """Give the write root beside the folder of a plan's checkpoint."""
+    return requirement(plan).uri.removesuffix("source") + "out"
+
+
+def _place(plan: Plan) -> str:
+    return f"{_root(plan)}/copy"
+
+
+def _context(plan: Plan, one: Any = None, disk: Disk | None = None, output: str | None = None) -> Context:
     return Context(
         digest=DIGEST,
-        output=output,
-        write_roots=(ROOT,),
+        output=output or _place(plan),
+        write_roots=(_root(plan),),
         read_roots=None,
         journal=one,
         disk=disk or Disk(),
@@ -61,54 +79,46 @@ def _context(one: Any = None, disk: Disk | None = None, output: str = PLACE) -> 
     )
 
 
-def _plan(client: Any, name: str | None = None) -> tuple[Plan, dict[str, bytes]]:
+def _plan(store: Store, name: str | None = None) -> tuple[Plan, dict[str, bytes]]:
     small = checkpoint({0: orders(10), 1: orders(20)}, (0, 1)) | {
         f"state/0/0/{version}.delta": b"x" * 100 for version in (1, 2)
     }
     files = small if name is None else without_checksums(sample_files(name))
     if name is not None and name.startswith("flink"):
         files |= {"5e2c": b"state of another operator"}
-        return replace(drafted(_put(client, "source", files)), targets=(SAVEPOINT,)), files
-    return drafted(_put(client, "source", files)), files
+        return replace(drafted(store.put("source", files)), targets=(SAVEPOINT,)), files
+    return drafted(store.put("source", files)), files
 
 
 def _write(plan: Plan, folder: Path, disk: Disk | None = None, *, name: str = "journal") -> ReceiptStep:
     with journal(folder, name=name) as one:
-        return _writer(plan).write(plan, plan.targets[0], _context(one, disk))
+        return _writer(plan).write(plan, plan.targets[0], _context(plan, one, disk))
 
 
 def _writer(plan: Plan) -> Writer:
     return flink_savepoint if plan.targets == (SAVEPOINT,) else spark_checkpoint
 
 
-def _objects(client: Any, prefix: str) -> dict[str, bytes]:
-    found = client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/").get("Contents", [])
-    return {
-        one["Key"].removeprefix(f"{prefix}/"): client.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read()
-        for one in found
-    }
-
-
 @pytest.mark.parametrize("name", [STATE, POLLUTED])
-def test_the_copy_restarts_at_the_planned_positions_and_keeps_the_rest(name: str, s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, files = _plan(s3, name)
+def test_the_copy_restarts_at_the_planned_positions_and_keeps_the_rest(name: str, store: Store, tmp_path: Path) -> None:
+    plan, files = _plan(store, name)
     step = _write(plan, tmp_path)
 
-    made = _objects(s3, "out/copy")
+    made = store.objects("out/copy")
     touched = {one.path for one in step.files}
-    assert _positions(PLACE) == _expected(plan)
+    assert _positions(_place(plan)) == _expected(plan)
     assert {path: data for path, data in made.items() if path not in touched | {MARKER}} == {
         path: data for path, data in files.items() if path not in touched
     }
     assert DIGEST.encode() in made[MARKER]
-    assert _objects(s3, "source") == files
-    assert step.place == PLACE
-    assert _writer(plan).look(plan, step, _context()).standing is Standing.AS_WRITTEN
+    assert store.objects("source") == files
+    assert step.place == _place(plan)
+    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.AS_WRITTEN
     assert _write(plan, tmp_path) == step
-    assert _objects(s3, "out/copy") == made
+    assert store.objects("out/copy") == made
 
 
-def test_nothing_is_downloaded_but_what_is_edited(s3: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # noqa: F811
+def test_nothing_is_downloaded_but_what_is_edited(s3: S3, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     plan, _ = _plan(s3)
     caplog.set_level("INFO", "werkzeug")
     caplog.clear()
@@ -118,35 +128,35 @@ def test_nothing_is_downloaded_but_what_is_edited(s3: Any, tmp_path: Path, caplo
     assert not [line for line in got if "/source/state/" in line and "list-type" not in line]
 
 
-def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, files = _plan(s3, "flink-2.2-enumerator-v3")
+def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(store: Store, tmp_path: Path) -> None:
+    plan, files = _plan(store, "flink-2.2-enumerator-v3")
     step = _write(plan, tmp_path)
 
-    made = _objects(s3, "out/copy")
-    assert positions(read_any(PLACE)) == {(one.new_topic, one.partition): one.new_offset for one in plan.positions}
+    made = store.objects("out/copy")
+    assert positions(read_any(_place(plan))) == {one.new_topic_partition: one.new_offset for one in plan.positions}
     assert {*made} == {*files, MARKER}
     assert made["5e2c"] == files["5e2c"]
-    assert _objects(s3, "source") == files
+    assert store.objects("source") == files
     receipt = Receipt(plan_digest=DIGEST, plan=plan, begun_at="now", ended_at="now", approvers=(), steps=(step,))
-    eyes = LiveEyes(migration=_migration())
+    eyes = LiveEyes(migration=_migration(plan))
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.CONFIRMED}
 
-    s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
-    assert _writer(plan).look(plan, step, _context()).standing is Standing.ABSENT
+    store.delete(f"out/copy/{MARKER}")
+    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.ABSENT
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.UNKNOWN}
     with journal(tmp_path, name="journal") as one:
-        assert flink_savepoint.undo(plan, step, _context(one)).state is StepState.UNDONE
-    assert _objects(s3, "out/copy") == {}
+        assert flink_savepoint.undo(plan, step, _context(plan, one)).state is StepState.UNDONE
+    assert store.objects("out/copy") == {}
 
 
-def _migration() -> Migration:
+def _migration(plan: Plan) -> Migration:
     return Migration.model_validate(
         {
             "name": "test",
             "source": {"properties": {"bootstrap.servers": "old.invalid:9092"}},
             "target": {"properties": {"bootstrap.servers": "new.invalid:9092"}},
-            "checkpoint_roots": [f"s3://{BUCKET}/source"],
-            "write_roots": [ROOT],
+            "checkpoint_roots": [requirement(plan).uri],
+            "write_roots": [_root(plan)],
         }
     )
 
@@ -156,74 +166,74 @@ def _migration() -> Migration:
 def test_a_failure_at_any_request_leaves_no_marker_and_the_same_call_goes_on(
     lost_reply: bool,
     name: str | None,
-    s3: Any,  # noqa: F811
+    store: Store,
     tmp_path: Path,
 ) -> None:
-    plan, files = _plan(s3, name)
+    plan, files = _plan(store, name)
     counting = Failing(0)
-    whole = _objects_after(plan, tmp_path, counting, s3)
+    whole = _objects_after(plan, tmp_path, counting, store)
     for at in range(1, len(counting.calls) + 1, 1 if FULL else 3):
         kept = f"{at}.journal"
         try:
             step = _write(plan, tmp_path, Failing(at, lost_reply=lost_reply), name=kept)
         except OutputError as error:
-            assert PLACE in error.problem  # noqa: PT017 - a lost reply that is settled by reading is no error
-            assert MARKER not in _objects(s3, "out/copy")
-            assert _problem_or_absent()
+            assert _place(plan) in error.problem  # noqa: PT017 - a lost reply that is settled by reading is no error
+            assert MARKER not in store.objects("out/copy")
+            assert _problem_or_absent(plan)
         step = _write(plan, tmp_path, name=kept)
-        assert {path: data for path, data in _objects(s3, "out/copy").items() if path != MARKER} == whole
+        assert {path: data for path, data in store.objects("out/copy").items() if path != MARKER} == whole
         with journal(tmp_path, name=kept) as one:
-            _writer(plan).undo(plan, step, _context(one))
-        assert _objects(s3, "out/copy") == {}
-        assert _objects(s3, "source") == files
+            _writer(plan).undo(plan, step, _context(plan, one))
+        assert store.objects("out/copy") == {}
+        assert store.objects("source") == files
 
 
-def _objects_after(plan: Plan, folder: Path, disk: Disk, client: Any) -> dict[str, bytes]:
+def _objects_after(plan: Plan, folder: Path, disk: Disk, store: Store) -> dict[str, bytes]:
     step = _write(plan, folder, disk, name="first.journal")
-    made = {path: data for path, data in _objects(client, "out/copy").items() if path != MARKER}
+    made = {path: data for path, data in store.objects("out/copy").items() if path != MARKER}
     with journal(folder, name="first.journal") as one:
-        _writer(plan).undo(plan, step, _context(one))
+        _writer(plan).undo(plan, step, _context(plan, one))
     return made
 
 
-def _problem_or_absent() -> bool:
-    """Say whether Spark would refuse to start on what stands there, or finds it whole or nothing at all."""
+def _problem_or_absent(plan: Plan) -> bool:
+    """Say whether Spark would refuse to start on what is there, or finds it whole or nothing at all."""
     try:
-        read = read_checkpoint(PLACE)
+        read = read_checkpoint(_place(plan))
     except Exception:  # noqa: BLE001 - nothing there
         return True
     return read.problems == () or any("garbled" in problem.message for problem in read.problems)
 
 
-def test_a_rollback_that_fails_at_any_request_goes_on(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, files = _plan(s3)
+def test_a_rollback_that_fails_at_any_request_goes_on(store: Store, tmp_path: Path) -> None:
+    plan, files = _plan(store)
     for at in range(1, 6, 1 if FULL else 3):
         name = f"{at}.journal"
         step = _write(plan, tmp_path, name=name)
         try:
             with journal(tmp_path, name=name) as one:
-                spark_checkpoint.undo(plan, step, _context(one, Failing(at)))
+                spark_checkpoint.undo(plan, step, _context(plan, one, Failing(at)))
         except OutputError:
-            assert _writer(plan).look(plan, step, _context()).standing in (Standing.ABSENT, Standing.AS_WRITTEN)
+            assert _writer(plan).look(plan, step, _context(plan)).standing in (Standing.ABSENT, Standing.AS_WRITTEN)
         with journal(tmp_path, name=name) as one:
-            assert spark_checkpoint.undo(plan, step, _context(one)).state is StepState.UNDONE
-        assert _objects(s3, "out/copy") == {}
-    assert _objects(s3, "source") == files
+            assert spark_checkpoint.undo(plan, step, _context(plan, one)).state is StepState.UNDONE
+        assert store.objects("out/copy") == {}
+    assert store.objects("source") == files
 
 
-def test_a_place_that_is_taken_is_refused_and_left_alone(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
-    _put(s3, "out/copy", {"x": b"mine"})
+def test_a_place_that_is_taken_is_refused_and_left_alone(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
+    store.put("out/copy", {"x": b"mine"})
 
     with pytest.raises(OutputError, match="found something there"):
-        spark_checkpoint.prepare(plan, COPY, _context())
+        spark_checkpoint.prepare(plan, COPY, _context(plan))
     with pytest.raises(OutputError, match="found something there"):
         _write(plan, tmp_path)
-    assert _objects(s3, "out/copy") == {"x": b"mine"}
+    assert store.objects("out/copy") == {"x": b"mine"}
 
 
-def test_while_another_one_copies_to_the_same_place_nobody_else_does(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_while_another_one_copies_to_the_same_place_nobody_else_does(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
     turned_away = []
 
     class Second(Disk):
@@ -237,11 +247,11 @@ def test_while_another_one_copies_to_the_same_place_nobody_else_does(s3: Any, tm
     _write(plan, tmp_path, Second())
 
     assert len(turned_away) == 1
-    assert _positions(PLACE) == _expected(plan)
+    assert _positions(_place(plan)) == _expected(plan)
 
 
-def test_one_that_looked_before_the_other_came_and_went_is_turned_away(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_one_that_looked_before_the_other_came_and_went_is_turned_away(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
 
     class Late(Disk):
         def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
@@ -252,47 +262,47 @@ def test_one_that_looked_before_the_other_came_and_went_is_turned_away(s3: Any, 
     with pytest.raises(OutputError, match="found something there"):
         _write(plan, tmp_path, Late())
 
-    assert _positions(PLACE) == _expected(plan)
-    assert MARKER in _objects(s3, "out/copy")
+    assert _positions(_place(plan)) == _expected(plan)
+    assert MARKER in store.objects("out/copy")
 
 
-def test_a_source_that_changes_during_the_copy_is_refused(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_a_source_that_changes_during_the_copy_is_refused(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
 
     class Meanwhile(Disk):
         def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
             if name == "copy":
-                _put(s3, "source", {"offsets/2": b"v1\n{}\n-"})
+                store.put("source", {"offsets/2": b"v1\n{}\n-"})
             return super().call(name, path, action)
 
     with pytest.raises(RunningQueryError, match="changed"):
         _write(plan, tmp_path, Meanwhile())
-    assert MARKER not in _objects(s3, "out/copy")
+    assert MARKER not in store.objects("out/copy")
 
 
-def test_a_copy_without_its_marker_counts_as_absent(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_a_copy_without_its_marker_counts_as_absent(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
     step = _write(plan, tmp_path)
-    s3.delete_object(Bucket=BUCKET, Key=f"out/copy/{MARKER}")
+    store.delete(f"out/copy/{MARKER}")
 
-    assert _writer(plan).look(plan, step, _context()).standing is Standing.ABSENT
+    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.ABSENT
 
 
-def test_a_copy_on_which_a_query_has_run_is_kept(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_a_copy_on_which_a_query_has_run_is_kept(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
     step = _write(plan, tmp_path)
-    _put(s3, "out/copy", {"offsets/2": b"v1\n{}\n-"})
-    before = _objects(s3, "out/copy")
+    store.put("out/copy", {"offsets/2": b"v1\n{}\n-"})
+    before = store.objects("out/copy")
 
-    assert _writer(plan).look(plan, step, _context()).standing is Standing.CHANGED
+    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.CHANGED
     with pytest.raises(ApplyError, match="offsets/2 is there") as caught, journal(tmp_path) as one:
-        spark_checkpoint.undo(plan, step, _context(one))
+        spark_checkpoint.undo(plan, step, _context(plan, one))
     assert "failback" in caught.value.fix
-    assert _objects(s3, "out/copy") == before
+    assert store.objects("out/copy") == before
 
 
-def test_a_bucket_that_refuses_conditional_writes_is_said(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_a_bucket_that_refuses_conditional_writes_is_said(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
 
     with pytest.raises(OutputError) as caught:
         _write(plan, tmp_path, Failing(1))
@@ -300,19 +310,22 @@ def test_a_bucket_that_refuses_conditional_writes_is_said(s3: Any, tmp_path: Pat
     assert "refuse conditional writes" in caught.value.fix
 
 
-@pytest.mark.usefixtures("s3")
-@pytest.mark.parametrize(
-    "output", [f"s3://{BUCKET}/elsewhere", f"{ROOT}/../x", "s3://another/out/copy", f"{ROOT}-evil/x"]
-)
-def test_outside_the_write_roots_nothing_is_written(output: str, s3: Any) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_outside_the_write_roots_nothing_is_written(store: Store) -> None:
+    plan, _ = _plan(store)
+    another = store.root.replace(BUCKET, "another")
 
-    with pytest.raises(OutsideRootsError):
-        spark_checkpoint.prepare(plan, COPY, _context(output=output))
+    for output in (
+        f"{store.root}/elsewhere",
+        f"{store.root}/out/../x",
+        f"{another}/out/copy",
+        f"{store.root}/out-evil/x",
+    ):
+        with pytest.raises(OutsideRootsError):
+            spark_checkpoint.prepare(plan, COPY, _context(plan, output=output))
 
 
-def test_a_copy_to_another_file_system_is_refused(s3: Any, tmp_path: Path) -> None:  # noqa: F811
-    plan, _ = _plan(s3)
+def test_a_copy_to_another_file_system_is_refused(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
     away = Context(
         digest=DIGEST, output=str(tmp_path / "out"), write_roots=(str(tmp_path),), read_roots=None, journal=None
     )

@@ -11,20 +11,33 @@ from typing import Any
 import pytest
 import yaml
 
-from offsetwise.apply import in_place, seeded, spark_checkpoint, starting_offsets
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.writing import Context
 from offsetwise.config import load_migration
 from offsetwise.errors import OffsetwiseError, OutputError, OutsideRootsError, StorageError
 from offsetwise.model import Plan
-from offsetwise.sources.location import locate_local
-from tests.apply.plans import COPY, DIGEST, IN_PLACE, SEEDED, STARTING, drafted, journal, recorded, tree_hash
+from offsetwise.storage.location import locate_local
+from tests.apply.plans import (
+    COPY,
+    DIGEST,
+    IN_PLACE,
+    SEEDED,
+    STARTING,
+    drafted,
+    in_place,
+    journal,
+    recorded,
+    seeded,
+    spark_checkpoint,
+    starting_offsets,
+    tree_hash,
+)
 from tests.apply.worlds import Stage, stage
 from tests.commands import call
-from tests.sources.folders import FULL
-from tests.sources.test_storage_paths import PAYLOADS as READ_PAYLOADS
-from tests.sources.test_storage_paths import S3_PAYLOADS, S3_ROOT
+from tests.gates import FULL, PART
+from tests.storage.test_paths import PAYLOADS as READ_PAYLOADS
+from tests.storage.test_paths import S3_PAYLOADS, S3_ROOT
 
 LONG = "n" * 300
 OWN = (
@@ -203,7 +216,7 @@ def test_the_whole_of_apply_refuses_them_before_any_target_begins(
     there = sorted(root.iterdir())
     staged.migration = staged.migration.model_copy(update={"write_roots": (str(root),)})
     standing, group = tree_hash(staged.source), staged.groups.at()
-    for payload in OUTSIDE[:: 1 if FULL else 20]:
+    for payload in OUTSIDE[::PART]:
         staged.output = payload.replace("{root}", str(root))
         with pytest.raises((StorageError, OutputError)):
             (applied if execute else tried)(staged)

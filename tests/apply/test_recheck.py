@@ -22,8 +22,8 @@ from offsetwise.model import (
     IsolationLevel,
     Outcome,
     Override,
-    TopicPartition,
 )
+from offsetwise.position import offset_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, SHIFT
 from tests.apply.worlds import GROUP, TO_GROUP, Stage, proof, stage
 
@@ -76,12 +76,12 @@ def _expired(staged: Stage) -> None:
 def _old_record_replaced(staged: Stage) -> None:
     first = staged.plan.positions[0]
     assert first.old_offset is not None
-    staged.world.other_records.add((Cluster.OLD, (first.topic, first.partition, first.old_offset)))
+    staged.world.other_records.add((Cluster.OLD, (first.topic_partition, offset_of(first.old_offset))))
 
 
 def _new_record_replaced(staged: Stage) -> None:
     first = staged.plan.positions[0]
-    staged.world.other_records.add((Cluster.NEW, (first.new_topic, first.partition, first.new_offset - 1)))
+    staged.world.other_records.add((Cluster.NEW, (first.new_topic_partition, offset_of(first.new_offset) - 1)))
 
 
 DRIFT: dict[str, Callable[[Stage], None]] = {
@@ -119,7 +119,7 @@ UNREADABLE: dict[str, Callable[[Stage], None]] = {
     "a group that cannot be read": lambda s: setattr(s.groups, "error", "the user is not authorised"),
     "a record that retention took on the old cluster": lambda s: s.world.change_logs(Cluster.OLD, log_start=99_999),
     "a record that is not there any more": lambda s: s.world.missing_records.update(
-        (Cluster.NEW, (p.new_topic, p.partition, p.new_offset)) for p in s.plan.positions
+        (Cluster.NEW, (p.new_topic_partition, offset_of(p.new_offset))) for p in s.plan.positions
     ),
 }
 
@@ -134,7 +134,7 @@ def test_a_plan_holds_in_the_world_it_was_drafted_from(tmp_path: Path) -> None:
 def test_growth_of_log_ends_and_retention_below_the_records_is_no_change(tmp_path: Path) -> None:
     staged = stage(tmp_path)
     lowest = min(p.old_offset or 0 for p in staged.plan.positions)
-    staged.world.change_logs(Cluster.NEW, hw=10**12, lso=10**12, log_start=lowest + SHIFT - 1)
+    staged.world.change_logs(Cluster.NEW, hw=10**12, lso=10**12, log_start=offset_of(lowest) + SHIFT - 1)
     staged.world.change_logs(Cluster.OLD, hw=10**12, lso=10**12, log_start=lowest - 1)
 
     assert not_passed(staged) == []
@@ -164,7 +164,7 @@ def test_the_difference_is_told_for_each_partition(tmp_path: Path) -> None:
     staged.world.change_logs(Cluster.NEW, log_start=99_999)
 
     told = {(each.topic, each.partition) for each in held(staged) if each.outcome is Outcome.FAILED}
-    assert told == {(p.new_topic, p.partition) for p in staged.plan.positions}
+    assert told == {p.new_topic_partition for p in staged.plan.positions}
 
 
 def test_a_job_that_reads_committed_records_is_held_to_the_last_stable_offset(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_job_that_reads_committed_records_is_held_to_the_last_stable_offset(tm
 def test_neighbours_that_do_not_enclose_the_place_prove_nothing(tmp_path: Path) -> None:
     staged = stage(tmp_path)
     first, *rest = staged.plan.positions
-    staged.plan = replace(staged.plan, positions=(replace(first, new_offset=first.new_offset - 1), *rest))
+    staged.plan = replace(staged.plan, positions=(replace(first, new_offset=offset_of(first.new_offset) - 1), *rest))
 
     ((outcome, told),) = not_passed(staged)
     assert outcome is Outcome.FAILED
@@ -202,10 +202,13 @@ def test_of_a_pending_batch_both_ends_are_read_again_on_both_sides_and_both_clus
     assert not_passed(staged) == []
     for one in staged.plan.positions:
         for point in one.restart:
-            for side, topic, shift in ((Cluster.OLD, one.topic, 0), (Cluster.NEW, one.new_topic, SHIFT)):
-                assert (side, (topic, one.partition, point.old + shift)) in staged.world.asked
+            for side, at, shift in (
+                (Cluster.OLD, one.topic_partition, 0),
+                (Cluster.NEW, one.new_topic_partition, SHIFT),
+            ):
+                assert (side, (at, offset_of(point.old) + shift)) in staged.world.asked
                 if point.old:
-                    assert (side, (topic, one.partition, point.old - 1 + shift)) in staged.world.asked
+                    assert (side, (at, offset_of(point.old) - 1 + shift)) in staged.world.asked
 
 
 @pytest.mark.parametrize("side", Cluster)
@@ -214,9 +217,11 @@ def test_another_record_at_the_end_of_a_pending_batch_makes_the_plan_stale(
     tmp_path: Path, side: Cluster, below: int
 ) -> None:
     staged = pending(tmp_path)
-    one = next(each for each in staged.plan.positions if each.restart[-1].old > each.restart[0].old + 1)
-    place = one.restart[-1].old - below + (SHIFT if side is Cluster.NEW else 0)
-    staged.world.other_records.add((side, (one.new_topic if side is Cluster.NEW else one.topic, one.partition, place)))
+    one = next(each for each in staged.plan.positions if each.restart[-1].old > offset_of(each.restart[0].old) + 1)
+    place = offset_of(one.restart[-1].old) - below + (SHIFT if side is Cluster.NEW else 0)
+    staged.world.other_records.add(
+        (side, (one.new_topic_partition if side is Cluster.NEW else one.topic_partition, place))
+    )
 
     ((outcome, told),) = not_passed(staged)
     assert outcome is Outcome.FAILED
@@ -228,7 +233,7 @@ def test_neighbours_that_do_not_enclose_the_end_of_a_batch_prove_nothing(tmp_pat
     first, *rest = staged.plan.positions
     begin, end = first.restart
     assert end.new is not None
-    moved = replace(first, restart=(begin, replace(end, new=end.new + 1)))
+    moved = replace(first, restart=(begin, replace(end, new=offset_of(end.new) + 1)))
     staged.plan = replace(staged.plan, positions=(moved, *rest))
 
     ((outcome, told),) = not_passed(staged)
@@ -290,7 +295,7 @@ def test_a_target_that_has_begun_is_left_to_its_writer(tmp_path: Path) -> None:
 
 def test_the_group_that_a_plan_was_drafted_from_must_not_have_moved_on(tmp_path: Path) -> None:
     staged = stage(tmp_path, TO_GROUP)
-    offsets = tuple((p.topic, p.partition, p.old_offset or 0) for p in staged.plan.positions)
+    offsets = tuple((p.topic, p.partition, offset_of(p.old_offset or 0)) for p in staged.plan.positions)
     wanted = replace(staged.plan.requirements, old_group=GroupBefore(group="old-etl", state="Empty", offsets=offsets))
     staged.plan = replace(staged.plan, requirements=wanted)
     now = tuple(GroupOffset(topic=t, partition=p, offset=offset) for t, p, offset in offsets)
@@ -301,7 +306,7 @@ def test_the_group_that_a_plan_was_drafted_from_must_not_have_moved_on(tmp_path:
     staged.world.change(Cluster.OLD, groups=(GroupState(name="old-etl", state="Empty", offsets=later),))
     ((outcome, told),) = not_passed(staged)
     assert outcome is Outcome.FAILED
-    assert str(TopicPartition(topic=now[0].topic, partition=now[0].partition)) in told
+    assert str(now[0].topic_partition) in told
 
 
 def test_the_records_are_not_read_where_something_differs_already(tmp_path: Path) -> None:

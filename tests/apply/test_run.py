@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from offsetwise import files, show_apply
+from offsetwise import files
 from offsetwise.apply import back
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import Applied, apply, dry_run, require_held
+from offsetwise.cli import render_apply
 from offsetwise.config import Migration
 from offsetwise.errors import (
     ApplyError,
@@ -33,7 +34,7 @@ from tests.apply.faults import FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, STARTING, files_of, tree_hash
 from tests.apply.test_recheck import DRIFT, UNREADABLE
 from tests.apply.worlds import GROUP, NOW, TO_GROUP, Stage, stage
-from tests.sources.folders import FULL
+from tests.gates import FULL
 
 KINDS = {
     "copy and group": (COPY, TO_GROUP),
@@ -164,7 +165,7 @@ class TestADryRun:
         assert [each.target for each in made.previews] == [STARTING], "what is not begun yet"
         assert made.changes
         assert world(staged) == before
-        told = printed(lambda console: show_apply.dry_run(console, made))
+        told = printed(lambda console: render_apply.dry_run(console, made))
         assert "spark-checkpoint-in-place: written by an earlier call; now as written." in told
         assert "consumer-group:etl: begun, not finished by an earlier call; now" in told
         assert "The same call with --execute goes on from there." in told
@@ -179,7 +180,7 @@ class TestADryRun:
 
         assert [one.done for one in made.begun] == [True, True]
         assert not made.changes
-        assert "nothing is left to write" in printed(lambda console: show_apply.dry_run(console, made))
+        assert "nothing is left to write" in printed(lambda console: render_apply.dry_run(console, made))
 
     def test_with_the_journal_of_another_plan_is_refused_as_writing_would_be(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
@@ -235,9 +236,9 @@ class TestARefusalToGoOn:
         path = Path(f"{staged.receipt}.journal")
         path.write_bytes(path.read_bytes().replace(b"begun", b"bogus"))
 
-        with pytest.raises(NotApprovedError, match="What an earlier call wrote cannot be told") as caught:
+        with pytest.raises(NotApprovedError, match="What an earlier call wrote is unknown") as caught:
             apply(staged.order(approved=False), staged.receipt, staged.tools())
-        assert "Nothing was written." not in caught.value.problem.partition("What an earlier")[0]
+        assert caught.value.problem.startswith("This call: ")
 
     def test_after_all_was_taken_back_nothing_is_told_to_stand(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
@@ -256,10 +257,11 @@ def half_applied(staged: Stage) -> None:
 
 
 def tells_of_earlier(staged: Stage, error: OffsetwiseError) -> None:
-    assert "Nothing was written." not in error.problem
-    assert "Nothing was written now." in error.problem
-    assert f"Written by an earlier call: A copy of {staged.source} stands at {staged.output}" in error.problem
-    assert "Begun by an earlier call and not finished: consumer-group:etl at etl." in error.problem
+    refusal, _, earlier = error.problem.partition(" Nothing was written. ")
+    assert refusal.startswith("This call: ")
+    assert "Nothing was written" not in earlier
+    assert f"Written by an earlier call: A copy of {staged.source} is at {staged.output}" in earlier
+    assert "Begun by an earlier call and not finished: consumer-group:etl at etl." in earlier
     assert f"offsetwise rollback {staged.receipt}.journal" in error.fix
 
 
@@ -278,7 +280,7 @@ class TestAStepThatFails:
         with pytest.raises(ApplyError) as caught:
             run(staged)
         assert "Target 2 of 2, consumer-group:etl" in caught.value.problem
-        assert f"Written before it: A copy of {staged.source} stands at" in caught.value.problem
+        assert f"Written before it: A copy of {staged.source} is at" in caught.value.problem
         assert f"offsetwise rollback {staged.receipt}.journal" in caught.value.fix
         assert not Path(staged.receipt).exists()
 
@@ -359,8 +361,7 @@ def test_a_run_that_dies_in_a_commit_is_gone_on_from(tmp_path: Path, arrived: in
         offsets = staged.groups.commits[-1]
         for one in offsets[: len(offsets) if arrived is None else arrived]:
             held = staged.groups.offsets[GROUP]
-            key = next(key for key in held if (key.topic, key.partition) == (one.topic, one.partition))
-            held[key] = one
+            held[one.topic_partition] = one
         raise _StopError
 
     staged.groups.on_commit = dies
@@ -622,11 +623,11 @@ def test_secrets_and_hostile_names_stand_nowhere(tmp_path: Path, monkeypatch: py
     out = io.StringIO()
     console = Console(file=out, width=200)
 
-    show_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
-    show_apply.applied(console, run(staged))
-    show_apply.applied(console, run(staged))
-    show_apply.standings(console, back.preview(staged.back(), staged.tools()))
-    show_apply.taken_back(console, rollback(staged))
+    render_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
+    for done in (run(staged), run(staged)):
+        render_apply.applied(console, done.receipt.steps, done.already)
+    render_apply.standings(console, back.preview(staged.back(), staged.tools()))
+    render_apply.taken_back(console, rollback(staged))
 
     told = out.getvalue() + "".join(
         path.read_text(errors="replace") for path in tmp_path.glob("receipt.json*") if path.is_file()

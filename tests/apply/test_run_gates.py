@@ -19,10 +19,9 @@ from offsetwise.model import Outcome
 from tests.apply.plans import IN_PLACE
 from tests.apply.test_recheck import DRIFT
 from tests.apply.worlds import TO_GROUP, stage
-from tests.sources.folders import FULL
+from tests.gates import PART
 
 LIB = Path(__file__).parent.parent.parent / "lib"
-PART = 1 if FULL else 20
 SEED = 20261121
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply import in_place, rewrite, spark_checkpoint
+import offsetwise
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.edit import Edited
-from offsetwise.apply.writing import Context, Preview, Standing
+from offsetwise.apply.writing import Standing, Writer
+from offsetwise.engines.spark.checkpoint import read_checkpoint
+from offsetwise.engines.spark.offset_log import checksum_fits
 from offsetwise.errors import (
     ApplyError,
     OutputError,
@@ -24,9 +25,8 @@ from offsetwise.errors import (
     StalePlanError,
     StorageError,
 )
-from offsetwise.model import Plan, ReceiptStep, StepState
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from offsetwise.sources.spark_offset_log import checksum_fits
+from offsetwise.model import AnyPosition, Plan, ReceiptStep, StepState
+from offsetwise.targets.spark.edit import Edited
 from tests.apply.plans import (
     COPY,
     IN_PLACE,
@@ -38,14 +38,16 @@ from tests.apply.plans import (
     context,
     drafted,
     files_of,
+    in_place,
     journal,
     recorded,
+    spark_checkpoint,
     tree_hash,
 )
-from tests.sources.folders import NAMES, checkpoint, orders, write
-from tests.sources.test_storage_paths import PAYLOADS
+from tests.engines.spark.folders import NAMES, checkpoint, orders, write
+from tests.storage.test_paths import PAYLOADS
 
-SAMPLE = Path(spark_checkpoint.__file__).parent.parent / "sample" / "checkpoints" / "orders"
+SAMPLE = Path(offsetwise.__file__).parent / "sample" / "checkpoints" / "orders"
 
 
 def _copied(plan: Plan, folder: Path, *, disk: Disk | None = None) -> ReceiptStep:
@@ -58,7 +60,7 @@ def _edited(plan: Plan, folder: Path) -> ReceiptStep:
         return in_place.write(plan, IN_PLACE, context(folder, journal=one))
 
 
-def _positions(uri: str) -> dict[tuple[str, str, int], tuple[int, int | None]]:
+def _positions(uri: str) -> dict[tuple[str, str, int], tuple[AnyPosition, AnyPosition | None]]:
     return {
         (source.id, one.topic, one.partition): (one.offset, one.planned_offset)
         for source in read_checkpoint(uri).sources
@@ -66,7 +68,7 @@ def _positions(uri: str) -> dict[tuple[str, str, int], tuple[int, int | None]]:
     }
 
 
-def _expected(plan: Plan) -> dict[tuple[str, str, int], tuple[int, int | None]]:
+def _expected(plan: Plan) -> dict[tuple[str, str, int], tuple[AnyPosition, AnyPosition | None]]:
     return {
         (one.source, one.new_topic, one.partition): (
             one.new_offset,
@@ -155,7 +157,9 @@ def test_a_copy_that_holds_other_bytes_than_were_read_does_not_appear(tmp_path: 
 def test_an_edit_that_no_restart_would_read_as_planned_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewrite, "edit_offsets", lambda data, *_, **__: Edited(data=data, changes=()))
+    monkeypatch.setattr(
+        "offsetwise.targets.spark.rewrite.edit_offsets", lambda data, *_, **__: Edited(data=data, changes=())
+    )
     source = recorded(STATE, tmp_path)
 
     with pytest.raises(ApplyError, match="a restart at the planned positions, found another one at"):
@@ -262,7 +266,7 @@ class TestRewind:
         return aged(tmp_path / "source")
 
     def test_later_batches_and_the_state_they_made_are_left_out(self, source: Path, tmp_path: Path) -> None:
-        newest = read_checkpoint(str(source)).last_planned_batch
+        newest = read_checkpoint(str(source)).details.last_planned_batch
         assert newest is not None
         plan = drafted(str(source), rewind_to=3)
         step = _copied(plan, tmp_path)
@@ -270,7 +274,7 @@ class TestRewind:
         copy = tmp_path / "out" / "copy"
         assert _positions(str(copy)) == _expected(plan)
         read = read_checkpoint(str(copy))
-        assert (read.last_planned_batch, read.last_committed_batch) == (3, 3)
+        assert (read.details.last_planned_batch, read.details.last_committed_batch) == (3, 3)
         versions = {int(path.name.split(".")[0]) for path in copy.rglob("*.delta")}
         assert max(versions) == 4
         assert not [path for path in copy.rglob(".*.delta.crc") if int(path.name.split(".")[1]) > 4]
@@ -463,9 +467,9 @@ def test_without_write_roots_nothing_may_be_written(tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     nowhere = replace(context(tmp_path), write_roots=())
 
-    for module, target in ((spark_checkpoint, COPY), (in_place, IN_PLACE)):
+    for writer, target in ((spark_checkpoint, COPY), (in_place, IN_PLACE)):
         with pytest.raises(OutsideRootsError, match="none configured"):
-            module.prepare(plan, target, nowhere)
+            writer.prepare(plan, target, nowhere)
 
 
 def test_a_write_root_itself_is_no_place_for_a_copy(tmp_path: Path) -> None:
@@ -513,12 +517,11 @@ def test_a_plan_that_does_not_fit_is_refused(made: Callable[[Plan], Plan], said:
         spark_checkpoint.prepare(plan, COPY, context(tmp_path))
 
 
-@pytest.mark.parametrize("module", [spark_checkpoint, in_place])
-def test_a_dry_run_shows_every_number_and_writes_nothing(module: object, tmp_path: Path) -> None:
-    prepare: Callable[[Plan, object, Context], Preview] = module.prepare  # type: ignore[attr-defined]
+@pytest.mark.parametrize("writer", [spark_checkpoint, in_place], ids=["copy", "in place"])
+def test_a_dry_run_shows_every_number_and_writes_nothing(writer: Writer, tmp_path: Path) -> None:
     source = recorded(PENDING, tmp_path)
     before = tree_hash(tmp_path)
-    shown = prepare(drafted(str(source), rename=lambda topic: f"old.{topic}"), COPY, context(tmp_path))
+    shown = writer.prepare(drafted(str(source), rename=lambda topic: f"old.{topic}"), COPY, context(tmp_path))
 
     assert tree_hash(tmp_path) == before
     assert {

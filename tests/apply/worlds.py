@@ -11,11 +11,10 @@ from typing import Any
 from offsetwise import files
 from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.groups import Reply
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.apply.run import Order, Tools
 from offsetwise.apply.world import LiveWorld
-from offsetwise.apply.writers import writers
+from offsetwise.apply.writers import Writers
 from offsetwise.approval import ApprovalFile, Policy, keygen, sign
 from offsetwise.config import Migration
 from offsetwise.errors import ClusterUnreachableError, LostReplyError
@@ -34,17 +33,20 @@ from offsetwise.model import (
     Side,
     Snapshot,
     Target,
-    TargetKind,
     TopicPartition,
     TopicRequirement,
     TopicState,
 )
+from offsetwise.position import offset_of
+from offsetwise.targets.group.port import Reply
+from offsetwise.targets.group.writer import GroupWriter
+from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records, identify_as
 from offsetwise.translation.identity import content_hash
-from tests.apply.plans import COPY, SHIFT, drafted, recorded
+from tests.apply.plans import COPY, MIGRATION, SHIFT, drafted, recorded
 
 GROUP = "etl"
-TO_GROUP = Target(kind=TargetKind.CONSUMER_GROUP, group=GROUP)
+TO_GROUP = Target(kind="consumer-group", group=GROUP)
 SALT = bytes(range(16))
 BEFORE = 7
 """What the group had committed before, where it had."""
@@ -93,8 +95,8 @@ def proof(position: PlannedPosition) -> Proof:
     return Proof(
         salt=SALT.hex(),
         identity=MADE_OF,
-        before=neighbour(position.old_offset - 1),
-        after=neighbour(position.old_offset),
+        before=neighbour(offset_of(position.old_offset) - 1),
+        after=neighbour(offset_of(position.old_offset)),
     )
 
 
@@ -146,7 +148,7 @@ class Groups:
         held = self.offsets.setdefault(group, {})
         arriving = len(offsets) if self.arrives is None else self.arrives
         for one in offsets[:arriving]:
-            key = TopicPartition(topic=one.topic, partition=one.partition)
+            key = one.topic_partition
             if key not in refused:
                 held[key] = one
         self.silent = self.silent or self.unreadable_after
@@ -174,6 +176,13 @@ class World:
     other_records: set[tuple[Cluster, RecordPlace]] = field(default_factory=set)
     missing_records: set[tuple[Cluster, RecordPlace]] = field(default_factory=set)
     asked: list[tuple[Cluster, RecordPlace]] = field(default_factory=list)
+    sink: Callable[[], SinkTransactions] | None = None
+    """What is decided about the transactions of the job's sinks now."""
+
+    def transactions(self, plan: Plan) -> SinkTransactions:
+        assert plan.requirements.sink is not None
+        assert self.sink is not None
+        return self.sink()
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         held = self.clusters[side]
@@ -196,7 +205,7 @@ class World:
             self.asked.append((side, place))
             if (side, place) in self.missing_records:
                 continue
-            topic, partition, offset = place
+            (topic, partition), offset = place
             serial = offset - (SHIFT if side is Cluster.NEW else 0)
             made[place] = record(topic, partition, -serial - 1 if (side, place) in self.other_records else serial)
         return made
@@ -259,7 +268,14 @@ class Stage:
         )
 
     def tools(self, disk: Disk | None = None) -> Tools:
-        return Tools(world=self.world, writers=writers(self.groups), disk=disk or Disk(), now=lambda: NOW)
+        return Tools(world=self.world, writers=writers_of(self.groups), disk=disk or Disk(), now=lambda: NOW)
+
+
+def writers_of(groups: Groups) -> Writers:
+    """Give all writers, that of groups with groups in memory."""
+    made = Writers(MIGRATION)
+    made[TO_GROUP.kind] = GroupWriter(groups)
+    return made
 
 
 def approval(data: bytes) -> ApprovalFile:
@@ -268,7 +284,9 @@ def approval(data: bytes) -> ApprovalFile:
     return ApprovalFile(name="approval", content=sign(data, REVIEWER, subject=subject, issuer=issuer, now=NOW))
 
 
-def stage(folder: Path, *targets: Target, sample: str = SAMPLE, absent: Collection[int] = ()) -> Stage:
+def stage(
+    folder: Path, *targets: Target, sample: str = SAMPLE, absent: Collection[int] = (), source: Path | None = None
+) -> Stage:
     """Lay out a checkpoint, two clusters, a group, and a plan for them.
 
     Args:
@@ -276,8 +294,9 @@ def stage(folder: Path, *targets: Target, sample: str = SAMPLE, absent: Collecti
         targets: What the plan writes; a copy and a group where nothing is given.
         sample: The recorded checkpoint.
         absent: Positions (by number) whose partition the group has no commit in.
+        source: Another checkpoint, in the place of a recorded one.
     """
-    source = recorded(sample, folder)
+    source = source or recorded(sample, folder)
     migration = Migration.model_validate(
         {
             "name": "test",
@@ -288,12 +307,8 @@ def stage(folder: Path, *targets: Target, sample: str = SAMPLE, absent: Collecti
         }
     )
     plan = drafted(str(source))
-    before = {
-        TopicPartition(topic=one.new_topic, partition=one.partition): BEFORE
-        for number, one in enumerate(plan.positions)
-        if number not in absent
-    }
-    named = tuple(each.group or "" for each in targets if each.kind is TargetKind.CONSUMER_GROUP) or (GROUP,)
+    before = {one.new_topic_partition: BEFORE for number, one in enumerate(plan.positions) if number not in absent}
+    named = tuple(each.group or "" for each in targets if each.kind == "consumer-group") or (GROUP,)
     old, new = _cluster(plan, Cluster.OLD), _cluster(plan, Cluster.NEW)
     requirements = replace(
         plan.requirements,

@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[ApprovalFile, str]] = {
     "far too deep": (replace(said(), content=b'{"a":' * 9000), "cannot be read"),
     "duplicate key": (
         replace(said(), content=said().content.replace(b"{", b'{"payload": "",', 1)),
-        "the key 'payload' stands twice",
+        "the key 'payload' appears twice",
     ),
     "float": (replace(said(), content=b'{"payload": 1.5}'), "the number 1.5"),
     "NaN": (replace(said(), content=b'{"payload": NaN}'), "the number NaN"),

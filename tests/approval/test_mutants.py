@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from hypothesis import example, given, settings
@@ -13,10 +12,11 @@ from offsetwise.approval import ApprovalFile, approved
 from offsetwise.approval.keys import read_public
 from offsetwise.errors import FileError, NotApprovedError
 from tests.approval.signed import FILE, NOW, PLAN, RITA, judged, said, trusting
+from tests.gates import PART
 
 APPROVAL = said()
 PUBLIC = RITA.public.dump().encode()
-EXAMPLES = 20_000 if os.environ.get("OFFSETWISE_GATES") == "full" else 1_000
+EXAMPLES = 20_000 // PART
 
 
 @st.composite

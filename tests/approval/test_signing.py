@@ -81,7 +81,7 @@ class TestThePlan:
             (FILE.replace(b"offsetwise/plan", b"offsetwise/receipt"), VersionError, "offsetwise/receipt"),
             (FILE.replace(b'"format_version": "1.0"', b'"format_version": "2.0"'), VersionError, "found version 2.0"),
             (FILE.replace(b'"author": "alice"', b'"author": 7'), FileError, "author is wrong"),
-            (FILE.replace(b"{", b'{"author": "bob",', 1), FileError, "stands twice"),
+            (FILE.replace(b"{", b'{"author": "bob",', 1), FileError, "appears twice"),
         ],
         ids=["no JSON", "cut off", "another kind", "newer major version", "another shape", "duplicate key"],
     )

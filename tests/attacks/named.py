@@ -17,8 +17,9 @@ from typing import Final
 from offsetwise import files
 from offsetwise.approval import Verdict
 from offsetwise.console import board
-from offsetwise.console.desk import Offered, Subject, SubjectKind
-from offsetwise.console.launch import launch
+from offsetwise.console.reader import Offered
+from offsetwise.console.server.launch import launch
+from offsetwise.engines.engine import CheckpointReading
 from offsetwise.fleet import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.moments import Key
@@ -33,8 +34,9 @@ from offsetwise.model import (
     PartitionComparison,
     Plan,
     Problem,
+    Subject,
+    SubjectKind,
     Target,
-    TargetKind,
 )
 from offsetwise.plan.draft import totals_of
 from offsetwise.progress import Progress
@@ -42,7 +44,6 @@ from offsetwise.review.access import Role
 from offsetwise.review.answers import Saved, Submitted
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import Person, recorded
-from offsetwise.sources.spark_reading import CheckpointReading
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from offsetwise.workflow import Observed
@@ -180,23 +181,30 @@ class Named(ValueReader):
         subjects = tuple(Subject(kind=kind, name=self.whole) for kind in SubjectKind)
         return (Offered(name=self.whole, old=self.whole, new=self.whole, subjects=subjects, recorded=True),)
 
-    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the protocol's
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the reader's
         return self._recorded[self.whole]
 
-    def checkpoint_reading(self, migration: str, name: str, retained: int | None = None) -> CheckpointReading:  # noqa: ARG002 - the protocol's
+    def checkpoint_reading(self, *_: object) -> CheckpointReading:
         checkpoint = self._recorded[self.whole].checkpoint
         assert checkpoint is not None
         return CheckpointReading(checkpoint=checkpoint, read_at_ms=0)
 
-    def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:  # noqa: ARG002 - the protocol's
+    def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:  # noqa: ARG002 - the reader's
         return lag_view(self._sampled, self._watched, window_ms)
 
-    def lag_of_partition(self, migration: str, subject: Subject, key: Key, window_ms: int) -> PartitionView | None:  # noqa: ARG002 - the protocol's
+    def lag_of_partition(
+        self,
+        migration: str,  # noqa: ARG002 - the reader's
+        subject: Subject,  # noqa: ARG002 - as above
+        window_ms: int,
+        key: Key,
+        progress: Progress,  # noqa: ARG002 - as above
+    ) -> PartitionView | None:
         return partition_view(self._sampled, self._watched, key, window_ms)
 
     @property
     def _watched(self) -> LagSubject:
-        return LagSubject(migration=self.whole, checkpoint=self.whole)
+        return LagSubject(migration=self.whole, kind=SubjectKind.CHECKPOINT, name=self.whole)
 
 
 def _observed(comparison: Comparison) -> Observed:
@@ -228,7 +236,7 @@ def plan_of(names: tuple[str, ...], author: str, editors: tuple[str, ...], whole
         gives_up=names,
         gate=(GateCheck(name=whole, outcome=Outcome.FAILED, told=whole),),
         prediction=replace(plan.prediction, told=whole),
-        targets=tuple(Target(kind=TargetKind.CONSUMER_GROUP, group=name) for name in names),
+        targets=tuple(Target(kind="consumer-group", group=name) for name in names),
     )
 
 

@@ -205,7 +205,7 @@ def _twice(key: str) -> ApprovalFile:
 
 
 STATEMENTS: Final[dict[str, tuple[ApprovalFile, str]]] = {
-    "a key twice": (_twice("verdict"), "stands twice"),
+    "a key twice": (_twice("verdict"), "appears twice"),
     "an unknown key": (forged(RITA, lambda body: body.update(only_if="it is Friday")), "only_if is wrong"),
     "an unknown key inside": (forged(RITA, lambda body: body["approver"].update(role="admin")), "role is wrong"),
     "the digest in capitals": (

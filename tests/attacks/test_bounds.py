@@ -19,7 +19,11 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile
 from offsetwise.approval.demo import demo_key
 from offsetwise.config import TopicSettings, load_migration
-from offsetwise.console.reviewing.sentences import at
+from offsetwise.console.plan.standing import at
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.spark.offset_log import parse_offsets
+from offsetwise.engines.spark.positions import InitialOffsets, resolve_positions
+from offsetwise.engines.spark.restart import decide_restart
 from offsetwise.errors import ConfigError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Plan
 from offsetwise.plan.reading import plan_bytes, read_plan
@@ -30,10 +34,6 @@ from offsetwise.review.answers import NotAllowed, Saved
 from offsetwise.review.board import Board
 from offsetwise.review.bundle import open_bundle
 from offsetwise.review.demo import demo_board, demo_people
-from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.spark_offset_log import parse_offsets
-from offsetwise.sources.spark_positions import InitialOffsets, resolve_positions
-from offsetwise.sources.spark_restart import decide_restart
 from offsetwise.store.store import open_store
 from offsetwise.wording import utc
 from tests.approval.signed import FILE, judged, said, trusting
@@ -41,11 +41,11 @@ from tests.attacks.measured import MAX_ADDED_BYTES, MAX_SECONDS, Cost, measure
 from tests.attacks.rows import Verdict, attack
 from tests.attacks.wide import bundled, written
 from tests.commands import call
+from tests.engines.flink.files import Op, coordinator, kafka_source, metadata
 from tests.plan.scene import comparison, drafted, rows
 from tests.review.conftest import scene
 from tests.review.people import ADA, NOW, RITA, Scene
 from tests.review.test_bundle import away, packed
-from tests.sources.flink_files import Op, coordinator, kafka_source, metadata
 
 __all__ = ["away", "scene"]
 
@@ -450,7 +450,7 @@ class TestOffsetFiles:
     "B12",
     "mutants of real savepoints and offset files; deep JSON, 10^6 digits, blanks and quotes without end",
     before=Verdict.HELD,
-    without="the bounds of `Cursor.skip` in `sources/flink_bytes.py` (those of `Cursor.count` alone: `skip` holds)",
+    without="the bounds of `Cursor.skip` in `engines/flink/binary.py` (those of `Cursor.count` alone: `skip` holds)",
 )
 def test_mutants_of_a_savepoint_are_read_or_refused_in_words(tmp_path: Path) -> None:
     real = Path("tests/data/checkpoints/flink-2.2-enumerator-v3/_metadata").read_bytes()
@@ -498,7 +498,7 @@ YAML: Final = {
     "a merge key": ("topics: {<<: {policy: default}}", "not a text"),
     "depth": ("groups: " + "[" * 5_000, "nested too deeply"),
     "two documents": ("---\nname: b", "another document"),
-    "a duplicate key": ("name: b", "stands twice"),
+    "a duplicate key": ("name: b", "appears twice"),
     "1.1 MB": ("# " + "x" * 1_100_000, "at most 1048576 bytes"),
     "a hexadecimal name": ("groups: [0x10]", "groups.0"),
     "a million digits": ("content: {window_records: " + "9" * 900_000 + "}", "more than 64 characters"),
@@ -522,7 +522,7 @@ def test_yaml_that_is_more_than_keys_and_values_is_refused(tmp_path: Path, what:
     "B14",
     "YAML: `1:59:59…` of 600 KB takes 11 s; 20,000 mapped topics 14 s",
     before=Verdict.WEAK,
-    without="`strict_yaml._number`; `config._repeated` and `TopicSettings._old_names`",
+    without="`strict_yaml._number`; `config.fields.repeated` and `TopicSettings._old_names`",
 )
 class TestTimeInYaml:
     @pytest.mark.parametrize("number", ["1" + ":59" * 200_000, "1" + ":59" * 200_000 + ".5", "-1:30", "9" * 100])

@@ -16,15 +16,17 @@ import pytest
 from rich.console import Console
 from streamlit.testing.v1 import AppTest
 
-from offsetwise import files, show
+from offsetwise import files
 from offsetwise.approval import write_keys
-from offsetwise.console import downloads, exports
-from offsetwise.console.escaping import BREAK
-from offsetwise.console.exporting import sentences
-from offsetwise.console.lag.sentences import command
-from offsetwise.console.reviewing.checklist import checks
+from offsetwise.cli import render
+from offsetwise.console.explore import compare_table
+from offsetwise.console.explore.lag_tables import command
+from offsetwise.console.plan import export
+from offsetwise.console.plan.checklist import checks
+from offsetwise.console.widgets import downloads
+from offsetwise.console.widgets.escaping import BREAK
 from offsetwise.lookalikes import marked
-from offsetwise.model import Plan, Target, TargetKind
+from offsetwise.model import Plan, Target
 from offsetwise.plan.names import marked_names
 from offsetwise.review.exports import Export, ExportKind
 from offsetwise.review.sheet import Mark
@@ -36,8 +38,8 @@ from tests.commands import call
 from tests.console import builders
 from tests.console.boards import ADA, VERA, Stage, here
 from tests.console.conftest import OpenPage, _no_store_of_anybody, empty_reviews, open_page
+from tests.engines.spark.folders import checkpoint, orders, write
 from tests.lag_samples import row, sample
-from tests.sources.folders import checkpoint, orders, write
 from tests.test_watch import scraped, taken
 
 __all__ = ["_no_store_of_anybody", "empty_reviews", "here", "open_page"]
@@ -109,7 +111,7 @@ def test_no_label_help_or_text_of_a_page_has_an_address_that_markdown_would_link
 def test_no_cell_of_a_download_is_a_formula(open_page: OpenPage) -> None:
     rows = tuple(builders.partition(name) for name in (*NAMES, *FORMULAS))
     page = open_page(Named((*NAMES, *FORMULAS)), "pages/explore/clusters.py")
-    written = [exports.csv(rows), *(downloads.csv(frame.value) for frame in page.dataframe)]
+    written = [compare_table.csv(rows), *(downloads.csv(frame.value) for frame in page.dataframe)]
     read = [each for text in written for line in csv.reader(io.StringIO(text.decode())) for each in line]
     assert len(read) > 1_000
     assert not [each for each in read if not harmless(each) and not re.fullmatch(r"-?[\d,.]+", each)]
@@ -128,7 +130,7 @@ def test_no_cell_of_a_download_is_a_formula(open_page: OpenPage) -> None:
 def test_a_name_is_one_word_of_a_command_or_in_none(name: str) -> None:
     plan = grouped(name)
     file = Export(name="groups.csv", content=b"", mime="text/csv", digest="0" * 64, mark=Mark.APPROVED)
-    lines = sentences.use(ExportKind.GROUPS_CSV, file, plan)
+    lines = export.use(ExportKind.GROUPS_CSV, file, plan)
     if marked(name) != name:
         assert lines is None
     else:
@@ -144,7 +146,7 @@ def test_a_name_is_one_word_of_a_command_or_in_none(name: str) -> None:
     "escapes, OSC, C1, bidi, NUL, line ends in folder names, their contents, options and a plan, on six commands, "
     "also with `--json`",
     before=Verdict.HELD,
-    without="`marked` in `show.safe`",
+    without="`marked` in `cli.safe`",
 )
 def test_no_name_reaches_a_terminal_raw(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
@@ -173,13 +175,13 @@ def test_no_name_reaches_a_terminal_raw(tmp_path: Path) -> None:
     "six names that look like `payments` (Cyrillic а, U+034F, U+3164, U+2800, U+FE0F, a mark without a base) in the "
     "tables, captions and checklist of Review, and in what `sign` prints",
     before=Verdict.WEAK,
-    without="`marked` in `escaping.plain` and `show.safe`, `_readable` in the checklist, `marked_names` in `sign`",
+    without="`marked` in `escaping.plain` and `cli.safe`, `_readable` in the checklist, `marked_names` in `sign`",
     left="names in letters of one script only that look alike: `l` and `1`, a word that is all Cyrillic",
 )
 class TestLookalikes:
     @pytest.mark.parametrize("name", MIXED, ids=ascii)
     def test_is_marked_on_screen_and_heads_the_checklist(self, here: Stage, name: str) -> None:
-        target = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
+        target = Target(kind="consumer-group", group=name)
         positions = (replace(PLAN.positions[0], topic=name, new_topic=name),)
         here.scene.submitted(ADA, targets=(target,), positions=positions)
         page = here.open("pages/plan/review.py", VERA)
@@ -188,7 +190,8 @@ class TestLookalikes:
         assert f"consumer group {marked(name)}" in said
         assert marked(name) in {cell for frame in page.dataframe for cell in frame.value.get("topic", ())}
         assert name not in said
-        checked = [str(each.value) for each in page.markdown if str(each.value).startswith((":red[:", ":green[:"))]
+        lines = [line for each in page.markdown for line in str(each.value).splitlines()]
+        checked = [line for line in lines if line.startswith(("- :red-badge[", "- :green-badge["))]
         assert "every name is what it looks like" in checked[0]
         assert marked(name) in checked[0].replace("\\", "")
 
@@ -196,7 +199,7 @@ class TestLookalikes:
     def test_is_marked_in_a_terminal_and_named_before_it_is_signed(self, name: str, tmp_path: Path) -> None:
         out, plan, key = io.StringIO(), tmp_path / "plan.json", tmp_path / "rita.key"
         made = grouped(name)
-        show.plan(Console(file=out, width=4_000, force_terminal=False), made)
+        render.plan(Console(file=out, width=4_000, force_terminal=False), made)
         assert f"consumer-group:{marked(name)}" in out.getvalue()
         plan.write_text(files.dump(made), encoding="utf-8")
         write_keys(key, RITA)
@@ -235,4 +238,4 @@ def test_a_name_is_one_label_of_prometheus() -> None:
 
 def grouped(name: str) -> Plan:
     """Give a plan for a group of this name."""
-    return replace(PLAN, targets=(Target(kind=TargetKind.CONSUMER_GROUP, group=name),))
+    return replace(PLAN, targets=(Target(kind="consumer-group", group=name),))

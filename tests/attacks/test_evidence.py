@@ -20,13 +20,14 @@ from offsetwise.apply.journal import Journal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import Applied, apply, dry_run
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
-from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Target, WrittenFile, WrittenOffset
+from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Target, TopicPartition, WrittenFile, WrittenOffset
 from offsetwise.plan.digest import digest as digest_of
+from offsetwise.position import offset_of
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, SAVEPOINT, SEEDED, STARTING, aged, files_of, tree_hash
 from tests.apply.worlds import BEFORE, GROUP, NOW, TO_GROUP, Stage, stage
 from tests.attacks.rows import Verdict, attack
-from tests.sources.folders import SAMPLES
+from tests.engines.spark.folders import SAMPLES
 from tests.test_cli_plans import Desk
 
 OTHERS = "victims"
@@ -43,7 +44,7 @@ def group_step(staged: Stage, **changes: Any) -> ReceiptStep:
         WrittenOffset(
             topic=each.new_topic,
             partition=each.partition,
-            offset=each.new_offset,
+            offset=offset_of(each.new_offset),
             before=BEFORE,
             before_metadata="mine",
             before_leader_epoch=4,
@@ -143,10 +144,11 @@ def test_a_step_that_is_done_by_its_journal_is_looked_at_before_it_is_believed(t
         Path(staged.output or "").unlink()
     before = world(staged)
 
-    with pytest.raises(ApplyError, match="expected what it says was written to stand there") as caught:
+    with pytest.raises(ApplyError, match="expected what it says was written to be there") as caught:
         apply(staged.order(), staged.receipt, staged.tools())
 
-    assert "Nothing was written now." in caught.value.problem
+    assert "This call: " in caught.value.problem
+    assert "Nothing was written" in caught.value.problem
     assert not Path(staged.receipt).exists()
     assert world(staged) == before
 
@@ -211,7 +213,7 @@ def test_a_planted_receipt_of_an_approved_plan_does_not_pass_for_its_application
     Path(staged.receipt).write_text(files.dump(receipt_of(staged, group_step(staged))))
     before = world(staged)
 
-    with pytest.raises(ApplyError, match="expected what it says was written to stand there"):
+    with pytest.raises(ApplyError, match="expected what it says was written to be there"):
         apply(staged.order(), staged.receipt, staged.tools())
     assert world(staged) == before
 
@@ -300,7 +302,9 @@ class TestAReceiptThatIsNotWhatWasApplied:
         step = group_step(staged, target=theirs, place=OTHERS)
         step = replace(step, offsets=tuple(replace(each, before=None) for each in step.offsets))
         staged.groups.offsets[OTHERS] = {
-            key: replace(each, offset=next(p.new_offset for p in plan.positions if p.partition == key.partition))
+            key: replace(
+                each, offset=next(offset_of(p.new_offset) for p in plan.positions if p.partition == key.partition)
+            )
             for key, each in staged.groups.offsets[GROUP].items()
         }
         Path(staged.receipt).write_text(files.dump(receipt_of(staged, step, plan=plan)))
@@ -464,9 +468,8 @@ def test_verify_confirms_nothing_by_a_plan_that_is_not_the_one_named(
     position = honest["plan"]["positions"][0]
     wrong = int(position["new_offset"]) - 1
     held = desk.staged.groups.offsets[GROUP]
-    for key, one in held.items():
-        if (key.topic, key.partition) == (position["new_topic"], position["partition"]):
-            held[key] = replace(one, offset=wrong)
+    key = TopicPartition(position["new_topic"], position["partition"])
+    held[key] = replace(held[key], offset=wrong)
     assert desk.on_receipt("verify").code == 5
 
     for also_steps in (False, True):
@@ -516,7 +519,7 @@ def one_applies(
     "A24",
     "four appliers at once, each with a receipt of its own, to one output, again and again",
     before=Verdict.HELD,
-    without="the refusal of `rename` and `link` to replace what stands there (`Disk`)",
+    without="the refusal of `rename` and `link` to replace what is there (`Disk`)",
 )
 @pytest.mark.parametrize("target", [COPY, STARTING, SEEDED], ids=str)
 def test_of_four_appliers_with_receipts_of_their_own_one_writes(tmp_path: Path, target: Target) -> None:

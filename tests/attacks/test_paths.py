@@ -20,21 +20,20 @@ import pytest
 from offsetwise import approval, files
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import apply
-from offsetwise.apply.writers import writers
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError, OutsideRootsError, PlanError, StorageError
 from offsetwise.model import Plan, Target
 from offsetwise.plan.reading import read_plan
 from offsetwise.regular_files import Folders, below
-from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.storage import open_tree
+from offsetwise.storage.folders import open_tree
 from tests.apply.faults import UnsyncedDisk
-from tests.apply.plans import COPY, IN_PLACE, SEEDED, STARTING, context, drafted, journal, recorded, tree_hash
+from tests.apply.plans import COPY, IN_PLACE, SEEDED, STARTING, WRITERS, context, drafted, journal, recorded, tree_hash
 from tests.apply.worlds import Stage, stage
 from tests.approval.signed import forged
 from tests.attacks.rows import Verdict, attack
 from tests.commands import call
-from tests.sources.flink_files import Op, absolute, blob, metadata, operator_handle, reader_element, relative, subtask
-from tests.sources.folders import checkpoint, orders, write
+from tests.engines.flink.files import Op, absolute, blob, metadata, operator_handle, reader_element, relative, subtask
+from tests.engines.spark.folders import checkpoint, orders, write
 from tests.test_cli_plans import Desk
 
 _T = TypeVar("_T")
@@ -87,7 +86,7 @@ class TestNoFieldOfAPlanIsAPath:
         plan = named(drafted(str(recorded(SAMPLE, tmp_path))), UP)
         before = tree_hash(tmp_path)
         with journal(tmp_path) as kept, pytest.raises(OutsideRootsError, match="could lead out"):
-            writers(None)[SEEDED.kind].write(plan, SEEDED, replace(context(tmp_path), journal=kept))  # type: ignore[arg-type]
+            WRITERS[SEEDED.kind].write(plan, SEEDED, replace(context(tmp_path), journal=kept))
         shutil.rmtree(tmp_path / "out")
         (tmp_path / "receipt.json.journal").unlink()
         assert tree_hash(tmp_path) == before
@@ -150,7 +149,7 @@ def test_a_copy_holds_the_sources_of_a_plan_against_the_reader(target: Target, t
     before = tree_hash(tmp_path)
 
     with journal(tmp_path) as kept, pytest.raises(OutsideRootsError, match="could lead out"):
-        writers(None)[target.kind].write(plan, target, replace(context(tmp_path), journal=kept))  # type: ignore[arg-type]
+        WRITERS[target.kind].write(plan, target, replace(context(tmp_path), journal=kept))
 
     (tmp_path / "receipt.json.journal").unlink()
     assert tree_hash(tmp_path) == before
@@ -563,20 +562,22 @@ OPENS: Final = {
     "approval/key_files.py": "makes new files, O_EXCL",
     "apply/disk.py": "writes, relative to folders that `regular_files` opened",
     "apply/journal.py": "no link, no wait; owner, mode and kind of what was opened are looked at before it is read",
-    "cli.py": "makes a new file, O_EXCL",
-    "cli_plans.py": "makes a new file, O_EXCL",
     "clusters/reading.py": "a sample of our own package",
-    "console/answer_headers.py": "a page of Streamlit's own package",
-    "console/help/documents.py": "a document of our own package",
-    "console/launch.py": "settings of our own package",
+    "console/server/headers.py": "a page of Streamlit's own package",
+    "console/help.py": "a document of our own package",
+    "console/server/launch.py": "settings of our own package",
+    "new_files.py": "makes new files, O_EXCL",
     "jars.py": "the lock of our own package; jars in this user's cache, compared with it",
     "lookalikes.py": "a table of our own package",
+    "pipeline/class_archive.py": "a lock in the user's cache, O_NOFOLLOW; what a JVM maps is this user's alone",
     "pipeline/launching.py": "makes a new file in a temporary folder of ours, O_EXCL",
     "pipeline/shipping.py": "our own sources, and a temporary folder of ours",
     "regular_files.py": "the one place",
-    "sources/spark_state.py": "a member of an archive in memory",
+    "engines/spark/state.py": "a member of an archive in memory",
     "store/database.py": "makes the store's file; SQLite opens it",
     "watch/recording.py": "a sample of our own package",
+    "console/reader.py": "opens a session of Spark, and no file",
+    "streams/kafka/wire.py": "hands a certificate to the standard library, in a new folder of its owner's alone",
 }
 """Modules that open files themselves, and why they may."""
 LAB: Final = "lab/"

@@ -26,19 +26,19 @@ from pydantic_core import from_json
 from offsetwise import files
 from offsetwise.client_properties import ALLOWED, ClientProperties, is_secret
 from offsetwise.config import load_migration
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.rows import FailedCheckpoint, encode
 from offsetwise.errors import ConfigError, MissingError, OffsetwiseError, SparkError, StorageError, StoreError
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet_rows import decode, rows_of
-from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, encode
-from offsetwise.sources.storage import open_tree
+from offsetwise.storage.folders import open_tree
 from offsetwise.store.store import open_store
 from tests.apply.plans import journal
 from tests.apply.test_canaries import OIDC, Desk, desk  # noqa: F401 - a fixture
 from tests.attacks.rows import Verdict, attack
 from tests.commands import COMMAND, call
-from tests.sources.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders
-from tests.sources.test_storage_remote import _put, s3, server  # noqa: F401 - fixtures
+from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders
+from tests.stores import S3
 
 LIB = Path(files.__file__).parent
 
@@ -582,21 +582,21 @@ class TestAddressesOfAzure:
 
 
 def test_an_endpoint_of_s3_that_the_environment_leads_to_is_shown_with_what_was_read(
-    s3: Any,  # noqa: F811 - the fixture
-    server: str,  # noqa: F811 - as above
+    s3: S3,
+    moto: str,
 ) -> None:
-    uri = _put(s3, "orders", checkpoint({0: orders(7)}, (0,)))
+    uri = s3.put("orders", checkpoint({0: orders(7)}, (0,)))
 
     read = read_checkpoint(uri)
 
-    assert read.endpoint == server
-    assert f"at {server}" in " ".join(call("inspect", uri, width=200).out.split())
-    assert f'"endpoint": "{server}"' in files.dump(read)
+    assert read.endpoint == moto
+    assert f"at {moto}" in " ".join(call("inspect", uri, width=200).out.split())
+    assert f'"endpoint": "{moto}"' in files.dump(read)
     assert files.load(files.dump(read), "checkpoint", subject="it") == read
     assert '"endpoint"' not in files.dump(read_checkpoint(str(SAMPLES / NAMES[0])))
 
 
-def test_what_is_missing_at_that_endpoint_is_an_error_of_ours(s3: Any) -> None:  # noqa: F811 - the fixture
+def test_what_is_missing_at_that_endpoint_is_an_error_of_ours(s3: S3) -> None:
     del s3
     with pytest.raises(MissingError) as caught:
         read_checkpoint("s3://checkpoints/nowhere")

@@ -20,7 +20,7 @@ from offsetwise.errors import ConnectorError, JarError
 from offsetwise.jars import LOCK, cache_folder, locked, locked_jars
 from offsetwise.lab.jars import KAFKA_VERSION, kafka_jars
 from offsetwise.lab.java import find_java
-from offsetwise.pipeline.connector import CONNECTOR, connector_jars
+from offsetwise.pipeline.launching import CONNECTOR, connector_jars
 from tests.attacks.rows import Verdict, attack
 from tests.commands import call
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
@@ -209,7 +209,8 @@ def test_pip_installs_by_hash_and_by_nothing_else() -> None:
         for path in (ROOT / folder).rglob("*")
         if path.suffix in (".py", ".sh") and '"pip", "install"' in path.read_text("utf-8")
     ]
-    assert {path.name for path in elsewhere} == {"flink_distribution.py", Path(__file__).name}
+    # The test of the wheel installs what it built, and nothing from an index.
+    assert {path.name for path in elsewhere} == {"flink_distribution.py", "test_wheel.py", Path(__file__).name}
 
 
 def test_what_builds_the_package_is_locked_as_it_is_named() -> None:
@@ -231,5 +232,7 @@ def test_the_lock_of_jars_knows_everything_that_is_run() -> None:
 
 
 def test_no_lock_names_a_host() -> None:
-    for lock in (*(ROOT / "locks").iterdir(), LOCK):
+    for lock in (*(ROOT / "locks").glob("*.txt"), LOCK):
         assert not re.search(r"://|--(index|extra|find|trusted)", lock.read_text(encoding="utf-8")), lock
+    packages = json.loads((ROOT / "locks/emulators/package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert all("integrity" in each and "resolved" not in each for name, each in packages.items() if name)

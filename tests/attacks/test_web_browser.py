@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser
 
 from tests.attacks.rows import Verdict, attack
+from tests.attacks.web_servers import answering
 from tests.browser.conftest import bundled, settle
 from tools.screenshots import CHROMIUM, pages
 
@@ -116,12 +116,5 @@ def site(body: str = "") -> Iterator[tuple[str, list[str]]]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", visits
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(Site) as address:
+        yield address, visits

@@ -93,11 +93,18 @@ def outside() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), World)
+    with answering(World) as address:
+        yield address, asked
+
+
+@contextmanager
+def answering(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Let requests be answered on loopback; give the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -107,13 +114,10 @@ def outside() -> Iterator[tuple[str, list[str]]]:
 @contextmanager
 def served(folder: Path, *command: str, **variables: str) -> Iterator[Served]:
     """Run a console in a folder, with these environment variables."""
-    with outside() as (world, asked), pytest.MonkeyPatch.context() as patched:
-        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-            patched.setenv(name, world)
-        patched.setenv("no_proxy", "127.0.0.1,localhost")
-        for name, value in variables.items():
-            patched.setenv(name, value)
-        with console(*command, log=folder / "log", cwd=folder) as address:
+    with outside() as (world, asked):
+        proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), world)
+        own = {**proxies, "no_proxy": "127.0.0.1,localhost", **variables}
+        with console(*command, log=folder / "log", cwd=folder, variables=own) as address:
             yield Served(address, folder / "log", asked)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from offsetwise import files, workflow
-from offsetwise.model import Snapshot, Target, TargetKind
+from offsetwise.model import Snapshot, Target
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.bundle import pack
@@ -21,9 +21,7 @@ def written(partitions: int) -> dict[str, bytes]:
     rows = tuple(replace(row, partition=number) for number in range(partitions))
     comparison = replace(seen.comparison, partitions=rows)
     old, new = _wide(seen.old, partitions), _wide(seen.new, partitions)
-    request = DraftRequest(
-        targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),), author="ada of https://a", checkpoint="payments"
-    )
+    request = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="ada of https://a", checkpoint="payments")
     plan = draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
     made: dict[str, files.Stored] = {"plan": plan, "comparison": comparison, "old": old, "new": new}
     return {kind: files.dump(each).encode() for kind, each in made.items()}

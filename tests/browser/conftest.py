@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 import pytest
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from offsetwise.lab.brokers import free_ports
+from tests.browser.forked import Forked
 from tools.screenshots import THEMES, WIDTHS, settle, whole
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +30,7 @@ CLI = "from offsetwise.cli import main; main()"
 START_SECONDS = 120
 
 Serve = Callable[..., str]
+Started: TypeAlias = subprocess.Popen[bytes] | Forked
 
 __all__ = ["CLI", "SCREENSHOTS", "Serve", "choose", "console", "keep", "process", "settle", "whole"]
 
@@ -56,40 +61,63 @@ def keep(page: Page, name: str) -> None:
 
 
 @contextmanager
-def process(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[tuple[str, int]]:
-    """Run a command that serves the console at the port put for `{port}`; give its address and its process id."""
+def process(
+    *command: str, log: Path, cwd: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[str, int]]:
+    """Run a command that serves the console at the port put for `{port}`; give its address and its process id.
+
+    Variables are added to the environment of that process alone: urllib keeps a proxy of this one's for good.
+    """
     (port,) = free_ports(1)
-    with log.open("w") as out:
-        running = subprocess.Popen(
-            [sys.executable, *(part.replace("{port}", str(port)) for part in command)],
-            cwd=cwd,
-            env={"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
+    arguments = [part.replace("{port}", str(port)) for part in command]
+    env = {"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": str(ROOT), **variables}
+    running = _started(arguments, log, env, cwd)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait(address, running, log)
+        yield address, running.pid
+    finally:
+        running.terminate()
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait(address, running, log)
-            yield address, running.pid
-        finally:
-            running.terminate()
             running.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            # At the first signal the server waits for requests that are under way, at Ctrl-C it does no more.
+            running.send_signal(signal.SIGINT)
+            running.wait(timeout=60)
+
+
+def _started(arguments: Sequence[str], log: Path, env: Mapping[str, str], cwd: Path) -> Started:
+    """Start a command; a module of the tests is forked, which spares its imports."""
+    if arguments[0] == "-m":
+        return Forked(arguments[1], arguments[2:], log=log, env=env, cwd=cwd)
+    with log.open("w") as out:
+        return subprocess.Popen([sys.executable, *arguments], cwd=cwd, env=env, stdout=out, stderr=subprocess.STDOUT)
 
 
 @contextmanager
-def console(*command: str, log: Path, cwd: Path = ROOT) -> Iterator[str]:
+def console(
+    *command: str, log: Path, cwd: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     """Run such a command; give its address."""
-    with process(*command, log=log, cwd=cwd) as (address, _):
+    with process(*command, log=log, cwd=cwd, variables=variables) as (address, _):
         yield address
 
 
 @pytest.fixture(scope="session")
-def windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
-    """One window per theme, for tests that only look: a new one loads Streamlit's frontend again, for seconds."""
+def kept_windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
+    """One window per theme: a new one loads Streamlit's frontend again, for seconds."""
     opened = {theme: browser.new_page(color_scheme="dark" if theme == "dark" else "light") for theme in THEMES}
     yield opened
     for page in opened.values():
         page.close()
+
+
+@pytest.fixture
+def windows(kept_windows: Mapping[str, Page]) -> Iterator[Mapping[str, Page]]:
+    """One window per theme, for tests that only look; empty afterwards, since a page looks for its server for ever."""
+    yield kept_windows
+    for page in kept_windows.values():
+        page.goto("about:blank")
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +143,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         made.__exit__(None, None, None)
 
 
-def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(address: str, process: Started, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:

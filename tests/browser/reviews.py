@@ -13,10 +13,11 @@ from pathlib import Path
 
 from offsetwise import files
 from offsetwise.console import board
-from offsetwise.console.launch import launch
-from offsetwise.model import Override, Plan, Target, TargetKind, TopicPartition
+from offsetwise.console.server.launch import launch
+from offsetwise.model import Override, Plan, Target
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.request import DraftRequest
+from offsetwise.position import offset_of
 from offsetwise.review.access import Role
 from offsetwise.review.answers import Saved, Submitted
 from offsetwise.review.board import Board
@@ -25,6 +26,7 @@ from offsetwise.review.people import recorded
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from offsetwise.workflow import Observed, draft, sample, sample_comparison, sample_observed
+from tests.subjects import checkpoint
 
 CHECKPOINT = "payments"
 REMARK = "payments-1 is behind a gap of the mirror, so I took the earliest possible place."
@@ -34,19 +36,18 @@ def of_sample(author: str, *, editors: tuple[str, ...] = (), overridden: bool = 
     """Draft a plan of the bundled sample, one partition of it put elsewhere by a person if asked for."""
     seen = sample_observed(sample_comparison(CHECKPOINT))
     row = seen.comparison.partitions[0]
-    override = Override(offset=(row.new_offset or 0) - 5, reason="to be safe <b>&</b> sound", by=author)
-    at = TopicPartition(topic=row.topic, partition=row.partition)
+    override = Override(offset=offset_of(row.new_offset or 0) - 5, reason="to be safe <b>&</b> sound", by=author)
+    at = row.topic_partition
     plan = draft(
         sample(),
+        checkpoint(CHECKPOINT),
         DraftRequest(
-            targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),),
+            targets=(Target(kind="spark-checkpoint"),),
             author=author,
             editors=editors,
-            checkpoint=CHECKPOINT,
             overrides=((at, override),) if overridden else (),
         ),
         drafted_at="2026-03-01T09:00:00Z",
-        checkpoint=CHECKPOINT,
         observed=seen,
     )
     return plan, seen

@@ -8,7 +8,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from offsetwise.console.desk import Reader
+from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
 from offsetwise.fleet import assemble
 from offsetwise.lag.archive import Recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from offsetwise.console.launch import launch
+from offsetwise.console.server.launch import launch
 from tests.browser import reviews, scenarios
 
 if __name__ == "__main__":

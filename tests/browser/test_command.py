@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
 from tests.browser.conftest import CLI, SCREENSHOTS, console, settle, whole
-from tests.console.test_data import migration
+from tests.console.test_reader import migration
 from tools.screenshots import pages
 
 

@@ -15,7 +15,7 @@ RECORD_MS = 1_700_000_000_000
 def standing(offset: int = 1050, record_ms: int | None = RECORD_MS) -> Standing:
     return Standing(
         of="group orders-etl",
-        partition=TopicPartition(topic="orders", partition=0),
+        partition=TopicPartition("orders", 0),
         offset=offset,
         record_ms=record_ms,
     )
@@ -45,7 +45,7 @@ def test_a_limit_by_size_is_judged_by_rate_even_where_the_record_time_is_known()
         ({"retention_ms": "-1"}, log(), RetentionMethod.NEVER, "set no limit"),
         ({"cleanup_policy": "compact"}, log(), RetentionMethod.NEVER, "age deletes nothing"),
         ({}, log(start=1100), RetentionMethod.REACHED, "begins 50 offsets behind it"),
-        ({}, log(hw=1050), RetentionMethod.NONE, "No record stands there yet"),
+        ({}, log(hw=1050), RetentionMethod.NONE, "No record is there yet"),
         ({"retention_bytes": "1000"}, log(), RetentionMethod.NONE, "was read once only"),
         ({}, None, RetentionMethod.NONE, "was not read"),
     ],

@@ -14,8 +14,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import access, board, desk
-from offsetwise.console.bundle_reader import reader
+from offsetwise.console import answers, board
+from offsetwise.console.bundles import reader
+from offsetwise.console.server import access
 from offsetwise.review.access import Access
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
@@ -75,7 +76,7 @@ class Stage:
         """Open a page as somebody."""
         access.use(self.scene.access)
         board.use(self.reviews)
-        desk.use(reader(()))
+        answers.use(reader(()))
         made = AppTest.from_file(str(APP), default_timeout=60)
         made.user = claims(somebody)
         made.secrets = SECRETS

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.findings import Code
-from offsetwise.findings.sentence import about, overall
+from offsetwise.engines.spark.details import SparkDetails
+from offsetwise.findings import describe
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -231,31 +231,48 @@ def reference_rows() -> tuple[PartitionComparison, ...]:
     )
 
 
+def with_others_below() -> PartitionComparison:
+    """Records that the old log does not explain stand below the place: it is bounded, and both answers are counted."""
+    return replace(
+        partition("orders", 0),
+        exactness=Exactness.BOUNDED,
+        method=Method.CONTENT,
+        counted=True,
+        new_offset=940,
+        bounds=(940, 950),
+        replay=8,
+        skip=0,
+        foreign_below=2,
+        ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
+    )
+
+
 def misfits() -> Comparison:
     """On the new cluster a topic is missing, one has fewer partitions, and one was made again."""
     rows = tuple(
-        untranslated(topic, old=612, ends=(700, 50), verdict=RawVerdict.UNKNOWN, reason="", finding=code.value)
+        untranslated(topic, old=612, ends=(700, 50), verdict=RawVerdict.UNKNOWN, reason="", finding=code)
         for topic, code in (
-            ("audit", Code.TOPIC_MISSING),
-            ("clicks", Code.PARTITIONS_FEWER),
-            ("orders", Code.TOPIC_RECREATED),
+            ("audit", "TOPIC_MISSING"),
+            ("clicks", "PARTITIONS_FEWER"),
+            ("orders", "TOPIC_RECREATED"),
         )
     )
     missing, _, again = rows
     return replace(
         comparison(rows),
         findings=(
-            about(missing, Code.TOPIC_MISSING, "The new cluster has no topic audit."),
-            overall(
-                Code.PARTITIONS_FEWER,
+            describe("TOPIC_MISSING").finding(
+                "The new cluster has no topic audit.", topic=missing.topic, partition=missing.partition
+            ),
+            describe("PARTITIONS_FEWER").finding(
                 "clicks has 4 partitions on old and 2 on new: 2 partitions cannot continue.",
                 topic="clicks",
             ),
-            about(
-                again,
-                Code.TOPIC_RECREATED,
+            describe("TOPIC_RECREATED").finding(
                 "The mirror wrote old offset 600 to 600, but the new log ends at 50: it was deleted and made again, "
                 "or cut.",
+                topic=again.topic,
+                partition=again.partition,
             ),
         ),
     )
@@ -304,8 +321,7 @@ def comparison(
             severity=Severity.BLOCKS,
             topic=row.topic,
             partition=row.partition,
-            message=f"Resuming {row.topic}-{row.partition} at {row.old_offset} would step over records that were never "
-            "read.",
+            message=f"Resuming {row.topic_partition} at {row.old_offset} would step over records that were never read.",
             remedy=f"Resume at {row.new_offset}.",
         )
         for row in made
@@ -317,9 +333,7 @@ def comparison(
             uri=f"file:///sample/checkpoints/{name}",
             engine="spark",
             job_id="2f8f4f0e-8a34-4a64-9f3c-0f3a51d0b7aa",
-            last_planned_batch=7,
-            last_committed_batch=6,
-            reruns_batch=7,
+            details=SparkDetails(last_planned_batch=7, last_committed_batch=6, reruns_batch=7),
             restart="Batch 7 was planned and not committed: it runs again, from where batch 6 ended.",
             sources=(
                 CheckpointSource(

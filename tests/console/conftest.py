@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import board, desk
-from offsetwise.console.desk import Desk, Held, Question, Reading
-from offsetwise.console.escaping import BREAK
+from offsetwise.console import answers, board, reader
+from offsetwise.console.answers import Answers, Held, Question, Reading
+from offsetwise.console.reader import Reader
+from offsetwise.console.warm_spark import WarmSpark
+from offsetwise.console.widgets.escaping import BREAK
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 
@@ -25,6 +27,14 @@ APP = Path(__file__).parents[2] / "app.py"
 COMPARE = "pages/explore/compare.py"
 
 OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _spark_stays() -> Iterator[None]:
+    """Free no Spark in this process: tests of other folders use the same one, which a console knows nothing of."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reader, "WarmSpark", partial(WarmSpark, idle_s=86_400))
+        yield
 
 
 def words(page: AppTest) -> str:
@@ -42,24 +52,24 @@ def settle(page: AppTest) -> None:
         page.run()
 
 
-def answer_at_look(patched: pytest.MonkeyPatch, kind: type[Question[Any]], number: int) -> None:
-    """Let a question of this kind be answered right after the page looked for its answer for the n-th time."""
+def answer_at_look(patched: pytest.MonkeyPatch, verb: str, number: int) -> None:
+    """Let a question for this verb be answered right after the page looked for its answer for the n-th time."""
     gate, looks = threading.Event(), itertools.count(1)
-    run, held = Desk._run, Desk.held
+    run, held = Answers._run, Answers.held
 
-    def run_behind_gate(self: Desk, question: Question[Any], reading: Reading[Any]) -> None:
+    def run_behind_gate(self: Answers, question: Question[Any], reading: Reading[Any]) -> None:
         assert gate.wait(timeout=60)
         run(self, question, reading)
 
-    def look(self: Desk, question: Question[Any]) -> Held[Any] | None:
+    def look(self: Answers, question: Question[Any]) -> Held[Any] | None:
         found, reading = held(self, question), self.reading(question)
-        if isinstance(question, kind) and reading is not None and next(looks) == number:
+        if question.verb == verb and reading is not None and next(looks) == number:
             gate.set()
             reading.outcome.result(timeout=60)
         return found
 
-    patched.setattr(Desk, "_run", run_behind_gate)
-    patched.setattr(Desk, "held", look)
+    patched.setattr(Answers, "_run", run_behind_gate)
+    patched.setattr(Answers, "held", look)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -74,9 +84,9 @@ def _packages_stay() -> Iterator[None]:
 def open_page() -> Iterator[OpenPage]:
     """Give a function that opens a page over a reader, with the URL's parameters."""
 
-    def opened(reader: desk.Reader, page: str | None = None, **parameters: str | list[str]) -> AppTest:
+    def opened(reader: Reader, page: str | None = None, **parameters: str | list[str]) -> AppTest:
         st.cache_resource.clear()
-        desk.use(reader)
+        answers.use(reader)
         made = AppTest.from_file(str(APP), default_timeout=30)
         if page is not None:
             made.switch_page(page)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from offsetwise.config import load_migration
+from offsetwise.engines.rows import FailedCheckpoint
+from offsetwise.engines.spark.details import SparkDetails, StateStore
 from offsetwise.fleet import Fleet, assemble
 from offsetwise.model import (
     Batch,
@@ -14,11 +16,9 @@ from offsetwise.model import (
     CheckpointSource,
     Problem,
     SourcePosition,
-    StateStore,
     TopicOffsets,
 )
 from offsetwise.progress import Progress
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 from offsetwise.workflow import fleet
 from tests.console import builders
 from tests.console.readers import ValueReader
@@ -72,14 +72,16 @@ def checkpoint(
         uri=uri,
         engine="spark",
         job_id=job_id,
-        last_planned_batch=7 if pending else 6,
-        last_committed_batch=6,
-        reruns_batch=7 if pending else None,
         restart="Batch 7 runs again." if pending else "Batch 6 is committed: batch 7 starts at orders-0 at 1050.",
         sources=(CheckpointSource(index=0, id="0", kind="kafka", positions=positions),),
         problems=(*((PENDING,) if pending else ()), *problems),
-        batches=tuple(batches),
-        state=(StateStore(operator=0, partitions=2, files=8, size_bytes=state_bytes),) if state_bytes else (),
+        details=SparkDetails(
+            last_planned_batch=7 if pending else 6,
+            last_committed_batch=6,
+            reruns_batch=7 if pending else None,
+            batches=tuple(batches),
+            state=(StateStore(operator=0, partitions=2, files=8, size_bytes=state_bytes),) if state_bytes else (),
+        ),
     )
 
 

@@ -1,17 +1,22 @@
-"""A reader of the console's protocol that answers from values, and counts what it was asked."""
+"""A reader that answers from values, and counts what it was asked."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from offsetwise import workflow
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
-from offsetwise.console.desk import Offered, Subject, SubjectKind
+from offsetwise.console.reader import Offered, PlanOf, Reader
+from offsetwise.console.warm_spark import SparkNow, Warmth
+from offsetwise.engines.batch_files import BatchFiles
+from offsetwise.engines.checkpoint import read_batch_files, read_with_times
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.errors import OffsetwiseError
 from offsetwise.fleet import Fleet
 from offsetwise.lag.archive import Archive, Recording
 from offsetwise.lag.moments import Key
@@ -27,16 +32,15 @@ from offsetwise.model import (
     RangeDifference,
     Reconciliation,
     Snapshot,
+    Subject,
+    SubjectKind,
 )
 from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
-from offsetwise.sources.connection import Step
-from offsetwise.sources.permissions import Permissions
-from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
-from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
+from offsetwise.streams.access import Permissions, Step
 from offsetwise.watch.background import Sampling
 from offsetwise.workflow import Observed
 from tests.console import builders
@@ -64,7 +68,7 @@ COUNTED = Reconciliation(
 )
 
 
-class ValueReader:
+class ValueReader(Reader):
     """Offers a recorded sample and, when `live` is given, one live migration that answers or fails with it."""
 
     def __init__(
@@ -82,6 +86,8 @@ class ValueReader:
         self._count_gate = count_gate
         self._counted = COUNTED if counted is None else counted
         self.calls: Counter[str] = Counter()
+        self.unread: dict[Subject, OffsetwiseError] = {}
+        """Why a subject of the live migration cannot be compared with all."""
         self.folders: dict[str, Path] = {}
         """Where checkpoints are read from, by name."""
         self.clusters: dict[Cluster, ReadCluster | Exception] = {}
@@ -91,6 +97,9 @@ class ValueReader:
         self.samples: Archive | Exception = Recording(())
         """What was sampled, of the migration `orders-to-new`; an exception is a store that cannot be used."""
         self.sampler: Sampling | None = None
+        self.spark = SparkNow(warmth=Warmth.WARM)
+        self.warmed: list[str] = []
+        """The migrations of the pages at each look; Spark is started at the first one."""
         self.fleet_given = Fleet(rows=())
         self.drifted: tuple[Drift, ...] | Exception = ()
         """What changed since any plan was drafted."""
@@ -127,11 +136,25 @@ class ValueReader:
         assert self._live is not None
         return self._live
 
-    def fleet(self, migration: str, progress: Progress) -> Fleet:  # noqa: ARG002 - the protocol's
+    def comparisons(
+        self,
+        migration: str,  # noqa: ARG002 - the reader's
+        progress: Progress,
+    ) -> Iterator[tuple[Subject, Comparison | OffsetwiseError]]:
+        self.calls["compare all"] += 1
+        progress("locate positions", 0, 1)
+        for subject in (ORDERS, ETL):
+            if subject in self.unread:
+                yield subject, self.unread[subject]
+            else:
+                assert isinstance(self._live, Comparison)
+                yield subject, self._live
+
+    def fleet(self, migration: str, progress: Progress) -> Fleet:  # noqa: ARG002 - the reader's
         self.calls["fleet"] += 1
         return self.fleet_given
 
-    def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:  # noqa: ARG002 - the protocol's
+    def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:  # noqa: ARG002 - the reader's
         self.calls["reconciliation"] += 1
         while self._count_gate is not None and not self._count_gate.wait(timeout=0.05):
             progress("compare every record", 0, 1)
@@ -140,7 +163,13 @@ class ValueReader:
             raise self._counted
         return replace(self._counted, old_topic=topic, new_topic=topic)
 
-    def checkpoint_reading(self, migration: str, name: str, retained: int | None = None) -> CheckpointReading:  # noqa: ARG002 - the protocol's
+    def checkpoint_reading(
+        self,
+        migration: str,  # noqa: ARG002 - the reader's
+        name: str,
+        retained: int | None,  # noqa: ARG002 - as above
+        progress: Progress,  # noqa: ARG002 - as above
+    ) -> CheckpointReading:
         self.calls["checkpoint_reading"] += 1
         if name not in self.folders:
             made = builders.comparison().checkpoint
@@ -148,11 +177,11 @@ class ValueReader:
             return CheckpointReading(checkpoint=made, read_at_ms=0)
         return read_with_times(str(self.folders[name]))
 
-    def batch_files(self, migration: str, name: str, batch: int) -> BatchFiles:  # noqa: ARG002 - the protocol's
+    def batch_files(self, migration: str, name: str, batch: int, progress: Progress) -> BatchFiles:  # noqa: ARG002 - the reader's
         self.calls["batch_files"] += 1
         return read_batch_files(str(self.folders[name]), batch)
 
-    def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:  # noqa: ARG002 - the protocol's
+    def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:  # noqa: ARG002 - the reader's
         self.calls["state_rows"] += 1
         progress("count rows", 0, 1)
         if self._gate is not None:
@@ -162,7 +191,7 @@ class ValueReader:
             raise self.state
         return self.state
 
-    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:  # noqa: ARG002 - the protocol's
+    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:  # noqa: ARG002 - the reader's
         self.calls[f"cluster {cluster}"] += 1
         progress(f"read the {cluster} cluster", 0, 1)
         if cluster in self.cluster_gates:
@@ -177,48 +206,59 @@ class ValueReader:
         )
         return ReadCluster(snapshot=empty, counterparts={}, link=Link.MIRRORMAKER)
 
-    def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:  # noqa: ARG002 - the protocol's
+    def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:  # noqa: ARG002 - the reader's
         self.calls[f"connection {cluster}"] += 1
         progress("resolve", 1, 1)
         return self.steps
 
-    def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:  # noqa: ARG002 - the protocol's
+    def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:  # noqa: ARG002 - the reader's
         self.calls[f"permissions {cluster}"] += 1
         progress("ask", 1, 1)
         if self.granted is None:
             return Permissions(cluster=cluster, user=None, authorizer=None, granted=())
         return replace(self.granted, cluster=cluster)
 
-    def minimum_acls(self, migration: str, cluster: Cluster) -> MinimumAcls:  # noqa: ARG002 - the protocol's
+    def minimum_acls(self, migration: str, cluster: Cluster, progress: Progress) -> MinimumAcls:  # noqa: ARG002 - the reader's
         self.calls[f"acls {cluster}"] += 1
         nothing = MinimumAcls(cluster=cluster, principal="User:reader", topics=(), commands=(), unread=())
         return self.acls.get(cluster, nothing)
 
-    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:  # noqa: ARG002 - the protocol's
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:  # noqa: ARG002 - the reader's
         self.calls[f"standings {cluster}"] += 1
         progress("read the records at the positions", 1, 1)
         return self.stand
 
-    def drift(self, plan: Plan, progress: Progress) -> tuple[Drift, ...]:
-        self.calls[f"drift {plan.migration}"] += 1
+    def drift(self, migration: str, of: PlanOf, progress: Progress) -> tuple[Drift, ...]:  # noqa: ARG002 - the reader's
+        self.calls[f"drift {migration}"] += 1
         progress("read the new cluster", 1, 1)
         if isinstance(self.drifted, Exception):
             raise self.drifted
         return self.drifted
 
-    def lag(self, migration: str, subject: Subject, window_ms: int) -> LagView | None:  # noqa: ARG002 - the protocol's
+    def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:  # noqa: ARG002 - the reader's
         self.calls["lag"] += 1
         if isinstance(self.samples, Exception):
             raise self.samples
         return lag_view(self.samples, _watched(subject), window_ms)
 
-    def lag_of_partition(self, migration: str, subject: Subject, key: Key, window_ms: int) -> PartitionView | None:  # noqa: ARG002 - the protocol's
+    def lag_of_partition(
+        self,
+        migration: str,  # noqa: ARG002 - the reader's
+        subject: Subject,
+        window_ms: int,
+        key: Key,
+        progress: Progress,  # noqa: ARG002 - as above
+    ) -> PartitionView | None:
         self.calls["lag of partition"] += 1
         if isinstance(self.samples, Exception):
             raise self.samples
         return partition_view(self.samples, _watched(subject), key, window_ms)
 
-    def sampling(self, migration: str) -> Sampling | None:  # noqa: ARG002 - the protocol's
+    def warm_spark(self, migration: str) -> SparkNow | None:
+        self.warmed.append(migration)
+        return self.spark
+
+    def sampling(self, migration: str) -> Sampling | None:  # noqa: ARG002 - the reader's
         return self.sampler
 
     def start_sampling(self, migration: str, every_s: float) -> None:
@@ -227,13 +267,13 @@ class ValueReader:
     def stop_sampling(self, migration: str) -> None:
         self.calls[f"stop sampling {migration}"] += 1
 
-    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:  # noqa: ARG002 - the protocol's
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:  # noqa: ARG002 - the reader's
         self.calls["observed"] += 1
         return self.seen
 
     def strategies(
         self,
-        migration: str,  # noqa: ARG002 - the protocol's
+        migration: str,  # noqa: ARG002 - the reader's
         subject: Subject,  # noqa: ARG002 - as above
         comparison: Comparison,
         *,
@@ -244,17 +284,15 @@ class ValueReader:
 
     def draft(
         self,
-        migration: str,  # noqa: ARG002 - the protocol's
-        subject: Subject,  # noqa: ARG002 - as above
+        migration: str,  # noqa: ARG002 - the reader's
+        subject: Subject,
         observed: Observed,
         request: DraftRequest,
         drafted_at: str,
     ) -> Plan:
         self.calls["draft"] += 1
-        return workflow.draft(workflow.sample(), request, drafted_at=drafted_at, observed=observed)
+        return workflow.draft(workflow.sample(), subject, request, drafted_at=drafted_at, observed=observed)
 
 
 def _watched(subject: Subject) -> LagSubject:
-    if subject.kind is SubjectKind.GROUP:
-        return LagSubject(migration="orders-to-new", group=subject.name)
-    return LagSubject(migration="orders-to-new", checkpoint=subject.name)
+    return LagSubject.in_migration("orders-to-new", subject)

@@ -15,8 +15,8 @@ import sqlalchemy
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board
-from offsetwise.console.audit import exports, sentences
-from offsetwise.console.audit.choosing import Typed, asked
+from offsetwise.console.operate import audit_rows
+from offsetwise.console.operate.audit_rows import Typed, asked
 from offsetwise.errors import StoreUnreachableError
 from offsetwise.review.access import SignIn
 from offsetwise.review.people import Person
@@ -245,7 +245,7 @@ class TestTheChain:
         assert not page.error
 
     def test_a_long_log_is_checked_when_a_person_asks(self, here: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("offsetwise.console.audit.chain.AT_ONCE", 3)
+        monkeypatch.setattr("offsetwise.console.operate.audit.AT_ONCE", 3)
         filled(here)
         page = here.open(PAGE, VERA)
         assert "It was not checked yet whether the audit log is intact." in words(page)
@@ -256,13 +256,13 @@ class TestTheChain:
         record = Record(at_ms=1, issuer=None, subject=None, action="save", result="done", details={})
         older = AuditRow(seq=1, record=record, previous=FIRST, hash="a" * 64)
         newer = AuditRow(seq=2, record=record, previous="b" * 64, hash="c" * 64)
-        assert sentences.links((newer, older), None) == (sentences.CHANGED, sentences.CHANGED)
+        assert audit_rows.links((newer, older), None) == (audit_rows.CHANGED, audit_rows.CHANGED)
 
 
 class TestDownloads:
     def test_the_json_proves_the_chain_without_the_console(self, here: Stage) -> None:
         filled(here)
-        lines = [json.loads(line) for line in exports.json_lines(here.scene.board, VERA, AuditFilter()).splitlines()]
+        lines = [json.loads(line) for line in audit_rows.json_lines(here.scene.board, VERA, AuditFilter()).splitlines()]
         previous = FIRST
         for line in reversed(lines):
             assert line["previous"] == previous
@@ -278,9 +278,9 @@ class TestDownloads:
         for number in range(30):
             here.scene.board.comment(ADA, saved.plan, f"Remark {number}")
         every = here.scene.board.audit
-        monkeypatch.setattr(exports, "AUDIT_ROWS", 7)
+        monkeypatch.setattr(audit_rows, "AUDIT_ROWS", 7)
         monkeypatch.setattr(here.scene.board, "audit", lambda person, wanted: every(person, wanted, most=7))
-        lines = exports.csv(here.scene.board, VERA, AuditFilter(action="comment")).decode().splitlines()
+        lines = audit_rows.csv(here.scene.board, VERA, AuditFilter(action="comment")).decode().splitlines()
         assert [int(line.split(",")[0]) for line in lines[1:]] == list(range(32, 2, -1))
 
     def test_one_that_cannot_be_made_is_told_in_words_and_can_be_asked_for_again(
@@ -289,7 +289,7 @@ class TestDownloads:
         filled(here)
         page = here.open(PAGE, VERA)
         with monkeypatch.context() as down:
-            down.setattr(exports, "rows", lambda *_: _down())
+            down.setattr(audit_rows, "rows", lambda *_: _down())
             page.button(key="make-CSV").click().run()
         assert not page.exception
         assert "the database did not answer" in said(page)
@@ -301,7 +301,7 @@ class TestDownloads:
     def test_no_cell_of_the_csv_runs_and_none_is_more_than_a_cell(self, here: Stage) -> None:
         hostile = Person(issuer=HOSTILE, subject=HOSTILE, name=HOSTILE)
         here.scene.board.submit(hostile, 1, "=1+1")
-        text = exports.csv(here.scene.board, VERA, AuditFilter()).decode()
+        text = audit_rows.csv(here.scene.board, VERA, AuditFilter()).decode()
         assert "'=cmd()" in text
         assert ",=" not in text.replace('"', "")
         assert "\u202e" not in text

@@ -11,9 +11,9 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 import offsetwise
-from offsetwise.console.data import WorkflowReader
+from offsetwise.console.reader import Reader
 from tests.console.conftest import COMPARE, OpenPage, settle, words
-from tests.sources.folders import orders, write
+from tests.engines.spark.folders import orders, write
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
@@ -78,7 +78,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def opened(open_page: OpenPage, folder: Path, page: str) -> AppTest:
-    reader = WorkflowReader((folder.parents[1] / "migration.yaml",))
+    reader = Reader((folder.parents[1] / "migration.yaml",))
     made = open_page(reader, page, migration="mine")
     for button in made.button:
         if button.key == "compare-now":

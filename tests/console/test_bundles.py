@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from offsetwise.console import access, bundles, desk
-from offsetwise.console.bundle_reader import BundleReader, reader
-from offsetwise.console.bundles import Handed
-from offsetwise.console.desk import ComparisonOf
+from offsetwise.console import answers, bundles
+from offsetwise.console.answers import Question
+from offsetwise.console.bundles import BundleReader, Handed, reader
+from offsetwise.console.reader import Reader
+from offsetwise.console.server import access
 from offsetwise.errors import ConfigError, FileError
 from offsetwise.model import Cluster
 from offsetwise.review.access import Access
@@ -58,8 +59,8 @@ def test_its_comparison_and_snapshots_are_answered_from_the_file(handed: Handed)
     made = reader(())
     assert isinstance(made, BundleReader)
     (offered,) = [one for one in made.offered() if one.name == handed.migration]
-    question = ComparisonOf(migration=offered.name, subject=offered.subjects[0])
-    held = desk.Desk(made).held(question)
+    question = Question.of(Reader.comparison, offered.name, offered.subjects[0])
+    held = answers.Answers(made).held(question)
     assert held is not None
     assert handed.bundle.observed is not None
     assert held.value == handed.bundle.observed.comparison
@@ -72,7 +73,7 @@ def test_what_it_does_not_hold_is_said_in_words(handed: Handed) -> None:
     with pytest.raises(ConfigError, match="a bundle has none"):
         made.fleet(handed.migration, NO_PROGRESS)
     with pytest.raises(ConfigError, match="a bundle has none"):
-        made.minimum_acls(handed.migration, Cluster.OLD)
+        made.minimum_acls(handed.migration, Cluster.OLD, NO_PROGRESS)
 
 
 @pytest.mark.parametrize("page", ["compare", "clusters", "checkpoint", "lag", "overview"])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from offsetwise.approval import keygen, write_keys
-from offsetwise.console import access
-from offsetwise.console.audit import exports
+from offsetwise.console.operate import audit_rows
+from offsetwise.console.server import access
 from offsetwise.review.access import Access
 from offsetwise.review.exports import ExportKind
 from offsetwise.store.audit import AuditFilter
@@ -81,10 +81,10 @@ def test_no_secret_is_in_a_page_an_export_the_audit_log_or_the_store(
     for what in ("CSV", "JSON"):
         kept(f"making {what}", page.button(key=f"make-{what}").click().run())
 
-    log = exports.json_lines(board, ADA, AuditFilter())
+    log = audit_rows.json_lines(board, ADA, AuditFilter())
     assert log.count(b'\\"refused\\"') == 6, "every way above was taken"
     assert log.count(b'\\"approve\\"') == 4
-    told += [("the log", log), ("the log as CSV", exports.csv(board, ADA, AuditFilter()))]
+    told += [("the log", log), ("the log as CSV", audit_rows.csv(board, ADA, AuditFilter()))]
     told += [("the bundle", bundle), *unpacked("the bundle", bundle)]
     told += [
         (each.name, each.content)

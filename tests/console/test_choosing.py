@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offsetwise.console.choosing import row_names
+from offsetwise.console.widgets.selectors import row_names
 from tests.console import builders
 
 ROW = builders.partition()

@@ -17,23 +17,22 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
-from offsetwise.console import desk, downloads
-from offsetwise.console.clusters import frames, history, topics
-from offsetwise.console.clusters.figures import lanes_of, ranges, takeaway
-from offsetwise.console.clusters.questions import ClusterOf
-from offsetwise.console.clusters.view import View, view
-from offsetwise.console.data import WorkflowReader
-from offsetwise.console.desk import Held
-from offsetwise.console.palette import LIGHT
+from offsetwise.console import answers
+from offsetwise.console.answers import Held
+from offsetwise.console.explore.clusters import mirror, range_chart, retention, topics
+from offsetwise.console.explore.clusters.range_chart import lanes_of, ranges, takeaway
+from offsetwise.console.explore.clusters.summary import View, view
+from offsetwise.console.reader import Reader
+from offsetwise.console.widgets import downloads, table
+from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
 from offsetwise.model import Cluster, Problem, TopicPartition
-from offsetwise.sources.connection import Step, StepName, StepState
-from offsetwise.sources.permissions import AclCommand, Granted, Permissions, Resource
+from offsetwise.streams.access import AclCommand, Granted, Permissions, Resource, Step, StepName, StepState
 from tests.clusters.values import TAKEN_MS, log, new, old, topic
 from tests.console import builders, clusters_of_tests
 from tests.console.conftest import APP, OpenPage, answer_at_look, words
 from tests.console.readers import ValueReader
-from tests.sources.test_connection import closed_port, listening, silence
+from tests.streams.kafka.test_connection import closed_port, listening, silence
 
 CLUSTERS = "pages/explore/clusters.py"
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
@@ -120,7 +119,7 @@ def test_mirror_health_names_heartbeat_sync_and_what_could_not_be_decoded(open_p
 
 
 def test_the_sample_shows_its_recorded_snapshots_and_the_acls_it_would_take(open_page: OpenPage) -> None:
-    page = open_page(WorkflowReader(()), CLUSTERS)
+    page = open_page(Reader(()), CLUSTERS)
     assert not page.exception
     assert "payments" in topic_rows(page)["old topic"].tolist()
     assert "there is no connection to test" in words(page)
@@ -200,7 +199,9 @@ def test_hostile_names_stay_text_in_every_block(open_page: OpenPage) -> None:
 def test_hostile_names_are_neutralised_in_downloads_and_charts() -> None:
     read = clusters_of_tests.hostile(builders.HOSTILE)
     shown = viewed(read)
-    written = downloads.csv(frames.topic_table(shown.pairs, shown)) + downloads.csv(frames.partition_table(shown.pairs))
+    written = downloads.csv(table.frame(topics.topics(shown), shown.pairs, file=True)) + downloads.csv(
+        table.frame(range_chart.LANES, lanes_of(shown.pairs), file=True)
+    )
     cells = [cell for line in written.decode().splitlines() for cell in line.split(",")]
     assert not any(cell.strip('"').startswith(("=", "+", "@")) for cell in cells)
     figure = ranges(lanes_of(shown.pairs), LIGHT)
@@ -219,8 +220,7 @@ def test_what_a_cluster_holds_that_was_not_read_is_unknown_and_not_absent() -> N
     figure = ranges(lanes_of(shown.pairs), LIGHT, both_read=False)
     said = [note.text for note in figure.layout.annotations if note.text.startswith("?")]
     assert said == ["? new: not read"] * 3
-    hints = frames.group_offset_table(shown, "orders-etl")["hint"].tolist()
-    assert hints == ["? new cluster not read"]
+    assert [one.hint for one in mirror.commits(shown, "orders-etl")] == ["? new cluster not read"]
 
 
 def test_ranges_above_2_to_53_keep_every_digit() -> None:
@@ -253,7 +253,7 @@ def test_a_live_migration_is_read_only_when_a_person_asks(open_page: OpenPage) -
 def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
-    answer_at_look(monkeypatch, ClusterOf, look)
+    answer_at_look(monkeypatch, "cluster", look)
     page = open_page(reader(live=True), CLUSTERS, migration=LIVE)
     page.button(key="read-both").click().run()
     settled(page)
@@ -330,7 +330,7 @@ def test_a_closed_port_and_a_silent_socket_are_told_apart_by_reading_and_by_the_
     with listening(silence) as silent:
         path = tmp_path / "migration.yaml"
         path.write_text(MIGRATION.format(down=closed_port(), silent=silent))
-        page = open_page(WorkflowReader((path,)), CLUSTERS, migration="two-sockets")
+        page = open_page(Reader((path,)), CLUSTERS, migration="two-sockets")
         page.button(key="read-both").click().run()
         page.button(key="connection-old-now").click().run()
         settled(page, but="new cluster")
@@ -447,7 +447,7 @@ def test_retention_names_its_method_and_the_time(open_page: OpenPage) -> None:
     asked.stand = (
         Standing(
             of="group orders-etl",
-            partition=TopicPartition(topic="orders", partition=0),
+            partition=TopicPartition("orders", 0),
             offset=1050,
             record_ms=TAKEN_MS,
         ),
@@ -464,7 +464,7 @@ def test_retention_names_its_method_and_the_time(open_page: OpenPage) -> None:
 
 def test_two_readings_give_the_rate_at_which_retention_comes_near(open_page: OpenPage) -> None:
     asked = reader(live=True)
-    history.forget()
+    retention.forget()
     page = open_page(asked, CLUSTERS, migration=LIVE)
     page.button(key="read-both").click().run()
     settled(page)
@@ -489,7 +489,7 @@ def test_the_json_download_is_the_snapshot_file() -> None:
 
 
 def test_the_first_request_of_a_fresh_process_may_go_straight_to_the_page() -> None:
-    desk.use(reader())
+    answers.use(reader())
     page = AppTest.from_file(str(APP), default_timeout=30)
     page.switch_page(CLUSTERS)
     page.run()

@@ -8,13 +8,12 @@ import threading
 from dataclasses import replace
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import exports
-from offsetwise.console.desk import ComparisonOf
+from offsetwise.console.explore import compare_table
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConnectorError, OffsetwiseError, StorageError
-from offsetwise.findings import Code
-from offsetwise.findings.sentence import overall
+from offsetwise.findings.migration import cluster_unclear
 from offsetwise.model import BelongsTo, Finding, Method
 from offsetwise.wording.verdicts import METHOD
 from tests.console import builders
@@ -62,7 +61,7 @@ def test_it_is_said_which_cluster_the_positions_belong_to_and_why(open_page: Ope
 
 def test_positions_of_nobody_knows_which_cluster_are_said_to_be_open_with_what_to_do(open_page: OpenPage) -> None:
     unclear = BelongsTo(cluster=None, reason="Every position lies inside both logs.")
-    finding = overall(Code.CLUSTER_UNCLEAR, "The positions may come from either cluster.")
+    finding = cluster_unclear.finding("The positions may come from either cluster.")
     made = replace(builders.comparison(), belongs_to=unclear, findings=(finding,))
     told = words(open_page(ValueReader({"orders": made}), COMPARE)).replace("\\", "")
     assert "? Which cluster they belong to is open: Every position lies inside both logs." in told
@@ -89,7 +88,7 @@ def test_what_a_place_was_derived_from_is_said_in_the_evidence_and_in_the_csv(
     rows = (builders.partition(method=method),)
     page = open_page(ValueReader({"orders": builders.comparison(rows)}), COMPARE)
     assert f"**Why 950** · {METHOD[method]} :" in words(page)
-    (row,) = csv.DictReader(io.StringIO(exports.csv(rows).decode()))
+    (row,) = csv.DictReader(io.StringIO(compare_table.csv(rows).decode()))
     assert row["method"] == method.value
 
 
@@ -203,7 +202,7 @@ def test_two_sessions_share_one_reading_that_is_under_way(open_page: OpenPage) -
 def test_a_comparison_that_ends_while_the_page_is_drawn_stands_under_its_own_caption(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
-    answer_at_look(monkeypatch, ComparisonOf, look)
+    answer_at_look(monkeypatch, "comparison", look)
     reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
     page = open_page(reader, COMPARE, migration="orders-to-new")
     page.button(key="compare-now").click().run()
@@ -283,3 +282,22 @@ def test_no_partition_is_an_answer_and_no_error(open_page: OpenPage) -> None:
     page = open_page(ValueReader({"orders": builders.comparison(())}), COMPARE)
     assert not page.exception
     assert "No partition to compare." in words(page)
+
+
+def test_both_answers_are_offered_where_records_of_others_stand_below_the_place(open_page: OpenPage) -> None:
+    page = open_page(ValueReader({"orders": builders.comparison((builders.with_others_below(),))}), COMPARE)
+    told = words(page).replace("\\", "")
+    assert "- **940**, the lower bound: no record that was counted is missed, at most 8 records read twice." in told
+    assert (
+        "- **950**, the counted cut: no record of the old log is skipped and none read twice; 2 records that the old "
+        "log does not explain never read." in told
+    )
+
+
+def test_a_button_leads_on_to_draft_what_is_shown(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    led: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr(st, "switch_page", lambda page, *, query_params: led.append((page, query_params)))
+    page = open_page(ValueReader(), COMPARE)
+    page.button(key="lead-on-pages/plan/draft.py").click().run()
+    assert not page.exception
+    assert led == [("pages/plan/draft.py", {"migration": "sample", "of": "checkpoint orders"})]

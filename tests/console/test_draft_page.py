@@ -15,14 +15,16 @@ from streamlit.testing.v1 import AppTest
 import offsetwise
 from offsetwise import workflow
 from offsetwise.approval import Verdict
-from offsetwise.console import access, board, desk
-from offsetwise.console.access import Access
-from offsetwise.console.drafting import screen
-from offsetwise.console.drafting.checklist import checklist
-from offsetwise.console.drafting.decisions import wrong_with
-from offsetwise.console.drafting.work import begun_with
+from offsetwise.console import answers, board
+from offsetwise.console.plan import draft
+from offsetwise.console.plan.decisions import wrong_with
+from offsetwise.console.plan.draft import checklist
+from offsetwise.console.plan.work import begun_with
+from offsetwise.console.reader import Reader
+from offsetwise.console.server import access
+from offsetwise.console.server.access import Access
 from offsetwise.errors import StoreUnreachableError
-from offsetwise.model import Outcome, Snapshot, Start
+from offsetwise.model import Ahead, Exactness, Method, Outcome, Snapshot, Start
 from offsetwise.review.access import Role
 from offsetwise.review.answers import Approved, Done, Saved
 from offsetwise.review.board import Board
@@ -52,9 +54,9 @@ def kept(tmp_path: Path) -> Iterator[Store]:
     st.cache_resource.clear()
 
 
-def opened(part: str | None = None, *, reader: desk.Reader | None = None, of: str = "payments", **more: str) -> AppTest:
+def opened(part: str | None = None, *, reader: Reader | None = None, of: str = "payments", **more: str) -> AppTest:
     """Open the page on the sample, as somebody of the demonstration or as nobody."""
-    desk.use(reader or bundled())
+    answers.use(reader or bundled())
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.switch_page(DRAFT)
     for name, value in {"of": f"checkpoint {of}", **({} if part is None else {"play": part}), **more}.items():
@@ -127,7 +129,7 @@ def test_a_part_of_the_demonstration_is_one_click_away_and_marked() -> None:
 def test_who_signed_in_drafts_only_with_the_role_author_and_is_told_why_not(who: str) -> None:
     user, _ = PEOPLE[who]
     access.use(Access(roles=ROLES.model_copy(update={"viewer": ()})))
-    desk.use(bundled())
+    answers.use(bundled())
     page = AppTest.from_file(str(APP), default_timeout=60)
     page.user, page.secrets = user, SECRETS
     page.switch_page(DRAFT)
@@ -148,7 +150,7 @@ def test_who_signed_in_drafts_only_with_the_role_author_and_is_told_why_not(who:
 
 def test_a_sign_in_of_yesterday_is_nobody() -> None:
     access.use(Access(roles=ROLES.model_copy(update={"viewer": ()})))
-    desk.use(bundled())
+    answers.use(bundled())
     page = AppTest.from_file(str(APP), default_timeout=60)
     page.user = {**claims("aron", groups=["migration-team"]), "iat": 1_700_000_000}
     page.secrets = SECRETS
@@ -315,7 +317,7 @@ def test_a_plan_is_the_same_whenever_and_by_whomever_it_is_drawn_again(monkeypat
 
     page = opened("author")
     first = shown_digest(page)
-    monkeypatch.setattr(screen, "datetime", Tomorrow)
+    monkeypatch.setattr(draft, "datetime", Tomorrow)
 
     assert shown_digest(page.run()) == first
     st.cache_resource.clear()
@@ -472,6 +474,45 @@ def test_an_old_comparison_is_not_called_fresh(minutes: int, recorded: bool, out
     now = datetime(2026, 3, 1, 10 + minutes // 60, minutes % 60, tzinfo=UTC)
     (*_, fresh) = checklist(comparison, None, recorded=recorded, now=now)
     assert (fresh.name, fresh.outcome) == ("fresh", outcome)
+
+
+@pytest.mark.parametrize(
+    ("place", "offset", "reason"),
+    [
+        (0, "500", "The lower bound: no record that was counted is missed, at most 8 records read twice."),
+        (
+            1,
+            "600",
+            "The counted cut: no record of the old log is skipped and none read twice; 2 records that the old log does "
+            "not explain never read.",
+        ),
+    ],
+)
+def test_either_answer_is_taken_with_its_price_as_the_reason(
+    kept: Store, large: Observed, place: int, offset: str, reason: str
+) -> None:
+    one = replace(large, comparison=replace(large.comparison, partitions=large.comparison.partitions[:1]))
+    row = replace(
+        one.comparison.partitions[0],
+        exactness=Exactness.BOUNDED,
+        method=Method.CONTENT,
+        counted=True,
+        new_offset=500,
+        bounds=(500, 600),
+        replay=8,
+        foreign_below=2,
+        ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
+    )
+    reader = ValueReader({"payments": replace(one.comparison, partitions=(row,))})
+    reader.seen = replace(wide(one, 1), comparison=replace(one.comparison, partitions=(row,)))
+    page = opened("author", reader=reader, migration="sample", way="state-preserving edit, in a copy")
+    assert metrics(page)["Partitions"] == "?", "bounded, and not said to tolerate replay: somebody decides"
+    press(page, f"alternative-{place}-payments-0")
+    assert (page.text_input(key="offset-payments-0").value, metrics(page)["Decided by people"]) == (offset, "1")
+    press(page, "submit")
+    (position,) = sheet_of(kept).plan.positions
+    assert position.override is not None
+    assert (str(position.override.offset), position.override.reason) == (offset, reason)
 
 
 # --------------------------------------------------------------------------- ten thousand

@@ -15,11 +15,11 @@ from streamlit.testing.v1 import AppTest
 from offsetwise import files
 from offsetwise.approval import keygen, sign, write_keys
 from offsetwise.config import TrustedKey
-from offsetwise.console import access
 from offsetwise.console.board import Seat
-from offsetwise.console.exporting import derived
+from offsetwise.console.plan import export
+from offsetwise.console.server import access
 from offsetwise.errors import PlanError, StoreUnreachableError
-from offsetwise.model import PlannedPosition, Receipt, Target, TargetKind, TopicRequirement
+from offsetwise.model import PlannedPosition, Receipt, Target, TopicRequirement
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.review.access import SignIn
@@ -102,9 +102,9 @@ class TestTakingOut:
         sheet = here.scene.board.sheet(VERA, saved.plan)
         assert sheet is not None
         for kind in ExportKind:
-            for file in derived.files(seat, sheet, kind):
+            for file in export.files_of(seat, sheet, kind):
                 assert file.sha256 == sha256(file.export.content)
-        (plan,) = derived.files(seat, sheet, ExportKind.PLAN)
+        (plan,) = export.files_of(seat, sheet, ExportKind.PLAN)
         assert plan.sha256 == sheet.digest == saved.digest
 
     @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ class TestTakingOut:
 
     @pytest.mark.parametrize("hidden", ["", "\u202e"], ids=["seen", "not seen"])
     def test_a_hostile_group_is_one_word_of_the_command_or_in_none(self, here: Stage, hidden: str) -> None:
-        target = Target(kind=TargetKind.CONSUMER_GROUP, group=HOSTILE + hidden)
+        target = Target(kind="consumer-group", group=HOSTILE + hidden)
         saved = approved(here, targets=(target,))
         page = here.open(PAGE, VERA)
         assert not page.exception
@@ -183,7 +183,7 @@ class TestTakingOut:
         seat = Seat(board=here.scene.board, person=VERA)
         for kind in ExportKind:
             with pytest.raises(PlanError, match="somebody changed it just now"):
-                derived.files(seat, sheet, kind)
+                export.files_of(seat, sheet, kind)
 
     def test_a_submitted_plan_goes_to_a_reviewer_without_clusters_as_a_bundle(self, here: Stage) -> None:
         packed(here.scene, ADA)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offsetwise.console import figures, heat, takeaways
-from offsetwise.console.palette import DARK, LIGHT, Palette
-from offsetwise.console.scale import scaled
+from offsetwise.console.explore import compare_charts, compare_map
+from offsetwise.console.widgets.charts import scaled
+from offsetwise.console.widgets.palette import DARK, LIGHT, Palette
 from tests.console import builders
 
 
@@ -18,7 +18,7 @@ def traces(figure: Any) -> dict[str, Any]:
 
 
 def test_both_logs_are_drawn_from_the_next_record_to_read() -> None:
-    made = traces(figures.lanes(builders.reference_rows()[:1], LIGHT))
+    made = traces(compare_charts.lanes(builders.reference_rows()[:1], LIGHT))
     for name in ("old cluster", "new cluster"):
         bar = made[name]
         assert bar.base[0] == scaled(-950)
@@ -26,19 +26,19 @@ def test_both_logs_are_drawn_from_the_next_record_to_read() -> None:
 
 
 def test_the_old_number_lands_a_hundred_records_behind_its_place() -> None:
-    figure = figures.lanes(builders.reference_rows()[:1], LIGHT)
+    figure = compare_charts.lanes(builders.reference_rows()[:1], LIGHT)
     assert traces(figure)["old number goes wrong"].x[0] == scaled(100)
     assert "<b>1,050</b>" in [note.text for note in figure.layout.annotations]
 
 
 def test_a_number_that_is_right_is_never_marked_as_wrong() -> None:
-    made = traces(figures.lanes(builders.reference_rows()[2:3], LIGHT))
+    made = traces(compare_charts.lanes(builders.reference_rows()[2:3], LIGHT))
     assert "old number goes wrong" not in made
     assert made["old number is right"].x[0] == 0
 
 
 def test_an_unknown_place_is_drawn_as_unknown_and_not_as_zero() -> None:
-    figure = figures.lanes(builders.reference_rows()[5:6], LIGHT)
+    figure = compare_charts.lanes(builders.reference_rows()[5:6], LIGHT)
     made = traces(figure)
     assert len(made["new cluster"].y) == 0
     assert len(made["lag on new"].y) == 0
@@ -47,45 +47,45 @@ def test_an_unknown_place_is_drawn_as_unknown_and_not_as_zero() -> None:
 
 
 def test_a_bounded_place_shows_its_bounds() -> None:
-    made = traces(figures.lanes(builders.reference_rows()[4:5], LIGHT))
+    made = traces(compare_charts.lanes(builders.reference_rows()[4:5], LIGHT))
     assert made["place lies in here"].x[:2] == (0.0, scaled(60))
 
 
 def test_a_position_past_the_end_shows_a_negative_lag_and_says_so() -> None:
     row = builders.partition(old=1300, new=1200, old_log=(0, 1200), new_log=(0, 1100))
-    figure = figures.lanes((row,), LIGHT)
+    figure = compare_charts.lanes((row,), LIGHT)
     assert traces(figure)["lag on old"].x[0] == scaled(-100)
     assert traces(figure)["lag on old, in numbers"].text == (" 100 past the end",)
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_old_is_solid_and_new_is_hatched(colours: Palette) -> None:
-    made = traces(figures.lanes(builders.reference_rows(), colours))
+    made = traces(compare_charts.lanes(builders.reference_rows(), colours))
     assert (made["old cluster"].marker.color, made["old cluster"].marker.pattern.shape) == (colours.old, None)
     assert (made["new cluster"].marker.pattern.fgcolor, made["new cluster"].marker.pattern.shape) == (colours.new, "/")
 
 
 def test_hover_text_keeps_every_digit() -> None:
     row = builders.partition(old=9_007_199_254_740_993, new=9_007_199_254_740_893, old_log=(0, 9_007_199_254_740_999))
-    assert "9,007,199,254,740,993" in traces(figures.lanes((row,), LIGHT))["old cluster"].hovertext[0]
+    assert "9,007,199,254,740,993" in traces(compare_charts.lanes((row,), LIGHT))["old cluster"].hovertext[0]
 
 
 def test_a_hostile_name_is_text_in_every_label() -> None:
-    figure = figures.lanes(builders.hostile_rows(), LIGHT)
+    figure = compare_charts.lanes(builders.hostile_rows(), LIGHT)
     assert "<img" not in str(figure.layout.yaxis.ticktext)
     assert not any("<img" in text for trace in figure.data for text in (trace.hovertext or ()))
 
 
 def test_more_partitions_than_are_readable_are_cut() -> None:
-    assert len(figures.lanes(builders.many_rows(100), LIGHT).layout.yaxis.ticktext) == figures.MAX_LANES
+    assert len(compare_charts.lanes(builders.many_rows(100), LIGHT).layout.yaxis.ticktext) == compare_charts.MAX_LANES
 
 
 def test_nothing_to_draw_is_an_empty_chart() -> None:
-    assert figures.lanes((), LIGHT).layout.height > 0
+    assert compare_charts.lanes((), LIGHT).layout.height > 0
 
 
 def test_the_heat_map_is_centred_at_the_right_place() -> None:
-    blank, known = heat.heat_map(builders.many_rows(1_000), LIGHT).data
+    blank, known = compare_map.heat_map(builders.many_rows(1_000), LIGHT).data
     assert (known.zmid, known.zmin) == (0, -known.zmax)
     assert len(known.y) == 4
     drawn = sum(int(np.count_nonzero(~np.isnan(layer.z))) for layer in (blank, known))
@@ -94,13 +94,13 @@ def test_the_heat_map_is_centred_at_the_right_place() -> None:
 
 def test_the_heat_map_shows_the_worst_topics_of_many() -> None:
     rows = builders.many_rows(10_000, per_topic=20)
-    _, known = heat.heat_map(rows, LIGHT).data
-    assert list(known.y) == heat.worst_topics(rows)[: heat.MAX_TOPICS]
+    _, known = compare_map.heat_map(rows, LIGHT).data
+    assert list(known.y) == compare_map.worst_topics(rows)[: compare_map.MAX_TOPICS]
 
 
 def test_every_chart_says_its_point_in_words() -> None:
     rows = builders.reference_rows()
-    assert "orders-0: 1,050 on old is 950 on new" in takeaways.lanes(rows)
-    assert "unknown in 3" in takeaways.lanes(rows)
-    assert takeaways.heat(rows).startswith("The old number goes wrong in 5 of 8 partitions of 5 topics")
-    assert "No old number is known to be wrong" in takeaways.logs(rows[2:3])
+    assert "orders-0: 1,050 on old is 950 on new" in compare_charts.lanes_in_words(rows)
+    assert "unknown in 3" in compare_charts.lanes_in_words(rows)
+    assert compare_map.heat_in_words(rows).startswith("The old number goes wrong in 5 of 8 partitions of 5 topics")
+    assert "No old number is known to be wrong" in compare_charts.logs_in_words(rows[2:3])

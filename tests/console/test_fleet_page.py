@@ -11,19 +11,19 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import desk as desks
-from offsetwise.console.data import WorkflowReader
-from offsetwise.console.fleet import exports
-from offsetwise.console.fleet.derived import named
-from offsetwise.console.fleet.questions import FleetOf
+from offsetwise.console import answers
+from offsetwise.console.answers import Question
+from offsetwise.console.operate import fleet_files
+from offsetwise.console.operate.fleet_table import named
+from offsetwise.console.reader import Reader
 from offsetwise.errors import SparkError
 from offsetwise.fleet import Fleet, RootTrouble, assemble
 from offsetwise.model import Problem
 from tests.console import builders, fleets
 from tests.console.conftest import OpenPage, words
 from tests.console.fleets import NOW_MS, FleetReader, checkpoint, failed
-from tests.sources.folders import SAMPLES, orders, write
-from tests.sources.folders import checkpoint as folder_of
+from tests.engines.spark.folders import SAMPLES, orders, write
+from tests.engines.spark.folders import checkpoint as folder_of
 
 PAGE = "pages/operate/fleet.py"
 
@@ -43,7 +43,7 @@ def said(page: AppTest) -> str:
 
 class TestSample:
     def test_its_folders_are_read_at_once_and_the_pending_batch_is_told(self, open_page: OpenPage) -> None:
-        page = open_page(WorkflowReader(()), PAGE)
+        page = open_page(Reader(()), PAGE)
         assert not page.exception
         assert page.warning[0].value.startswith("**1 of 2 checkpoints would run a batch again.**")
         table = rows_of(page)
@@ -54,7 +54,7 @@ class TestSample:
         assert "[PENDING_BATCH](help?code=PENDING_BATCH)" in said(page)
 
     def test_a_row_that_the_migration_names_leads_to_its_page(self, open_page: OpenPage) -> None:
-        page = open_page(WorkflowReader(()), PAGE)
+        page = open_page(Reader(()), PAGE)
         link: Any = page.get("page_link")[0].proto
         assert link.label == "Open orders"
         assert link.page == "checkpoint"
@@ -153,8 +153,8 @@ def test_an_age_that_nobody_knows_is_not_zero(age_ms: int | None, open_page: Ope
 def test_a_hostile_name_stays_text(open_page: OpenPage) -> None:
     page = open_page(FleetReader(fleets.hostile()), PAGE)
     assert "'=cmd()" in rows_of(page)["checkpoint"].tolist()
-    fleet = fleets.hostile()
-    for name in named([row.uri for row in fleet.rows], fleet.roots).values():
+    made = fleets.hostile()
+    for name in named([row.uri for row in made.rows], made.roots).values():
         page.selectbox(key="row").set_value(name).run()
         assert not page.exception
         assert page.subheader[-1].value.startswith("Facts")
@@ -163,12 +163,12 @@ def test_a_hostile_name_stays_text(open_page: OpenPage) -> None:
 
 
 def test_downloads_run_nothing_and_hold_what_is_shown() -> None:
-    fleet = fleets.hostile()
-    text = exports.csv(fleet.rows, NOW_MS).decode()
+    made = fleets.hostile()
+    text = fleet_files.csv(made.rows, NOW_MS).decode()
     assert ",=cmd()" not in text.replace("\n=", ",=")
     assert "'=cmd()" in text
     assert "\u202e" not in text
-    lines = exports.json_lines(fleet.rows).decode().splitlines()
+    lines = fleet_files.json_lines(made.rows).decode().splitlines()
     assert [json.loads(line)["format"] for line in lines] == [
         *["offsetwise/checkpoint"] * 4,
         *["offsetwise/error"] * 4,
@@ -178,7 +178,7 @@ def test_downloads_run_nothing_and_hold_what_is_shown() -> None:
 
 
 def test_a_download_leaves_unknown_numbers_empty() -> None:
-    header, row = exports.csv(assemble([failed("/d/x")], {}).rows, NOW_MS).decode().splitlines()
+    header, row = fleet_files.csv(assemble([failed("/d/x")], {}).rows, NOW_MS).decode().splitlines()
     found = dict(zip(header.split(","), row.split(","), strict=False))
     assert (found["uri"], found["verdict"], found["age (s)"], found["planned"]) == ("/d/x", "unreadable", "", "")
 
@@ -241,10 +241,10 @@ class TestLive:
 
     def test_two_askers_share_one_reading(self) -> None:
         reader = FleetReader(fleets.a_thousand())
-        desk = desks.Desk(reader)
-        question = FleetOf(migration="orders-to-new")
-        desk.read(question).outcome.result(timeout=10)
-        assert desk.held(question) is desk.held(FleetOf(migration="orders-to-new"))
+        held = answers.Answers(reader)
+        question = Question.of(Reader.fleet, "orders-to-new")
+        held.read(question).outcome.result(timeout=10)
+        assert held.held(question) is held.held(Question.of(Reader.fleet, "orders-to-new"))
         assert reader.calls["fleet of orders-to-new"] == 1
 
 
@@ -265,7 +265,7 @@ def test_no_checkpoint_at_all_says_what_to_do(open_page: OpenPage) -> None:
 
 
 @pytest.fixture(scope="module")
-def many_kinds(tmp_path_factory: pytest.TempPathFactory) -> WorkflowReader:
+def many_kinds(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """Real folders of many kinds below one root, another root that is gone, and one checkpoint outside of both."""
     folder = tmp_path_factory.mktemp("fleet")
     root = folder / "root"
@@ -281,12 +281,12 @@ def many_kinds(tmp_path_factory: pytest.TempPathFactory) -> WorkflowReader:
     )
     named = {"plain": "root/plain", "empty": "root/empty", "table": "root/table", "outside": "/etc"}
     roots = [str(root), str(folder / "gone")]
-    return WorkflowReader((fleets.write_migration(folder, roots=roots, checkpoints=named),))
+    return Reader((fleets.write_migration(folder, roots=roots, checkpoints=named),))
 
 
-def test_real_folders_of_many_kinds_are_rows_through_spark(many_kinds: WorkflowReader, open_page: OpenPage) -> None:
+def test_real_folders_of_many_kinds_are_rows_through_spark(many_kinds: Reader, open_page: OpenPage) -> None:
     page = open_page(many_kinds, PAGE, migration="mine", order="by path")
-    desks.current().read(FleetOf(migration="mine")).outcome.result(timeout=400)
+    answers.current().read(Question.of(Reader.fleet, "mine")).outcome.result(timeout=400)
     page.run()
     assert not page.exception
     table = rows_of(page)

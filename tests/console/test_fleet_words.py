@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from offsetwise.console.fleet import figures, sentences
-from offsetwise.console.fleet.choosing import AGES, Filters, Order
-from offsetwise.console.fleet.derived import named
-from offsetwise.console.fleet.frames import fleet_table
-from offsetwise.console.palette import DARK, LIGHT
+from offsetwise.console.operate import fleet_chart, fleet_table
+from offsetwise.console.operate.fleet_table import AGES, Filters, Order, named
+from offsetwise.console.widgets import table
+from offsetwise.console.widgets.palette import DARK, LIGHT
 from offsetwise.fleet import FleetVerdict, assemble
 from offsetwise.wording.verdicts import Tone
 from tests.console import fleets
@@ -78,14 +77,14 @@ def test_every_age_that_is_offered_is_a_limit() -> None:
     ids=["right", "two", "copies", "pending", "informing", "damaged", "unreadable"],
 )
 def test_the_answer_says_the_worst(rows: list[object], tone: Tone, head: str) -> None:
-    said = sentences.answer(assemble(rows, {}).rows)  # type: ignore[arg-type] # both kinds of row
+    said = fleet_table.answer(assemble(rows, {}).rows)  # type: ignore[arg-type] # both kinds of row
     assert (said[0], said[1].startswith(head)) == (tone, True)
 
 
 def test_since_commit_is_counted_from_the_committed_batch() -> None:
     (row,) = assemble([checkpoint(pending=True, age_ms=HOUR_MS)], {}).rows
-    table = fleet_table([row], {row.uri: "orders"}, NOW_MS)
-    assert (table["age"][0], table["since commit"][0]) == (HOUR_MS, HOUR_MS + 60_000)
+    made = table.frame(fleet_table.columns({row.uri: "orders"}, NOW_MS, (row,)), (row,))
+    assert (made["age"][0], made["since commit"][0]) == (HOUR_MS, HOUR_MS + 60_000)
 
 
 def test_names_are_paths_below_their_root_and_never_two_alike() -> None:
@@ -103,14 +102,14 @@ def test_names_are_paths_below_their_root_and_never_two_alike() -> None:
 
 
 def test_the_map_counts_every_checkpoint_once() -> None:
-    assert sum(figures.ages_of(FLEET.rows, NOW_MS).values()) == 1_000
-    assert figures.ages_of(FLEET.rows, NOW_MS)[FleetVerdict.UNREADABLE, figures.UNKNOWN_AGE] == 3
+    assert sum(fleet_chart.ages_of(FLEET.rows, NOW_MS).values()) == 1_000
+    assert fleet_chart.ages_of(FLEET.rows, NOW_MS)[FleetVerdict.UNREADABLE, fleet_chart.UNKNOWN_AGE] == 3
     ahead = assemble([checkpoint(age_ms=-DAY_MS)], {}).rows
-    assert figures.ages_of(ahead, NOW_MS)[FleetVerdict.RESTARTABLE, "≤ 5 min"] == 1
+    assert fleet_chart.ages_of(ahead, NOW_MS)[FleetVerdict.RESTARTABLE, "≤ 5 min"] == 1
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_map_prints_its_counts(colours: object) -> None:
-    drawn = figures.age_map(FLEET.rows, colours, NOW_MS)  # type: ignore[arg-type] # a palette
+    drawn = fleet_chart.age_map(FLEET.rows, colours, NOW_MS)  # type: ignore[arg-type] # a palette
     assert [lane[-1] for lane in drawn.data[0].text] == ["3", "", "", ""]
-    assert "3 unreadable" in figures.takeaway(FLEET.rows, NOW_MS)
+    assert "3 unreadable" in fleet_chart.takeaway(FLEET.rows, NOW_MS)

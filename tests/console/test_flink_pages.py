@@ -9,13 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise import workflow
 from offsetwise.bundled import Bundled
-from offsetwise.console.data import WorkflowReader
+from offsetwise.console.reader import Reader
 from offsetwise.errors import MissingError
 from offsetwise.model import RawVerdict
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader
-from tests.sources.flink_files import kafka_source, metadata
-from tests.sources.folders import SAMPLES, write
+from tests.engines.flink.files import kafka_source, metadata
+from tests.engines.spark.folders import SAMPLES, write
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 SAMPLE = "order-counts-to-new (sample)"
@@ -23,34 +23,32 @@ STOPPED, RETAINED = "checkpoint order-counts", "checkpoint order-counts-retained
 
 
 @pytest.fixture(scope="module")
-def bundled() -> WorkflowReader:
-    return WorkflowReader(())
+def bundled() -> Reader:
+    return Reader(())
 
 
 def _tables(page: AppTest) -> str:
     return "\n".join(one.value.to_string() for one in page.dataframe)
 
 
-def test_the_overview_shows_both_engines_and_opens_either_with_one_click(
-    open_page: OpenPage, bundled: WorkflowReader
-) -> None:
+def test_the_overview_shows_both_engines_and_opens_either_with_one_click(open_page: OpenPage, bundled: Reader) -> None:
     page = open_page(bundled)
     assert not page.exception
     assert [button.label for button in page.button][:2] == ["Open the sample", "Open the Flink sample"]
-    assert r"**The same for Flink.** orders\-0 stands at **1,050**" in words(page)
+    assert r"**The same for Flink.** orders\-0 is at **1,050**" in words(page)
     assert "belongs at **950**" in words(page)
 
 
 def test_the_recorded_savepoint_stands_at_1050_where_the_new_cluster_has_950() -> None:
     seen = workflow.sample_comparison("order-counts", Bundled.FLINK)
-    row = next(each for each in seen.partitions if (each.topic, each.partition) == ("orders", 0))
+    row = next(each for each in seen.partitions if each.topic_partition == ("orders", 0))
     assert (row.old_offset, row.new_offset, row.raw.verdict) == (1050, 950, RawVerdict.LOSS)
     assert row.exactness.proven
     assert seen.checkpoint is not None
     assert seen.checkpoint.engine == "flink"
 
 
-def test_the_checkpoint_page_tells_what_a_savepoint_is_and_holds(open_page: OpenPage, bundled: WorkflowReader) -> None:
+def test_the_checkpoint_page_tells_what_a_savepoint_is_and_holds(open_page: OpenPage, bundled: Reader) -> None:
     page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=STOPPED)
     assert not page.exception
     said, held = words(page), _tables(page)
@@ -64,7 +62,7 @@ def test_the_checkpoint_page_tells_what_a_savepoint_is_and_holds(open_page: Open
 
 
 def test_an_earlier_retained_checkpoint_can_be_chosen_and_says_what_it_would_read_again(
-    open_page: OpenPage, bundled: WorkflowReader
+    open_page: OpenPage, bundled: Reader
 ) -> None:
     page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=RETAINED)
     choice = page.selectbox(key="retained")
@@ -124,9 +122,7 @@ def test_a_damaged_savepoint_is_told_in_words(open_page: OpenPage, tmp_path: Pat
     }.items(),
     ids=lambda each: each,
 )
-def test_every_other_page_opens_on_the_flink_sample(
-    open_page: OpenPage, bundled: WorkflowReader, path: str, told: str
-) -> None:
+def test_every_other_page_opens_on_the_flink_sample(open_page: OpenPage, bundled: Reader, path: str, told: str) -> None:
     page = open_page(bundled, f"pages/{path}.py", migration=SAMPLE, of=STOPPED)
     settle(page)
     assert not page.exception
@@ -134,7 +130,7 @@ def test_every_other_page_opens_on_the_flink_sample(
     assert told in words(page)
 
 
-def test_the_ways_of_flink_are_offered_with_their_commands(open_page: OpenPage, bundled: WorkflowReader) -> None:
+def test_the_ways_of_flink_are_offered_with_their_commands(open_page: OpenPage, bundled: Reader) -> None:
     page = open_page(bundled, "pages/plan/draft.py", migration=SAMPLE, of=STOPPED)
     assert not page.exception
     ways = page.selectbox(key="way").options

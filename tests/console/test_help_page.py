@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from offsetwise.console.help.documents import document as parts
-from offsetwise.console.help.screen import _TOPICS
-from offsetwise.findings.codes import KINDS, Code
+from offsetwise.console.help import _TOPICS
+from offsetwise.console.help import document as parts
+from offsetwise.findings import findings
 from tests.console.conftest import OpenPage, words
 from tests.console.readers import ValueReader
 
@@ -55,7 +55,7 @@ def test_a_link_with_a_code_opens_its_explanation(open_page: OpenPage) -> None:
 def test_an_unknown_code_in_the_url_breaks_nothing(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), HELP, code="NO_SUCH_CODE")
     assert not page.exception
-    assert page.dataframe[0].value["code"].tolist() == list(KINDS)
+    assert page.dataframe[0].value["code"].tolist() == list(findings())
 
 
 def test_findings_are_searched_and_filtered_from_the_url(open_page: OpenPage) -> None:
@@ -67,9 +67,9 @@ def test_findings_are_searched_and_filtered_from_the_url(open_page: OpenPage) ->
     assert not unknown.exception
 
 
-@pytest.mark.parametrize("code", Code)
-def test_every_code_is_explained_on_screen_as_in_the_documents(code: Code) -> None:
-    text = document(f"findings/{code.value}")
+@pytest.mark.parametrize("code", findings())
+def test_every_code_is_explained_on_screen_as_in_the_documents(code: str) -> None:
+    text = document(f"findings/{code}")
     assert "### What it means" in text
     assert "### What to do" in text
 
@@ -77,7 +77,7 @@ def test_every_code_is_explained_on_screen_as_in_the_documents(code: Code) -> No
 def test_links_of_documents_lead_to_findings_or_nowhere() -> None:
     for name in ("glossary", "how-it-proves", "clusters", "formats", "watch", "sign-in"):
         for target in re.findall(r"\]\(([^)]+)\)", document(name)):
-            assert target.startswith("https://") or target.removeprefix("?code=") in KINDS, f"{name}: {target}"
+            assert target.startswith("https://") or target.removeprefix("?code=") in findings(), f"{name}: {target}"
 
 
 def test_a_document_has_no_heading_above_the_page_s_own() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.model import Override, Target, TargetKind
+from offsetwise.model import Override, Target
 from offsetwise.review.people import recorded
 from tests.approval.signed import PLAN
 from tests.console import builders
@@ -31,7 +31,7 @@ def test_a_hostile_name_is_text_on_every_page(here: Stage, name: str) -> None:
         strategy=name,
         keeps=(name,),
         gives_up=(name,),
-        targets=(Target(kind=TargetKind.CONSUMER_GROUP, group=name),),
+        targets=(Target(kind="consumer-group", group=name),),
     )
     here.scene.board.comment(reviewer, saved.plan, name)
     here.scene.approve(author, saved)

@@ -219,9 +219,9 @@ def test_ten_thousand_partitions_are_shown_in_pages(open_page: OpenPage) -> None
 
 
 def test_the_recorded_lag_of_the_sample_opens_without_a_store(open_page: OpenPage) -> None:
-    from offsetwise.console.data import WorkflowReader  # noqa: PLC0415 - imports Spark and Kafka
+    from offsetwise.console.reader import Reader  # noqa: PLC0415 - imports Spark and Kafka
 
-    page = open_page(WorkflowReader(()), LAG)
+    page = open_page(Reader(()), LAG)
 
     assert not page.exception
     assert "This lag was recorded from two real clusters" in words(page)
@@ -242,9 +242,9 @@ def kept(tmp_path: Path) -> Path:
 
 
 def opened(open_page: OpenPage, store: Path) -> AppTest:
-    from offsetwise.console.data import WorkflowReader  # noqa: PLC0415 - imports Spark and Kafka
+    from offsetwise.console.reader import Reader  # noqa: PLC0415 - imports Spark and Kafka
 
-    return open_page(WorkflowReader((store.parent / "migration.yaml",)), LAG, **LIVE)
+    return open_page(Reader((store.parent / "migration.yaml",)), LAG, **LIVE)
 
 
 def test_the_page_shows_what_the_command_kept_in_the_store(

@@ -6,16 +6,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
-from offsetwise.console.desk import Subject
-from offsetwise.errors import ClusterUnreachableError, FileError, StoreError
-from offsetwise.model import Comparison
+from offsetwise.errors import ClusterError, ClusterUnreachableError, FileError, StoreError
+from offsetwise.model import Comparison, Subject
 from offsetwise.progress import Progress
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
 from tests.console import builders
 from tests.console.boards import ADA, RITA, VERA, Stage, here
 from tests.console.conftest import COMPARE, OpenPage, words
-from tests.console.readers import ValueReader
+from tests.console.readers import ETL, ValueReader
 
 __all__ = ["here"]
 
@@ -49,6 +48,21 @@ def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:
     assert reader.calls["compare"] == reader.calls["checkpoint_reading"] == 0
 
 
+def test_all_jobs_are_compared_at_once_and_each_shows_its_verdict_or_why_it_has_none(open_page: OpenPage) -> None:
+    reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+    reader.unread[ETL] = ClusterError("Group 'orders-etl': expected committed offsets, found none.", fix="Look.")
+    page = open_page(reader)
+    page.button(key="all-orders-to-new-now").click().run()
+    page.run()
+    told = words(page)
+    assert "5 of 8 partitions would go wrong" in told
+    assert "the last attempt failed" in told
+    assert "expected committed offsets, found none" in told
+    assert cards(page)["Compared"] == "1 of 2"
+    assert (reader.calls["compare all"], reader.calls["compare"]) == (1, 0)
+    assert page.button(key="all-orders-to-new-again").label == "Compare all again"
+
+
 def test_what_was_compared_is_counted_with_what_would_go_wrong(open_page: OpenPage) -> None:
     page = open_page(
         ValueReader(live=builders.comparison(migration="orders-to-new")), COMPARE, migration="orders-to-new"
@@ -79,7 +93,7 @@ def test_a_hostile_name_stays_text(open_page: OpenPage, name: str) -> None:
 
 def test_a_reader_that_fails_is_told_in_words(open_page: OpenPage) -> None:
     class Broken(ValueReader):
-        def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the protocol's
+        def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:  # noqa: ARG002 - the reader's
             raise FileError(f"{subject}: expected a comparison, found nothing.", fix="Record the sample again.")
 
     page = open_page(Broken())

@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import access, board, desk
+from offsetwise.console import answers, board
+from offsetwise.console.server import access
 from offsetwise.review.access import Grant, Role
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import Saved
@@ -80,7 +81,7 @@ def drafting(here: Stage, somebody: Person | None) -> AppTest:
     """Open the Draft page on the sample."""
     access.use(here.scene.access)
     board.use(here.reviews)
-    desk.use(bundled())
+    answers.use(bundled())
     page = AppTest.from_file(str(APP), default_timeout=60)
     page.user, page.secrets = claims(somebody), SECRETS
     page.switch_page(DRAFT)

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.console import downloads, escaping, reconciling
-from offsetwise.console.data import WorkflowReader
+from offsetwise.console.explore import reconciliation
+from offsetwise.console.reader import Reader
+from offsetwise.console.widgets import downloads, escaping, table
 from offsetwise.errors import SparkError
 from offsetwise.progress import unheard
 from tests.console import builders
@@ -73,7 +74,7 @@ def test_a_count_can_be_stopped_and_nothing_is_shown_of_it(open_page: OpenPage) 
 
 
 def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
-    reader = WorkflowReader(())
+    reader = Reader(())
     subjects = reader.offered()[0].subjects
     topics = {row.topic for each in subjects for row in reader.comparison(SAMPLE, each, unheard).partitions}
     counted = {topic: reader.reconciliation(SAMPLE, topic, unheard) for topic in topics}
@@ -83,7 +84,8 @@ def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
 
 @pytest.mark.parametrize("name", builders.HOSTILE)
 def test_a_hostile_name_cannot_run_in_the_download(name: str) -> None:
-    written = downloads.csv(reconciling.range_table(replace(COUNTED, old_topic=name)))
+    made = replace(COUNTED, old_topic=name)
+    written = downloads.csv(table.frame(reconciliation.ranges(made), made.differences, file=True))
     rows = list(csv.DictReader(io.StringIO(written.decode())))
     assert rows[0]["topic"] == escaping.cell(name)
     assert [(row["from"], row["to"]) for row in rows] == [("300", "320"), ("900", "1000")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
 
-from offsetwise.console.returning import MOST, Wanted, Wishes, browser_of
+from offsetwise.console.server.wanted_page import MOST, Wanted, Wishes, browser_of
 
 WANTED = Wanted(path="review", query={"plan": ["3"]}, until_s=100.0)
 

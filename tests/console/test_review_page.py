@@ -15,9 +15,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import access, board, desk
-from offsetwise.console.access import Access
-from offsetwise.console.reviewing.questions import DriftOf
+from offsetwise.console import answers, board
+from offsetwise.console.server import access
+from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start
 from offsetwise.plan.drift import Drift, DriftKind
@@ -49,7 +49,7 @@ class Court(Scene):
         self.board = Board(self.reviews, access.latest, clock=lambda: self.now)
         self.reader = ValueReader()
         self.apply_rules()
-        desk.use(self.reader)
+        answers.use(self.reader)
 
     def apply_rules(self) -> None:
         """Let the console keep to the rules as they are now."""
@@ -382,7 +382,7 @@ class TestFreshness:
         page = court.opened(mail(RITA))
         page.run()
         assert not [name for name in court.reader.calls if name.startswith("drift")]
-        assert "not known: fresh" in said(page)
+        assert "badge[? unknown] **fresh**" in said(page)
         look(page, plan)
         assert court.reader.calls["drift orders-to-new"] == 1
         assert "Nothing that it requires had changed" in said(page)
@@ -403,7 +403,7 @@ class TestFreshness:
     def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
         self, court: Court, monkeypatch: pytest.MonkeyPatch, at: int
     ) -> None:
-        answer_at_look(monkeypatch, DriftOf, at)
+        answer_at_look(monkeypatch, "drift", at)
         plan = court.submitted()
         court.reader.drifted = (MOVED,)
         page = court.opened(mail(RITA))
@@ -427,7 +427,7 @@ class TestFreshness:
         page = court.opened(mail(RITA))
         look(page, plan)
         assert "The cluster does not answer" in said(page)
-        assert "not known: fresh" in said(page)
+        assert "badge[? unknown] **fresh**" in said(page)
         assert rows_of(page)["to"].tolist() == [950]
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.console.escaping import BREAK, plain
-from offsetwise.console.reviewing.checklist import Looked, checks
-from offsetwise.console.reviewing.rows import Look, at_most, cost, headline, rows_of
-from offsetwise.console.reviewing.talk import text
+from offsetwise.console.plan.checklist import Looked, checks
+from offsetwise.console.plan.positions import Look, at_most, cost, headline, rows_of
+from offsetwise.console.plan.versions import text
+from offsetwise.console.widgets.escaping import BREAK, plain
 from offsetwise.model import (
     CheckpointRequirement,
     Exactness,

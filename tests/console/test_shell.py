@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import os
+import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -17,12 +21,15 @@ from sqlalchemy import Engine, event
 from streamlit.config import get_config_options
 from streamlit.testing.v1 import AppTest
 
-from offsetwise.console import access, desk
-from offsetwise.console.access import Access, Grant, Role, Roles, SignIn
-from offsetwise.console.data import WorkflowReader
-from offsetwise.console.palette import DARK, LIGHT
+from offsetwise.console import answers
+from offsetwise.console.answers import Question
+from offsetwise.console.reader import Reader
+from offsetwise.console.server import access
+from offsetwise.console.server.access import Access, Grant, Role, Roles, SignIn
+from offsetwise.console.widgets.palette import DARK, LIGHT
 from offsetwise.errors import AccessError, ConfigError
 from offsetwise.lag.archive import Recording
+from offsetwise.model import Subject, SubjectKind
 from tests.console import builders, clusters_of_tests
 from tests.console.conftest import APP, settle, words
 from tests.console.readers import ValueReader
@@ -73,14 +80,14 @@ def _rules_of_its_own() -> Iterator[None]:
 
 
 @cache
-def bundled() -> desk.Reader:
+def bundled() -> Reader:
     """What `offsetwise console` reads without a migration file."""
-    return WorkflowReader(())
+    return Reader(())
 
 
-def opened(page: str, user: dict[str, Any], rules: Access, reader: desk.Reader) -> AppTest:
+def opened(page: str, user: dict[str, Any], rules: Access, reader: Reader) -> AppTest:
     access.use(rules)
-    desk.use(reader)
+    answers.use(reader)
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.user = user
     made.secrets = SECRETS
@@ -170,7 +177,7 @@ def test_a_rerun_that_changes_no_input_asks_no_cluster_no_spark_and_no_database(
     reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
     reader.clusters |= clusters_of_tests.reference()
     reader.samples = Recording(growing(5))
-    desk.use(reader)
+    answers.use(reader)
     shown = AppTest.from_file(str(APP), default_timeout=60)
     shown.switch_page(next(path for path in PAGES if path.endswith(f"/{page}.py")))
     shown.query_params["migration"] = "orders-to-new"
@@ -214,7 +221,7 @@ UNKNOWN: dict[str, str | list[str]] = {
 
 @pytest.mark.parametrize("page", PAGES)
 def test_unknown_values_in_the_url_break_no_page(page: str) -> None:
-    desk.use(bundled())
+    answers.use(bundled())
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.switch_page(page)
     for name, value in UNKNOWN.items():
@@ -228,7 +235,7 @@ LINKED = ["checkpoint", "clusters", "compare", "lag"]
 
 @pytest.mark.parametrize("page", [*(f"pages/explore/{name}.py" for name in LINKED), "pages/operate/fleet.py"])
 def test_a_link_to_a_migration_that_is_not_here_says_so_and_what_is_shown_instead(page: str) -> None:
-    desk.use(bundled())
+    answers.use(bundled())
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.switch_page(page)
     made.query_params["migration"] = "**nobody**"
@@ -242,7 +249,7 @@ def test_a_link_to_a_migration_that_is_not_here_says_so_and_what_is_shown_instea
 
 
 def test_a_link_to_positions_that_are_not_here_says_so_until_others_are_picked() -> None:
-    desk.use(ValueReader({"orders": builders.comparison(), "payments": builders.comparison()}))
+    answers.use(ValueReader({"orders": builders.comparison(), "payments": builders.comparison()}))
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.switch_page("pages/explore/compare.py")
     made.query_params["of"] = "checkpoint theirs"
@@ -254,7 +261,7 @@ def test_a_link_to_positions_that_are_not_here_says_so_until_others_are_picked()
 
 
 def test_a_link_to_what_is_here_says_nothing() -> None:
-    desk.use(ValueReader({"orders": builders.comparison(), "payments": builders.comparison()}))
+    answers.use(ValueReader({"orders": builders.comparison(), "payments": builders.comparison()}))
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.switch_page("pages/explore/compare.py")
     made.query_params["migration"] = "sample"
@@ -277,7 +284,7 @@ def test_a_name_of_a_person_is_never_markup() -> None:
 
 
 def test_signing_in_is_offered_only_where_an_identity_provider_is_configured() -> None:
-    desk.use(ValueReader())
+    answers.use(ValueReader())
     without = AppTest.from_file(str(APP), default_timeout=60).run()
     assert not [button for button in without.sidebar.button if "Sign in" in button.label]
     shown = opened("pages/explore/overview.py", NOBODY, Access(), ValueReader())
@@ -289,7 +296,7 @@ def test_signing_in_is_offered_only_where_an_identity_provider_is_configured() -
 def test_several_identity_providers_have_a_button_each() -> None:
     keys = ("client_id", "client_secret", "server_metadata_url")
     auth = {**SECRETS["auth"], "google": dict.fromkeys(keys, "x"), "microsoft": dict.fromkeys(keys, "x")}
-    desk.use(ValueReader())
+    answers.use(ValueReader())
     access.use(REQUIRED)
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.user, made.secrets = NOBODY, {"auth": {key: value for key, value in auth.items() if key not in keys}}
@@ -301,7 +308,7 @@ def test_an_access_file_that_cannot_be_used_opens_nothing(tmp_path: Path, monkey
     monkeypatch.setenv(access.ACCESS_VARIABLE, str(tmp_path / "gone.yaml"))
     access._current.clear()
     reader = ValueReader()
-    desk.use(reader)
+    answers.use(reader)
     shown = AppTest.from_file(str(APP), default_timeout=60).run()
     assert not shown.exception
     assert "expected an access file" in words(shown)
@@ -310,35 +317,30 @@ def test_an_access_file_that_cannot_be_used_opens_nothing(tmp_path: Path, monkey
 
 
 ASKED: dict[str, object] = {
-    "question": desk.ComparisonOf(
-        migration="sample", subject=desk.Subject(kind=desk.SubjectKind.CHECKPOINT, name="orders")
-    ),
-    "migration": "sample",
-    "every_s": 10.0,
-    "subject": None,
-    "comparison": None,
-    "sink_rewound": False,
-    "observed": None,
-    "request": None,
-    "drafted_at": "",
+    "question": Question.of(Reader.comparison, "sample", Subject(kind=SubjectKind.CHECKPOINT, name="orders")),
 }
-ANSWERS = [name for name in vars(desk.Desk) if not name.startswith("_") and name != "recorded"]
+ANSWERS = [name for name in vars(answers.Answers) if not name.startswith("_") and name not in ("recorded", "end")]
+"""What a page asks; `end` is the process's own, when it ends."""
+
+
+def _asked(name: str) -> object:
+    ask = getattr(answers.current(), name)
+    return ask(**{parameter: ASKED[parameter] for parameter in inspect.signature(ask).parameters})
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_desk_refuses_what_a_page_should_not_have_asked(name: str) -> None:
+def test_the_answers_refuse_what_a_page_should_not_have_asked(name: str) -> None:
     access.use(REQUIRED)
     reader = ValueReader(live=RuntimeError("never asked"))
-    desk.use(reader)
-    ask = getattr(desk.current(), name)
+    answers.use(reader)
     with pytest.raises(AccessError, match="expected somebody with the role viewer, found nobody signed in"):
-        ask(**{parameter: ASKED[parameter] for parameter in inspect.signature(ask).parameters})
+        _asked(name)
     assert dict(reader.calls) == {"offered": 1}
 
 
 def states() -> None:
     """The states of a block beside loading and its answer. A script of its own: Streamlit runs its text."""
-    from offsetwise.console import blocks  # noqa: PLC0415 - as above
+    from offsetwise.console.widgets import blocks  # noqa: PLC0415 - as above
     from offsetwise.errors import ClusterAuthError, ClusterUnreachableError  # noqa: PLC0415 - as above
 
     blocks.empty("Nothing was read yet.", "Read it.", "offsetwise compare")
@@ -395,7 +397,7 @@ def test_an_access_file_says_who_may_what(tmp_path: Path) -> None:
     [
         ("sign_in: maybe", "sign_in cannot be used"),
         ("sign_inn: required", "unknown key 'sign_inn'"),
-        ("sign_in: required\nsign_in: optional", "stands twice"),
+        ("sign_in: required\nsign_in: optional", "appears twice"),
         ("roles: {admin: []}", "unknown key 'admin'"),
         ("roles: {author: [{subject: x}]}", "issuer is missing"),
         ("roles: {author: [{issuer: x}]}", "expected one of subject, group and anyone"),
@@ -446,7 +448,7 @@ def test_the_loopback_interface_needs_no_sign_in(address: str) -> None:
 )
 def test_secrets_that_nobody_could_sign_in_with_are_refused(change: dict[str, Any], said: str) -> None:
     changed = {key: value for key, value in {**SECRETS["auth"], **change}.items() if value is not None}
-    desk.use(ValueReader())
+    answers.use(ValueReader())
     access.use(REQUIRED)
     made = AppTest.from_file(str(APP), default_timeout=60)
     made.user, made.secrets = NOBODY, {"auth": changed}
@@ -484,3 +486,42 @@ def test_the_themes_of_streamlit_are_those_of_the_charts_and_stand_out(theme: st
     for mark in (settings["primaryColor"], *settings["chartCategoricalColors"]):
         assert contrast(mark, settings["backgroundColor"]) >= 3, mark
     assert contrast("#FFFFFF", settings["primaryColor"]) >= 4.5, "white stands on the main button"
+
+
+EVERY_PAGE = """
+import json, re, sys
+from streamlit.testing.v1 import AppTest
+from offsetwise.console import board
+from offsetwise.store.store import open_store
+
+app, store, pages, links = json.loads(sys.argv[1])
+board.use(*[lambda: open_store(store).reviews] * 2)
+for page in pages:
+    for link in links:
+        opened = AppTest.from_file(app, default_timeout=120)
+        opened.switch_page(page)
+        opened.query_params.update(link)
+        opened.run()
+        assert not opened.exception, (page, link)
+        assert opened.title and "Retry" not in [button.label for button in opened.button], (page, link)
+writers = re.compile(r"offsetwise\\.(targets\\.[^.]+\\.writer|apply|verify|api|cli)(\\.|$)")
+print(json.dumps([name for name in sys.modules if writers.match(name)]))
+"""
+
+
+def test_a_process_that_loaded_every_page_holds_nothing_that_writes(tmp_path: Path) -> None:
+    links = [
+        {"play": "author"},
+        {"play": "reviewer", "migration": "order-counts-to-new (sample)", "of": "checkpoint order-counts"},
+    ]
+    asked = json.dumps([str(APP), f"sqlite:///{tmp_path / 'store.sqlite'}", PAGES, links])
+    ran = subprocess.run(
+        [sys.executable, "-c", EVERY_PAGE, asked],
+        cwd=APP.parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1]) == []

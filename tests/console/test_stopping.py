@@ -13,17 +13,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsetwise.config import SparkSettings
-from offsetwise.console.data import WorkflowReader
-from offsetwise.console.desk import ComparisonOf, Desk, Question, Subject, SubjectKind
-from offsetwise.console.fleet.questions import FleetOf
-from offsetwise.console.reconciling import ReconciliationOf
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.reader import Reader
 from offsetwise.errors import StoppedError
 from offsetwise.lab import Lab
+from offsetwise.model import Subject, SubjectKind
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import SHIPPED_KEY, ship
+from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies, create, produce
 from tests.pipeline.test_interrupting import running
-from tests.sources.folders import checkpoint, write
 
 TOPIC = "stopped"
 CHECKPOINTS = 4
@@ -34,8 +33,8 @@ C0 = Subject(kind=SubjectKind.CHECKPOINT, name="c0")
 
 
 @pytest.fixture(scope="module")
-def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """A desk over one migration of a topic with a hundred records and a few checkpoints."""
+def answers(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """A answers over one migration of a topic with a hundred records and a few checkpoints."""
     for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
         create(bootstrap, TOPIC)
         produce(bootstrap, {TOPIC: copies(0, 100)})
@@ -50,7 +49,7 @@ def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Desk:
         "checkpoints: [{name: c0, uri: ./checkpoints/c0}]\n"
         f'spark: {{master: "{SETTINGS.master}"}}\n'
     )
-    return Desk(WorkflowReader((folder / "m.yaml",)))
+    return Answers(Reader((folder / "m.yaml",)))
 
 
 @contextmanager
@@ -84,14 +83,16 @@ def until(true: Callable[[], bool]) -> None:
 @pytest.mark.parametrize(
     ("question", "shipped_for"),
     [
-        pytest.param(ComparisonOf(migration="stopping", subject=C0), (), id="Compare"),
-        pytest.param(ReconciliationOf(migration="stopping", topic=TOPIC), (), id="every record of a topic"),
-        pytest.param(FleetOf(migration="stopping"), ("file:///checkpoints",), id="Fleet"),
-        pytest.param(FleetOf(migration="stopping"), None, id="Fleet, while Spark's workers are asked what they have"),
+        pytest.param(Question.of(Reader.comparison, "stopping", C0), (), id="Compare"),
+        pytest.param(Question.of(Reader.reconciliation, "stopping", TOPIC), (), id="every record of a topic"),
+        pytest.param(Question.of(Reader.fleet, "stopping"), ("file:///checkpoints",), id="Fleet"),
+        pytest.param(
+            Question.of(Reader.fleet, "stopping"), None, id="Fleet, while Spark's workers are asked what they have"
+        ),
     ],
 )
 def test_stop_ends_the_job_that_runs_for_a_page(
-    desk: Desk, tmp_path: Path, question: Question[Any], shipped_for: tuple[str, ...] | None
+    answers: Answers, tmp_path: Path, question: Question[Any], shipped_for: tuple[str, ...] | None
 ) -> None:
     spark = open_session(SETTINGS, kafka=True)
     if shipped_for is None:
@@ -100,9 +101,9 @@ def test_stop_ends_the_job_that_runs_for_a_page(
         ship(spark, uris=shipped_for)
     with occupied(spark, tmp_path / "let-go"):
         others = running(spark)
-        reading = desk.read(question)
+        reading = answers.read(question)
         until(lambda: reading.outcome.done() or running(spark) != others)
-        desk.stop(question)
+        answers.stop(question)
         with pytest.raises(StoppedError):
             reading.outcome.result(LIMIT_S)
         until(lambda: running(spark) == others)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import pandas as pd
 import pytest
@@ -16,12 +17,15 @@ from streamlit.proto.ArrowData_pb2 import ArrowData
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
-from offsetwise.console import exports, frames, table
-from offsetwise.console.choosing import WORST_FIRST, Filters
-from offsetwise.console.partitions import _WIDTHS
-from offsetwise.fleet import severity_of
+from offsetwise.console.explore import compare_table
+from offsetwise.console.explore.compare_table import PARTITIONS, Filters
+from offsetwise.console.widgets import downloads, evidence, table
+from offsetwise.console.widgets.cached import _KEYS
+from offsetwise.console.widgets.palette import LIGHT
+from offsetwise.console.widgets.selectors import WORST_FIRST
+from offsetwise.console.widgets.table import Column
 from offsetwise.model import Comparison, Severity
-from offsetwise.wording import verdicts
+from offsetwise.wording.verdicts import Tone, Verdict
 from tests.console import builders
 
 BEYOND_FLOAT = 9_007_199_254_740_993
@@ -30,7 +34,7 @@ BEYOND_FLOAT = 9_007_199_254_740_993
 
 def test_offsets_beyond_2_53_stay_exact_beside_unknown_ones() -> None:
     rows = (builders.partition(old=BEYOND_FLOAT, new=BEYOND_FLOAT - 100), builders.partition(number=1, new=None))
-    made = frames.partition_table(rows)
+    made = table.frame(PARTITIONS, rows)
     assert made["old offset"].tolist() == [BEYOND_FLOAT, 1050]
     assert made["new offset"].dtype == pd.Int64Dtype()
     assert made["new offset"][0] == BEYOND_FLOAT - 100
@@ -38,19 +42,18 @@ def test_offsets_beyond_2_53_stay_exact_beside_unknown_ones() -> None:
 
 
 def test_integers_are_printed_with_separators_and_every_digit() -> None:
-    shown = table.printed(frames.partition_table((builders.partition(old=BEYOND_FLOAT),)))
+    shown = table.printed(table.frame(PARTITIONS, (builders.partition(old=BEYOND_FLOAT),)))
     assert "9,007,199,254,740,993" in shown.to_html()
 
 
 def test_a_column_is_wide_enough_for_its_longest_number() -> None:
-    made = frames.partition_table((builders.partition(old=BEYOND_FLOAT), builders.partition(number=1)))
-    widths = table.layout(made, {"old offset": 80, "new offset": 80})
-    assert widths["old offset"] == (20 + 8 * 21, "right")
-    assert widths["new offset"] == (80, "right")
+    made = table.prepared(PARTITIONS, (builders.partition(old=BEYOND_FLOAT), builders.partition(number=1))).columns
+    assert (made["old offset"]["width"], made["old offset"]["alignment"]) == (20 + 8 * 21, "right")
+    assert (made["new offset"]["width"], made["new offset"]["alignment"]) == (82, "right")
 
 
 def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:
-    shown = table.printed(frames.partition_table((builders.partition(old=BEYOND_FLOAT), builders.partition(old=None))))
+    shown = table.printed(table.frame(PARTITIONS, (builders.partition(old=BEYOND_FLOAT), builders.partition(old=None))))
     column = vars(shown)["data"]["old offset"]
     assert column.tolist()[0] == "9,007,199,254,740,993"
     assert column.isna().tolist() == [False, True]
@@ -58,7 +61,7 @@ def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:
 
 def test_a_table_that_is_kept_goes_to_the_browser_as_any_other() -> None:
     rows = (builders.partition(old=BEYOND_FLOAT, new=None), builders.partition(number=1), builders.partition(old=None))
-    shown = frames.partition_table(rows)
+    shown = table.frame(PARTITIONS, rows)
 
     def sent(styled: Styler) -> ArrowData:
         made = ArrowData()
@@ -80,13 +83,13 @@ def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.M
         marshall_styler(proto, styled, uuid)
 
     def script(shown: object) -> None:
-        from offsetwise.console import table  # noqa: PLC0415 - Streamlit runs this text alone
+        from offsetwise.console.widgets import table  # noqa: PLC0415 - Streamlit runs this text alone
 
         assert isinstance(shown, table.Prepared)
         table.draw(shown)
 
     monkeypatch.setattr(arrow, "marshall_styler", counted)
-    kept = table.prepared(frames.partition_table(builders.reference_rows()))
+    kept = table.prepared(PARTITIONS, builders.reference_rows())
     page = AppTest.from_function(script, args=(kept,)).run()
     first = page.dataframe[0].value
     page.run()
@@ -94,24 +97,52 @@ def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.M
     assert made == [kept.styled]
 
 
+def test_one_description_gives_screen_file_and_colour() -> None:
+    columns: table.Columns[int] = (
+        Column("n", lambda row: row, 40, "A number.", lambda row: Tone.CAREFUL if row else None),
+        Column("verdict", lambda _: Verdict(icon="+", word="new", tone=Tone.WRONG)),
+        Column("from outside", lambda _: "=cmd()"),
+        Column("empty", lambda _: None),
+        Column("says nothing", lambda _: "", when=lambda rows: any(rows) and len(rows) > 2),
+        Column("named", lambda row: f"number {row}", only="file"),
+    )
+    made = table.prepared(columns, (0, 1), LIGHT)
+    assert list(made.columns) == ["n", "verdict", "from outside", "empty"]
+    assert (made.columns["n"]["help"], made.columns["n"]["alignment"]) == ("A number.", "right")
+    assert table.frame(columns, (0, 1)).iloc[0].tolist() == [0, "+ new", "'=cmd()", pd.NA]
+    html = made.styled.to_html()
+    assert html.count(f"color: {LIGHT.careful}") == 1
+    assert f"color: {LIGHT.wrong};\n  font-weight: 600" in html
+    written = downloads.csv(table.frame(columns, (0,), file=True)).decode()
+    assert written == "n,verdict,from outside,empty,says nothing,named\n0,'+ new,'=cmd(),,,number 0\n"
+
+
+def test_every_class_that_is_cached_by_its_name_is_there() -> None:
+    named = [key for key in _KEYS if isinstance(key, str)]
+    assert named
+    for module, _, name in (key.rpartition(".") for key in named):
+        assert isinstance(getattr(import_module(module), name), type), name
+
+
 def test_1050_and_950_stand_on_one_row_with_their_cost() -> None:
-    row = frames.partition_table(builders.reference_rows()).iloc[0]
+    row = table.frame(PARTITIONS, builders.reference_rows()).iloc[0]
     assert (row["old offset"], row["new offset"], row["shift"], row["if unedited"]) == (1050, 950, -100, "! skips 100")
 
 
 def test_every_column_of_compare_stands_inside_a_window_of_1400_pixels() -> None:
     sidebar, padding, boxes = 250, 2 * 80, 33
-    assert sum(_WIDTHS.values()) <= 1400 - sidebar - padding - boxes
+    shown = [column for column in PARTITIONS if column.only != "file" and column.when is None]
+    assert sum(column.width or 0 for column in shown) <= 1400 - sidebar - padding - boxes
 
 
 def test_findings_are_counted_on_screen_and_named_in_downloads() -> None:
     row = builders.partition(findings=("FOREIGN_AHEAD", "LOSS_INSIDE_LOG", "GAP"))
-    assert verdicts.findings(map(severity_of, row.findings)) == "! 1  ▲ 1  i 1"
-    assert "FOREIGN_AHEAD, LOSS_INSIDE_LOG, GAP" in exports.csv([row]).decode()
+    assert table.frame(PARTITIONS, [row])["findings"][0] == "! 1  ▲ 1  i 1"
+    assert "FOREIGN_AHEAD, LOSS_INSIDE_LOG, GAP" in compare_table.csv([row]).decode()
 
 
 def test_an_unknown_place_has_no_number_anywhere() -> None:
-    rows = frames.partition_table(builders.reference_rows())
+    rows = table.frame(PARTITIONS, builders.reference_rows())
     unknown = rows[rows["topic"] == "audit"].iloc[0]
     assert all(unknown[name] is pd.NA for name in ("new offset", "shift", "lag new", "replay", "skip"))
     assert (unknown["exactness"], unknown["if unedited"], unknown["ahead"]) == (
@@ -122,7 +153,7 @@ def test_an_unknown_place_has_no_number_anywhere() -> None:
 
 
 def test_a_csv_holds_plain_digits_and_no_formula() -> None:
-    read = list(csv.DictReader(io.StringIO(exports.csv(builders.hostile_rows()).decode())))
+    read = list(csv.DictReader(io.StringIO(compare_table.csv(builders.hostile_rows()).decode())))
     assert [row["old offset"] for row in read] == ["1050"] * 4
     assert not any(cell.startswith(("=", "+", "-c", "@")) for row in read for cell in row.values())
     assert [row["topic"] for row in read][1] == "'=cmd()"
@@ -130,12 +161,12 @@ def test_a_csv_holds_plain_digits_and_no_formula() -> None:
 
 def test_the_json_of_everything_is_the_comparison_file() -> None:
     shown = builders.comparison()
-    assert exports.json(shown, shown.partitions) == files.dump(shown).encode()
+    assert compare_table.json(shown, shown.partitions) == files.dump(shown).encode()
 
 
 def test_the_json_of_a_selection_is_counted_anew_and_can_be_read_back() -> None:
     shown = builders.comparison()
-    made = exports.json(shown, shown.partitions[:2])
+    made = compare_table.json(shown, shown.partitions[:2])
     read = files.load(made, "comparison", subject="download")
     assert isinstance(read, Comparison)
     assert (read.summary.partitions, read.summary.raw_skip, read.summary.raw_wrong) == (2, 200, 2)
@@ -155,18 +186,18 @@ def test_the_json_of_a_selection_is_counted_anew_and_can_be_read_back() -> None:
     ids=["topic", "if unedited", "exactness", "finding", "nothing"],
 )
 def test_filters_keep_what_they_name(filters: Filters, names: list[str]) -> None:
-    assert [f"{row.topic}-{row.partition}" for row in filters.apply(builders.reference_rows())] == names
+    assert [str(row.topic_partition) for row in filters.apply(builders.reference_rows())] == names
 
 
 def test_worst_first_begins_with_the_dearest_proven_loss_and_ends_with_what_is_right() -> None:
     rows = Filters(order=WORST_FIRST).apply(builders.reference_rows())
-    assert (rows[0].topic, rows[0].partition) == ("orders", 0)
+    assert rows[0].topic_partition == ("orders", 0)
     assert rows[-1].raw.verdict == "SAME"
 
 
 def test_findings_of_a_row_are_its_own_and_its_topics() -> None:
     shown = builders.comparison()
-    assert [finding.code for finding in frames.findings_of(shown, shown.partitions[1])] == [
+    assert [finding.code for finding in evidence.findings_of(shown, shown.partitions[1])] == [
         "LOSS_INSIDE_LOG",
         "FOREIGN_AHEAD",
     ]
@@ -179,5 +210,5 @@ def test_findings_about_the_whole_migration_come_once_and_blocking_ones_first() 
         for severity in reversed(Severity)
     )
     shown = replace(shown, findings=(*shown.findings, *of_all))
-    assert [finding.code for finding in frames.findings_of_all(shown)] == ["BLOCKS", "WARNS", "INFORMS"]
-    assert not set(of_all) & set(frames.findings_of(shown, shown.partitions[0]))
+    assert [finding.code for finding in evidence.findings_of_all(shown)] == ["BLOCKS", "WARNS", "INFORMS"]
+    assert not set(of_all) & set(evidence.findings_of(shown, shown.partitions[0]))

@@ -9,15 +9,15 @@ from types import ModuleType
 import pytest
 
 from offsetwise import wording
-from offsetwise.console import escaping, figures, palette, scale
-from offsetwise.console.palette import DARK, LIGHT, Palette
+from offsetwise.console.widgets import charts, escaping, palette
+from offsetwise.console.widgets.palette import DARK, LIGHT, Palette
 from offsetwise.model import Exactness, RawReuse, RawVerdict
 from offsetwise.wording import verdicts
 from offsetwise.wording.verdicts import Tone
 from tests.console import builders
 
 
-@pytest.mark.parametrize("module", [wording, scale, figures], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [wording, charts], ids=lambda module: module.__name__)
 def test_every_example_in_the_docstrings_is_true(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -136,7 +136,7 @@ def test_words_reach_contrast_4_5_and_marks_3(colours: Palette) -> None:
 
 
 def test_an_unknown_theme_is_light() -> None:
-    assert palette.palette(None) is LIGHT
+    assert palette.current() is LIGHT
 
 
 def contrast(one: str, other: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.findings import Case, Job, MigrationCase, TopicPair
 from offsetwise.model import (
     Ahead,
@@ -27,6 +28,7 @@ from offsetwise.model import (
     TopicState,
     Writers,
 )
+from tests.checkpoints import changed
 
 NOW_MS = 1_767_225_600_000
 DAY_MS = 86_400_000
@@ -119,12 +121,10 @@ def checkpoint(**changes: Any) -> Checkpoint:
         uri="orders",
         engine="spark",
         job_id="0d1c",
-        last_planned_batch=6,
-        last_committed_batch=6,
-        reruns_batch=None,
         restart="The next batch starts where batch 6 ended.",
+        details=SparkDetails(last_planned_batch=6, last_committed_batch=6, reruns_batch=None),
     )
-    return replace(standard, **changes)
+    return changed(standard, **changes)
 
 
 def migration(**changes: Any) -> MigrationCase:

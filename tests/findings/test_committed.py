@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from offsetwise.findings import Code, Job, judge_migration
-from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Saved, Transaction
+from offsetwise.engines.flink.details import FlinkDetails, Saved
+from offsetwise.findings import Job, judge_migration
+from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Transaction
 from tests.findings.cases import HOUR_MS, NOW_MS, checkpoint, migration, row
 
 WRITTEN_MS = NOW_MS - HOUR_MS // 2
@@ -34,10 +35,10 @@ def savepoint(*schemas: str | None, state: str = "received", written_ms: int | N
         )
         for number, schema in enumerate(schemas)
     )
-    return checkpoint(engine="flink", saved=saved, transactions=held)
+    return checkpoint(engine="flink", details=FlinkDetails(saved=saved, transactions=held))
 
 
-def found(code: Code, read: Checkpoint, *, job: Job | None = None, group: GroupState | None = None) -> list[Finding]:
+def found(code: str, read: Checkpoint, *, job: Job | None = None, group: GroupState | None = None) -> list[Finding]:
     rows = (row(), row(partition=1))
     made = judge_migration(migration(checkpoint=read, rows=rows, job=job or Job(), committed=group))
     return [each for each in made if each.code == code]
@@ -54,30 +55,30 @@ def committed(*offsets: int) -> GroupState:
 
 
 def test_a_group_past_the_savepoint_is_a_warning_with_the_furthest_partition() -> None:
-    (finding,) = found(Code.GROUP_AHEAD, savepoint(), group=committed(1051, 1090))
+    (finding,) = found("GROUP_AHEAD", savepoint(), group=committed(1051, 1090))
 
     assert "Group etl has committed past the savepoint in 2 partitions, furthest orders-1: 1,090" in finding.message
     assert "40 offsets apart" in finding.message
-    assert found(Code.GROUP_BEHIND, savepoint(), group=committed(1051, 1090)) == []
+    assert found("GROUP_BEHIND", savepoint(), group=committed(1051, 1090)) == []
 
 
 def test_a_group_behind_the_savepoint_is_told_of_its_own() -> None:
-    (finding,) = found(Code.GROUP_BEHIND, savepoint(), group=committed(1010, 1050))
+    (finding,) = found("GROUP_BEHIND", savepoint(), group=committed(1010, 1050))
 
     assert "less than the savepoint holds in 1 partition, furthest orders-0: 1,010 committed, 40" in finding.message
-    assert found(Code.GROUP_AHEAD, savepoint(), group=committed(1010, 1050)) == []
+    assert found("GROUP_AHEAD", savepoint(), group=committed(1010, 1050)) == []
 
 
 @pytest.mark.parametrize("group", [None, committed(), committed(1050, 1050)])
 def test_a_group_that_is_unknown_or_stands_where_the_state_does_is_no_finding(group: GroupState | None) -> None:
-    for code in (Code.GROUP_AHEAD, Code.GROUP_BEHIND):
+    for code in ("GROUP_AHEAD", "GROUP_BEHIND"):
         assert found(code, savepoint(), group=group) == []
 
 
 def test_transactions_older_than_their_time_out_are_named_with_the_command_that_asks() -> None:
     job = Job(transaction_timeout_ms=600_000, sink_servers="sink:9092")
 
-    (finding,) = found(Code.TRANSACTION_EXPIRED, savepoint("v1", "v1"), job=job)
+    (finding,) = found("TRANSACTION_EXPIRED", savepoint("v1", "v1"), job=job)
 
     assert "tx 0 and 1 more transactions of the sink on sink:9092 ran out by" in finding.message
     assert "20 min before the clusters were read (transaction.timeout.ms is stated as 10 min)" in finding.message
@@ -87,8 +88,8 @@ def test_transactions_older_than_their_time_out_are_named_with_the_command_that_
 
 
 def test_without_a_stated_time_out_the_sinks_default_counts() -> None:
-    assert found(Code.TRANSACTION_EXPIRED, savepoint("v1")) == []
-    (finding,) = found(Code.TRANSACTION_EXPIRED, savepoint("v1", written_ms=NOW_MS - HOUR_MS))
+    assert found("TRANSACTION_EXPIRED", savepoint("v1")) == []
+    (finding,) = found("TRANSACTION_EXPIRED", savepoint("v1", written_ms=NOW_MS - HOUR_MS))
     assert "KafkaSink's default is 1 h" in finding.message
     assert "HOST:PORT" in finding.remedy
 
@@ -103,4 +104,27 @@ def test_without_a_stated_time_out_the_sinks_default_counts() -> None:
     ],
 )
 def test_prepared_settled_and_undated_transactions_are_not_said_to_have_run_out(read: Checkpoint) -> None:
-    assert found(Code.TRANSACTION_EXPIRED, read) == []
+    assert found("TRANSACTION_EXPIRED", read) == []
+
+
+@pytest.mark.parametrize(
+    ("job", "read", "count"),
+    [
+        (Job(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", "v1"), 2),
+        (Job(new_sink_cluster="new"), savepoint("v1"), 1),
+        (Job(sink_cluster="old", new_sink_cluster="old"), savepoint("v1"), 0),
+        (Job(sink_cluster="old"), savepoint("v1"), 0),
+        (Job(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", state="committed"), 0),
+        (Job(sink_cluster="old", new_sink_cluster="new"), savepoint(), 0),
+    ],
+)
+def test_28_a_sink_that_moves_with_what_the_savepoint_holds_is_said_when_it_is_compared(
+    job: Job, read: Checkpoint, count: int
+) -> None:
+    made = found("SINK_MOVES_WITH_PENDING", read, job=job)
+
+    assert len(made) == bool(count)
+    for finding in made:
+        assert f"holds {count} transaction" in finding.message
+        assert "'new' knows no such transaction and answers InvalidPidMapping" in finding.message
+        assert "--mark-settled" in finding.remedy

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.findings import Case, Code, Job, judge
+from offsetwise.findings import Case, Job, judge
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -51,40 +51,40 @@ def commit(offset: int, *, epoch: int | None = None, metadata: str = "") -> Grou
     return GroupOffset(topic="orders", partition=0, offset=offset, leader_epoch=epoch, metadata=metadata)
 
 
-FIRES: dict[str, tuple[Case, Code, str]] = {
+FIRES: dict[str, tuple[Case, str, str]] = {
     "old number past the new end": (
         case(row(old=LogRange(log_start=0, lso=1400, hw=1400), old_offset=1300, raw=raw(RawVerdict.OUT_OF_RANGE))),
-        Code.LOSS_BEYOND_END,
+        "LOSS_BEYOND_END",
         "1,300 lies 200 offsets past the end of orders-0 on the new cluster (1,100)",
     ),
     "pending batch's end past the new end": (
         case(row(restart=pending(1101, 1001))),
-        Code.LOSS_BEYOND_END,
+        "LOSS_BEYOND_END",
         "1,101 lies 1 offset past the end",
     ),
     "old number skips, though the place is exact": (
         case(row(raw=raw(RawVerdict.LOSS, skip=100, replay=0))),
-        Code.LOSS_INSIDE_LOG,
+        "LOSS_INSIDE_LOG",
         "would skip 100 records that the job has not read; the same place is 950 there",
     ),
     "old number skips, place unknown": (
         case(row(raw=raw(RawVerdict.LOSS), new_offset=None, exactness=Exactness.UNKNOWN)),
-        Code.LOSS_INSIDE_LOG,
+        "LOSS_INSIDE_LOG",
         "would skip records that the job has not read.",
     ),
     "old number holds another record": (
         case(row(raw=raw(RawVerdict.CONFUSION), new_offset=None, exactness=Exactness.UNKNOWN)),
-        Code.CONFUSION,
+        "CONFUSION",
         "Offset 1,050 of orders-0 on the new cluster holds another record",
     ),
     "old position below the old log start": (
         case(row(old=LogRange(log_start=1060, lso=1200, hw=1200))),
-        Code.BELOW_LOG_START,
+        "BELOW_LOG_START",
         "1,050 lies below the old log's start (1,060): up to 10 records",
     ),
     "place below the new log start": (
         case(row(new=LogRange(log_start=951, lso=1100, hw=1100))),
-        Code.BELOW_LOG_START,
+        "BELOW_LOG_START",
         "The place, 950, lies below the new log's start (951): up to 1 record may be gone there",
     ),
     "only the old number below the new log start": (
@@ -96,22 +96,22 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
                 restart=(RestartPoint(batch=6, old=1050, new=5050),),
             )
         ),
-        Code.BELOW_LOG_START,
+        "BELOW_LOG_START",
         "The number 1,050 as it is lies 2,950 offsets below the new log's start (4,000)",
     ),
     "no such topic on the new cluster": (
         case(row(new=UNREAD), new_topic=None),
-        Code.TOPIC_MISSING,
+        "TOPIC_MISSING",
         "The new cluster has no topic orders",
     ),
     "no such topic on the old cluster": (
         case(row(old=UNREAD), old_topic=None),
-        Code.TOPIC_MISSING,
+        "TOPIC_MISSING",
         "The old cluster has no topic orders, which the job reads",
     ),
     "partition number too high for the new topic": (
         case(row(partition=2, new=UNREAD), old_topic=topic(partitions=3)),
-        Code.PARTITION_MISSING,
+        "PARTITION_MISSING",
         "Topic orders on the new cluster has 2 partitions, none with number 2",
     ),
     "mirror wrote past the new log's end": (
@@ -120,107 +120,107 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
             syncs=syncs((3900, 3900), (4000, 4000)),
             syncs_read_first=True,
         ),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
         "wrote old offset 4,000 to 4,000, but the new log ends at 50",
     ),
     "new log began again while the mirror went on": (
         case(row(exactness=Exactness.POSITION_EXACT), syncs=syncs((900, 800), (1000, 900), (1100, 0))),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
         "went on from old offset 1,000 (new 900) to 1,100 (new 0)",
     ),
     "transaction open on the old cluster": (
         case(row(old=LogRange(log_start=100, lso=1190, hw=1200))),
-        Code.OPEN_TRANSACTION,
+        "OPEN_TRANSACTION",
         "the old log has its last stable offset at 1,190 and its end at 1,200",
     ),
     "transaction open on the new cluster": (
         case(row(new=LogRange(log_start=0, lso=1090, hw=1100))),
-        Code.OPEN_TRANSACTION,
+        "OPEN_TRANSACTION",
         "the new log has its last stable offset at 1,090 and its end at 1,100",
     ),
     "last record read has no copy": (
         case(row(new_offset=None, exactness=Exactness.UNKNOWN), reasons=frozenset({"NOT_YET_MIRRORED"})),
-        Code.NOT_YET_MIRRORED,
+        "NOT_YET_MIRRORED",
         "The last record read before 1,050 has no copy on the new log, which ends at 1,100",
     ),
     "preserved place past the new end": (
         case(row(new_offset=1110, exactness=Exactness.PRESERVED)),
-        Code.NOT_YET_MIRRORED,
+        "NOT_YET_MIRRORED",
         "1,110, 10 offsets past the end of the new log (1,100)",
     ),
     "pending batch's translated end past the new end": (
         case(row(restart=pending(1210, 1110))),
-        Code.NOT_YET_MIRRORED,
+        "NOT_YET_MIRRORED",
         "1,110, 10 offsets past",
     ),
     "pending batch holds other records": (
         case(row(restart=pending(1100, 1000)), pending_equal=False),
-        Code.PENDING_BATCH_DIFFERS,
+        "PENDING_BATCH_DIFFERS",
         "1,050 to 1,100 on the old cluster, holds other records",
     ),
     "records of other writers below": (
         case(row(exactness=Exactness.BOUNDED, foreign_below=3, replay=3)),
-        Code.NATIVE_BELOW,
+        "NATIVE_BELOW",
         "3 records that no record of the old log explains lie among",
     ),
     "aborted records visible to a read_committed job": (
         case(job=READ_COMMITTED, aborted_visible=60),
-        Code.ABORTED_VISIBLE,
+        "ABORTED_VISIBLE",
         "60 records near the position were aborted",
     ),
     "replay for a job that is not said to tolerate it": (
         case(row(replay=12, exactness=Exactness.BOUNDED)),
-        Code.REPLAY_NOT_TOLERATED,
+        "REPLAY_NOT_TOLERATED",
         "Resuming at 950 would read up to 12 records twice",
     ),
     "unknown replay of a bounded place": (
         case(row(replay=None, exactness=Exactness.BOUNDED), job=Job(stateful=True, tolerates_replay=False)),
-        Code.REPLAY_NOT_TOLERATED,
+        "REPLAY_NOT_TOLERATED",
         "how many is unknown, and the job is not stated to tolerate that and keeps state",
     ),
     "unknown place": (
         case(row(new_offset=None, exactness=Exactness.UNKNOWN, evidence=Evidence(reason="No record is on both"))),
-        Code.UNTRANSLATED,
+        "UNTRANSLATED",
         "1,050 has no known place on the new cluster: No record is on both.",
     ),
     "claimed place": (
         case(row(exactness=Exactness.CLAIMED, evidence=Evidence(reason="A sync says so."))),
-        Code.UNTRANSLATED,
+        "UNTRANSLATED",
         "1,050 is only claimed to be 950 on the new cluster: A sync says so.",
     ),
     "pending batch's end without a place": (
         case(row(restart=pending(1100, None))),
-        Code.UNTRANSLATED,
+        "UNTRANSLATED",
         "1,100, an end of batch 7, has no known place",
     ),
     "replay for a job that tolerates it": (
         case(row(replay=12, exactness=Exactness.BOUNDED), job=TOLERANT),
-        Code.REPLAY,
+        "REPLAY",
         "Resuming at 950 would read up to 12 records twice.",
     ),
     "old number repeats records": (
         case(row(raw=raw(RawVerdict.REPLAY, skip=0, replay=40))),
-        Code.REPLAY,
+        "REPLAY",
         "Reusing 1,050 on the new cluster would read 40 records again",
     ),
     "partition the checkpoint lacks": (
         case(row(old_offset=None, new_offset=None, restart=(), exactness=Exactness.UNKNOWN)),
-        Code.NEW_PARTITION,
+        "NEW_PARTITION",
         "The job has no position for orders-0; it would begin at its start, 0",
     ),
     "raw number copied into the new group": (
         case(new_commit=commit(1050)),
-        Code.TARGET_AHEAD,
+        "TARGET_AHEAD",
         "is 1,050, the old number as it is: 100 offsets past the place 950",
     ),
     "unread records missing": (
         case(row(ahead=Ahead(examined=True, missing=7, duplicated=0, foreign=0), exactness=Exactness.POSITION_EXACT)),
-        Code.MISSING_AHEAD,
+        "MISSING_AHEAD",
         "7 records from 1,050 on have no copy",
     ),
     "foreign records ahead": (
         case(row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=1), exactness=Exactness.POSITION_EXACT)),
-        Code.FOREIGN_AHEAD,
+        "FOREIGN_AHEAD",
         "1 record ahead of the place on the new cluster comes from no record of the old log",
     ),
     "foreign records ahead of a job that reads committed ones": (
@@ -228,102 +228,102 @@ FIRES: dict[str, tuple[Case, Code, str]] = {
             row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=2), exactness=Exactness.POSITION_EXACT),
             job=Job(isolation=IsolationLevel.READ_COMMITTED),
         ),
-        Code.FOREIGN_AHEAD,
+        "FOREIGN_AHEAD",
         "2 records ahead of the place on the new cluster come from no committed record of the old log",
     ),
     "second copies ahead": (
         case(row(ahead=Ahead(examined=True, missing=0, duplicated=5, foreign=0), exactness=Exactness.POSITION_EXACT)),
-        Code.DUPLICATES_AHEAD,
+        "DUPLICATES_AHEAD",
         "5 records ahead of the place on the new cluster are second copies",
     ),
     "schema ids set aside": (
         case(row(evidence=Evidence(reason="Counted.", schema_ids=((7, 9), (8, 10))))),
-        Code.SCHEMA_IDS_MASKED,
+        "SCHEMA_IDS_MASKED",
         "2 schema ids differ between the clusters (7 → 9, 8 → 10)",
     ),
-    "commit with metadata": (case(old_commit=commit(1050, metadata="a|b")), Code.METADATA_NOT_CARRIED, "3 bytes"),
+    "commit with metadata": (case(old_commit=commit(1050, metadata="a|b")), "METADATA_NOT_CARRIED", "3 bytes"),
     "epoch the new cluster never had": (
         case(new_commit=commit(950, epoch=31), new_topic=topic(epoch=2)),
-        Code.LEADER_EPOCH_CARRIED,
+        "LEADER_EPOCH_CARRIED",
         "names leader epoch 31, but the partition there is at epoch 2",
     ),
     "next record expires within a day": (
         case(row(evidence=next_record(NOW_MS - 23 * HOUR_MS)), new_topic=topic(retention_ms="86400000")),
-        Code.RETENTION_BEFORE_CUTOVER,
+        "RETENTION_BEFORE_CUTOVER",
         "950 on the new cluster, keeps its old timestamp and may be deleted from 2026-01-01T01:00:00Z on",
     ),
     "read_committed job past the last stable offset": (
         case(row(old=LogRange(log_start=100, lso=1040, hw=1200)), job=READ_COMMITTED),
-        Code.ISOLATION_DIFFERS,
+        "ISOLATION_DIFFERS",
         "stands at 1,050, 10 offsets past the last stable offset of the old log (1,040)",
     ),
     "what lies ahead is too much to read, and no timestamp tells": (
         case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), timed=False),
-        Code.EARLIER_COPIES_POSSIBLE,
+        "EARLIER_COPIES_POSSIBLE",
         "What lies ahead of 950 on the new cluster was more than the budget and was not read",
     ),
     "records left out between copied ones": (
         case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), missing=4),
-        Code.RECORDS_FILTERED,
+        "RECORDS_FILTERED",
         "4 records between copied ones",
     ),
 }
 
-SILENT: dict[str, tuple[Case, Code]] = {
-    "same number on both": (case(row(old_offset=950)), Code.LOSS_INSIDE_LOG),
+SILENT: dict[str, tuple[Case, str]] = {
+    "same number on both": (case(row(old_offset=950)), "LOSS_INSIDE_LOG"),
     "checkpoint already belongs to the new cluster": (
         case(
             row(raw=raw(RawVerdict.LOSS, skip=100)),
             belongs_to=BelongsTo(cluster=Cluster.NEW, reason="stated"),
         ),
-        Code.LOSS_INSIDE_LOG,
+        "LOSS_INSIDE_LOG",
     ),
-    "old number at the new end exactly": (case(row(old_offset=1100)), Code.LOSS_BEYOND_END),
-    "new end not read": (case(row(new=UNREAD)), Code.LOSS_BEYOND_END),
-    "old number above the new start": (case(), Code.BELOW_LOG_START),
+    "old number at the new end exactly": (case(row(old_offset=1100)), "LOSS_BEYOND_END"),
+    "new end not read": (case(row(new=UNREAD)), "LOSS_BEYOND_END"),
+    "old number above the new start": (case(), "BELOW_LOG_START"),
     "position on the old log start": (
         case(row(old=LogRange(log_start=1050, lso=1200, hw=1200))),
-        Code.BELOW_LOG_START,
+        "BELOW_LOG_START",
     ),
     "old topic gone after the switch": (
         case(old_topic=None, belongs_to=BelongsTo(cluster=Cluster.NEW, reason="stated")),
-        Code.TOPIC_MISSING,
+        "TOPIC_MISSING",
     ),
     "topic that could not be read": (
         case(new_topic=TopicState(name="orders", error="not authorised")),
-        Code.TOPIC_MISSING,
+        "TOPIC_MISSING",
     ),
     "partitions that could not be read": (
         case(new_topic=TopicState(name="orders", error="not authorised")),
-        Code.PARTITION_MISSING,
+        "PARTITION_MISSING",
     ),
     "partition that failed to answer": (
         case(row(new=UNREAD), new_topic=topic()),
-        Code.PARTITION_MISSING,
+        "PARTITION_MISSING",
     ),
     "new partition absent on the old cluster": (
         case(row(partition=2, old_offset=None, old=UNREAD, restart=()), new_topic=topic(partitions=3)),
-        Code.PARTITION_MISSING,
+        "PARTITION_MISSING",
     ),
     "sync read after the log end was": (
         case(row(exactness=Exactness.CLAIMED), syncs=syncs((1300, 1200))),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
     ),
     "mirror began again from the start": (
         case(row(exactness=Exactness.POSITION_EXACT), syncs=syncs((1000, 900), (100, 0), (1000, 900))),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
     ),
     "sync written twice": (
         case(row(exactness=Exactness.POSITION_EXACT), syncs=syncs((1060, 960), (1060, 960))),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
     ),
     "new log began again long before the position": (
         case(row(exactness=Exactness.POSITION_EXACT), syncs=syncs((400, 300), (500, 0), (900, 400))),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
     ),
     "new log began again, everything reconciled": (
         case(syncs=syncs((1000, 900), (1100, 0))),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
     ),
     "other kind of link": (
         case(
@@ -332,73 +332,73 @@ SILENT: dict[str, tuple[Case, Code]] = {
             syncs_read_first=True,
             link=Link.OTHER,
         ),
-        Code.TOPIC_RECREATED,
+        "TOPIC_RECREATED",
     ),
     "last stable offset not read": (
         case(row(old=LogRange(log_start=100, lso=None, hw=1200))),
-        Code.OPEN_TRANSACTION,
+        "OPEN_TRANSACTION",
     ),
-    "pending batch not compared": (case(row(restart=pending(1100, 1000))), Code.PENDING_BATCH_DIFFERS),
+    "pending batch not compared": (case(row(restart=pending(1100, 1000))), "PENDING_BATCH_DIFFERS"),
     "pending batch equal": (
         case(row(restart=pending(1100, 1000)), pending_equal=True),
-        Code.PENDING_BATCH_DIFFERS,
+        "PENDING_BATCH_DIFFERS",
     ),
-    "foreign records not counted": (case(row(foreign_below=None)), Code.NATIVE_BELOW),
-    "aborted records for a read_uncommitted job": (case(aborted_visible=60), Code.ABORTED_VISIBLE),
-    "aborted records not counted": (case(job=READ_COMMITTED), Code.ABORTED_VISIBLE),
-    "replay not counted on a proven place": (case(row(replay=None)), Code.REPLAY_NOT_TOLERATED),
+    "foreign records not counted": (case(row(foreign_below=None)), "NATIVE_BELOW"),
+    "aborted records for a read_uncommitted job": (case(aborted_visible=60), "ABORTED_VISIBLE"),
+    "aborted records not counted": (case(job=READ_COMMITTED), "ABORTED_VISIBLE"),
+    "replay not counted on a proven place": (case(row(replay=None)), "REPLAY_NOT_TOLERATED"),
     "claimed place blocks by itself": (
         case(row(exactness=Exactness.CLAIMED, replay=None)),
-        Code.REPLAY_NOT_TOLERATED,
+        "REPLAY_NOT_TOLERATED",
     ),
     "replay of a job that tolerates it": (
         case(row(replay=12, exactness=Exactness.BOUNDED), job=TOLERANT),
-        Code.REPLAY_NOT_TOLERATED,
+        "REPLAY_NOT_TOLERATED",
     ),
-    "replay blocks, so it does not warn too": (case(row(replay=12, exactness=Exactness.BOUNDED)), Code.REPLAY),
+    "replay blocks, so it does not warn too": (case(row(replay=12, exactness=Exactness.BOUNDED)), "REPLAY"),
     "new partition has nothing to translate": (
         case(row(old_offset=None, new_offset=None, restart=(), exactness=Exactness.UNKNOWN)),
-        Code.UNTRANSLATED,
+        "UNTRANSLATED",
     ),
-    "group's new offset behind the place": (case(new_commit=commit(910)), Code.TARGET_AHEAD),
+    "group's new offset behind the place": (case(new_commit=commit(910)), "TARGET_AHEAD"),
     "group's new offset against a mere claim": (
         case(row(exactness=Exactness.CLAIMED), new_commit=commit(1050)),
-        Code.TARGET_AHEAD,
+        "TARGET_AHEAD",
     ),
     "what lies ahead was not examined": (
         case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT)),
-        Code.MISSING_AHEAD,
+        "MISSING_AHEAD",
     ),
     "epoch the new cluster has": (
         case(new_commit=commit(950, epoch=2), new_topic=topic(epoch=2)),
-        Code.LEADER_EPOCH_CARRIED,
+        "LEADER_EPOCH_CARRIED",
     ),
     "next record expires in two days": (
         case(row(evidence=next_record(NOW_MS)), new_topic=topic(retention_ms="172800000")),
-        Code.RETENTION_BEFORE_CUTOVER,
+        "RETENTION_BEFORE_CUTOVER",
     ),
     "retention unlimited": (
         case(row(evidence=next_record(0)), new_topic=topic(retention_ms="-1")),
-        Code.RETENTION_BEFORE_CUTOVER,
+        "RETENTION_BEFORE_CUTOVER",
     ),
     "compacted without deletion": (
         case(row(evidence=next_record(1)), new_topic=topic(retention_ms="1", cleanup_policy="compact")),
-        Code.RETENTION_BEFORE_CUTOVER,
+        "RETENTION_BEFORE_CUTOVER",
     ),
     "stamped on arrival": (
         case(
             row(evidence=next_record(1)),
             new_topic=topic(retention_ms="1", message_timestamp_type="LogAppendTime"),
         ),
-        Code.RETENTION_BEFORE_CUTOVER,
+        "RETENTION_BEFORE_CUTOVER",
     ),
     "read_uncommitted job past the last stable offset": (
         case(row(old=LogRange(log_start=100, lso=1040, hw=1200))),
-        Code.ISOLATION_DIFFERS,
+        "ISOLATION_DIFFERS",
     ),
     "position past the old end": (
         case(row(old=LogRange(log_start=100, lso=1000, hw=1000)), job=READ_COMMITTED),
-        Code.ISOLATION_DIFFERS,
+        "ISOLATION_DIFFERS",
     ),
     "compaction explains what is missing": (
         case(
@@ -406,33 +406,33 @@ SILENT: dict[str, tuple[Case, Code]] = {
             missing=4,
             new_topic=topic(cleanup_policy="compact,delete"),
         ),
-        Code.RECORDS_FILTERED,
+        "RECORDS_FILTERED",
     ),
     "timestamps tell what lies below": (
         case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), timed=True),
-        Code.EARLIER_COPIES_POSSIBLE,
+        "EARLIER_COPIES_POSSIBLE",
     ),
     "all that lies ahead was read": (
         case(row(exactness=Exactness.POSITION_EXACT), timed=False),
-        Code.EARLIER_COPIES_POSSIBLE,
+        "EARLIER_COPIES_POSSIBLE",
     ),
-    "missing records are counted to the end": (case(missing=4), Code.RECORDS_FILTERED),
+    "missing records are counted to the end": (case(missing=4), "RECORDS_FILTERED"),
 }
 
 
 @pytest.mark.parametrize(("given", "code", "text"), FIRES.values(), ids=FIRES.keys())
-def test_a_finding_says_its_numbers(given: Case, code: Code, text: str) -> None:
+def test_a_finding_says_its_numbers(given: Case, code: str, text: str) -> None:
     found = {finding.code: finding for finding in judge(given)}
 
     assert text in found[code].message
     assert found[code].message[0] == found[code].message[0].upper()
     assert found[code].message.endswith(".")
     assert found[code].remedy
-    assert (found[code].topic, found[code].partition) == (given.row.topic, given.row.partition)
+    assert found[code].topic_partition == given.row.topic_partition
 
 
 @pytest.mark.parametrize(("given", "code"), SILENT.values(), ids=SILENT.keys())
-def test_a_finding_stays_silent_when_it_is_not_proven(given: Case, code: Code) -> None:
+def test_a_finding_stays_silent_when_it_is_not_proven(given: Case, code: str) -> None:
     assert code not in {finding.code for finding in judge(given)}
 
 
@@ -443,7 +443,7 @@ def test_a_row_in_order_has_no_finding() -> None:
 def test_an_exact_row_is_flagged_for_its_old_number_alone() -> None:
     found = judge(case(row(raw=raw(RawVerdict.LOSS, skip=100, replay=0))))
 
-    assert [finding.code for finding in found] == [Code.LOSS_INSIDE_LOG]
+    assert [finding.code for finding in found] == ["LOSS_INSIDE_LOG"]
 
 
 def test_nothing_read_gives_no_finding_but_untranslated() -> None:
@@ -466,7 +466,7 @@ def test_nothing_read_gives_no_finding_but_untranslated() -> None:
 
     found = judge(case(blind, old_topic=unread, new_topic=unread))
 
-    assert [finding.code for finding in found] == [Code.UNTRANSLATED]
+    assert [finding.code for finding in found] == ["UNTRANSLATED"]
 
 
 def test_the_most_serious_finding_comes_first_and_no_code_twice() -> None:

@@ -11,7 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Cluster, Snapshot
-from offsetwise.sources.kafka import read_cluster
+from offsetwise.streams.kafka.snapshot import read_cluster
 
 FIRST_MS = 1_700_000_000_000
 

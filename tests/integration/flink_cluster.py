@@ -65,6 +65,29 @@ class Flink:
         assert found, ran.stdout + ran.stderr + self.failure(job)
         return Path(path.split()[0])
 
+    def savepoint(self, job: str, savepoints: Path) -> Path:
+        """Take a savepoint of a job that goes on, which commits none of its sink's transactions; give its folder."""
+        body = {"target-directory": str(savepoints), "cancel-job": False, "formatType": "CANONICAL"}
+        trigger = _ask(f"{self.rest}/jobs/{job}/savepoints", body)["request-id"]
+        asked: dict[str, Any] = {}
+
+        def ended() -> bool:
+            asked.update(_ask(f"{self.rest}/jobs/{job}/savepoints/{trigger}"))
+            return bool(asked["status"]["id"] == "COMPLETED")
+
+        wait_until(ended, f"a savepoint of job {job}", refuse=lambda: self.failure(job))
+        return Path(asked["operation"]["location"].removeprefix("file:"))
+
+    def cancel(self, job: str) -> None:
+        """End a job without a savepoint; what its sink has open stays open."""
+        _ask(f"{self.rest}/jobs/{job}", method="PATCH")
+        wait_until(lambda: self.state(job) == "CANCELED", f"job {job} is cancelled")
+
+    def failed(self, job: str) -> str:
+        """Wait until a job has failed, and say why."""
+        wait_until(lambda: self.state(job) == "FAILED", f"job {job} fails")
+        return self.failure(job)
+
     def failure(self, job: str) -> str:
         """Say why a job fails; empty if it does not."""
         told = _ask(f"{self.rest}/jobs/{job}/exceptions")
@@ -140,10 +163,12 @@ def wait_until(holds: Callable[[], bool], what: str, *, refuse: Callable[[], str
         time.sleep(0.2)
 
 
-def _ask(address: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _ask(address: str, body: Mapping[str, Any] | None = None, *, method: str | None = None) -> dict[str, Any]:
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urlopen(Request(address, data=data, headers={"Content-Type": "application/json"}), timeout=60) as answer:
+        with urlopen(
+            Request(address, data=data, headers={"Content-Type": "application/json"}, method=method), timeout=60
+        ) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
     except HTTPError as error:

@@ -183,11 +183,11 @@ class Move:
         arguments = ("--checkpoint", "orders", "--target", target, "--author", "ada", "--out", self.plan, "--json")
         return call("draft", "-m", self.migration, *arguments, *flags).answered()
 
-    def sign(self) -> None:
+    def sign(self, *flags: str) -> None:
         key = self.folder / "reviewer"
         assert call("keygen", "--out", key, "--as", "bob").code == 0
         approval = self.folder / "plan.approval.json"
-        assert call("sign", self.plan, "--key", key, "--as", "bob", "--out", approval).code == 0
+        assert call("sign", self.plan, "--key", key, "--as", "bob", "--out", approval, *flags).code == 0
 
     def apply(self, *flags: str) -> dict[str, Any]:
         given = ("--approval", self.folder / "plan.approval.json", *self.trusted)

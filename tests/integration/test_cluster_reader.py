@@ -15,9 +15,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, LogRange, Snapshot, TopicPartition
-from offsetwise.sources import kafka_logs
-from offsetwise.sources.kafka import CONFIGS, offsets_for_times, read_cluster
-from offsetwise.sources.kafka_client import Client, RequestCounter
+from offsetwise.streams.kafka import logs
+from offsetwise.streams.kafka.client import Client, RequestCounter
+from offsetwise.streams.kafka.snapshot import CONFIGS, offsets_for_times, read_cluster
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, trim
 
@@ -113,8 +113,8 @@ def test_shares_of_many_partitions_make_the_same_snapshot_with_a_bounded_number_
     create(lab.old_bootstrap, NewTopic("reader-shared", 61))
     fill(lab.old_bootstrap, "reader-shared", {0: 3, 60: 4})
     whole = settled(lab, "reader-shared").topics
-    monkeypatch.setattr(kafka_logs, "PARTITIONS_PER_CALL", 1)
-    assert requests(lab, "reader-shared")["ListOffsets"] == 3 * kafka_logs.CALLS
+    monkeypatch.setattr(logs, "PARTITIONS_PER_CALL", 1)
+    assert requests(lab, "reader-shared")["ListOffsets"] == 3 * logs.CALLS
     assert read(config(lab.old_bootstrap), "reader-shared").topics == whole
     assert (whole[0].partitions[0].hw, whole[0].partitions[60].hw) == (3, 4)
 
@@ -151,8 +151,8 @@ def test_one_future_for_all_partitions_carries_what_the_librarys_many_do(lab: La
     producer.flush()
     places = [("reader-together", number) for number in (0, 1, 2, 9)]
     specs: list[tuple[int, Any]] = [
-        (kafka_logs.EARLIEST, ANY_OFFSET.earliest()),
-        (kafka_logs.LATEST, ANY_OFFSET.latest()),
+        (logs.EARLIEST, ANY_OFFSET.earliest()),
+        (logs.LATEST, ANY_OFFSET.latest()),
         (FIRST_MS + 3_500, ANY_OFFSET.for_timestamp(FIRST_MS + 3_500)),
         (FIRST_MS * 2, ANY_OFFSET.for_timestamp(FIRST_MS * 2)),
     ]
@@ -169,11 +169,11 @@ def test_one_future_for_all_partitions_carries_what_the_librarys_many_do(lab: La
                 assert fields(ours[at]) == fields(future.exception() or future.result())
             said[number, committed] = [fields(ours[KafkaPartition(*place)])[0] for place in places]
     producer.abort_transaction()
-    assert said[kafka_logs.EARLIEST, False][:3] == [4, 0, 0]
-    assert said[kafka_logs.LATEST, False][:3] == [10, 20, 1]
-    assert said[kafka_logs.LATEST, True][:3] == [10, 20, 0]
+    assert said[logs.EARLIEST, False][:3] == [4, 0, 0]
+    assert said[logs.LATEST, False][:3] == [10, 20, 1]
+    assert said[logs.LATEST, True][:3] == [10, 20, 0]
     assert said[FIRST_MS + 3_500, False][:2] == [4, 4]
-    assert said[kafka_logs.LATEST, False][3] == KafkaError._UNKNOWN_PARTITION
+    assert said[logs.LATEST, False][3] == KafkaError._UNKNOWN_PARTITION
 
 
 def fields(told: Any) -> tuple[int | None, ...]:

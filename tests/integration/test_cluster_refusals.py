@@ -29,7 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.config import ClusterConfig, java_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.lab.processes import is_alive
-from offsetwise.sources import kafka_logs
+from offsetwise.streams.kafka import logs
 from tests.commands import call
 from tests.integration.clusters import codes, commit, config, create, fill, read
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
@@ -256,6 +256,40 @@ def test_a_mirror_topic_that_the_user_may_not_read_is_a_problem(
     assert codes(snapshot) == ["MIRROR_UNREADABLE"]
 
 
+def test_init_reads_with_javas_properties_and_says_what_the_user_may_not_see(
+    secured: SecuredCluster, tmp_path: Path
+) -> None:
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    for user in ("reader", "stranger"):
+        password = USERS[user].replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
+        (tmp_path / f"{user}.properties").write_text(
+            f"bootstrap.servers={sasl(secured, user).properties['bootstrap.servers']}\n"
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+            f'sasl.jaas.config={login} required username="{user}" password="{password}";\n',
+            encoding="utf-8",
+        )
+    commit(secured.plain, "someone", "visible", {0: 5})
+    told = {}
+    for user in ("reader", "stranger"):
+        given = ("--old", tmp_path / f"{user}.properties", "--new", secured.plain, "--checkpoints", tmp_path)
+        ran = call("init", *given, "--out", tmp_path / f"{user}.yaml", "--json")
+        assert ran.code == 1
+        told[user] = json.loads(ran.out)
+        assert told[user]["written"]
+        text = (tmp_path / f"{user}.yaml").read_text(encoding="utf-8")
+        assert "The old cluster lists none: there is none, or the user may not DESCRIBE any." in " ".join(
+            text.replace("\n# ", " ").split()
+        )
+        assert not any(secret in ran.out + ran.err + text for secret in USERS.values())
+    problems = {user: " ".join(each["problem"] for each in body["problems"]) for user, body in told.items()}
+
+    assert told["reader"]["old"]["topics"] == 1
+    assert "Cluster 'old' shows no topic: it is empty, or the user may not see any." in problems["stranger"]
+    for said in problems.values():
+        assert "--old and --new: expected two clusters, found the cluster id" in said
+        assert "expected checkpoints in it, found none" in said
+
+
 def test_a_certificate_that_is_trusted_opens_the_tls_listener(secured: SecuredCluster) -> None:
     cluster = config(f"127.0.0.1:{secured.tls_port}", security_protocol="ssl", ssl_ca_location=secured.ca)
     assert read(cluster, "visible").topics[0].partitions[0].hw == 10
@@ -289,7 +323,7 @@ def test_spark_reads_through_both_listeners_with_the_mapped_properties(
 def test_a_broker_that_stands_still_leaves_its_partitions_out_by_name(
     secured: SecuredCluster, monkeypatch: pytest.MonkeyPatch, per_call: int
 ) -> None:
-    monkeypatch.setattr(kafka_logs, "PARTITIONS_PER_CALL", per_call)
+    monkeypatch.setattr(logs, "PARTITIONS_PER_CALL", per_call)
     begun = time.monotonic()
     with secured.paused(secured.second):
         snapshot = read(config(secured.plain), "split", timeout_s=3)

@@ -22,10 +22,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, TopicPartition
-from offsetwise.sources.connection import Step, StepName, StepState, try_connection
-from offsetwise.sources.kafka import read_cluster
-from offsetwise.sources.permissions import Resource, minimum_acls, read_permissions
-from offsetwise.sources.record_times import timestamps_at
+from offsetwise.streams.access import Resource, Step, StepName, StepState
+from offsetwise.streams.kafka.connection import try_connection
+from offsetwise.streams.kafka.permissions import minimum_acls, read_permissions
+from offsetwise.streams.kafka.record_times import timestamps_at
+from offsetwise.streams.kafka.snapshot import read_cluster
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 
 FIRST_MS = 1_700_000_000_000
@@ -224,7 +225,7 @@ def test_the_time_of_the_record_at_a_position_is_read(lab: Lab) -> None:
     for number in range(10):
         producer.produce("record-times", f"{number}", partition=0, timestamp=FIRST_MS + number * 1000)
     producer.flush()
-    first, second = (TopicPartition(topic="record-times", partition=number) for number in (0, 1))
+    first, second = (TopicPartition("record-times", number) for number in (0, 1))
     places = [(first, 3), (first, 9), (first, 10), (first, 99), (second, 0)]
     began = time.monotonic()
     found = timestamps_at(config(lab.old_bootstrap), places)

@@ -75,7 +75,7 @@ def tell(tally: Counter[Exactness]) -> str:
 def logs(lab: Lab, sample: Path) -> list[Both]:
     assert sample.is_file()
     return [
-        read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic=topic, partition=partition), new)
+        read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic, partition), new)
         for topic, partition, new in SAMPLE
     ]
 
@@ -152,7 +152,7 @@ def test_aborted_records_that_the_mirror_made_visible_are_counted_for_a_job_that
     lab: Lab, sample: Path
 ) -> None:
     assert sample.is_file()
-    payments = TopicPartition(topic="payments", partition=0)
+    payments = TopicPartition("payments", 0)
     both = read_both(lab.old_bootstrap, lab.new_bootstrap, payments, "payments", isolation="read_committed")
     found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [400]}, isolation=IsolationLevel.READ_COMMITTED)
     cut = found[both, 400].answer.cut
@@ -172,7 +172,7 @@ def test_what_lies_ahead_stays_unread_where_large_records_would_cost_more_than_t
             value = Record(f"r{number}", prefix=b" " * 10_000).value
             producer.produce("large", value=value, partition=0, timestamp=START_MS + number)
         assert producer.flush(TIMEOUT_S) == 0
-    both = read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic="large", partition=0), "large")
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition("large", 0), "large")
 
     little, enough = (
         find(lab.old_bootstrap, lab.new_bootstrap, {both: [220]}, window=8, budget_bytes=budget)[both, 220]
@@ -196,7 +196,7 @@ def test_sixteen_positions_cost_as_many_reads_as_one_and_each_its_windows_only(
     for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, 100)):
         create(bootstrap, "long", **{"message.timestamp.type": "LogAppendTime"})
         produce(bootstrap, {"long": copies(first, 3_000)})
-    both = read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic="long", partition=0), "long")
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition("long", 0), "long")
     reads: list[Sequence[OffsetRange]] = []
 
     def counted(
@@ -205,10 +205,10 @@ def test_sixteen_positions_cost_as_many_reads_as_one_and_each_its_windows_only(
         reads.append(ranges)
         return read_records(spark, properties, ranges, **how)
 
-    monkeypatch.setattr("offsetwise.pipeline.content.read_records", counted)
+    monkeypatch.setattr("offsetwise.pipeline.window_reader.read_records", counted)
     for positions in ([1_500], range(700, 2_300, 100)):
         reads.clear()
-        found = find(lab.old_bootstrap, lab.new_bootstrap, {both: positions}, window=8, budget=100)
+        found = find(lab.old_bootstrap, lab.new_bootstrap, {both: positions}, window=8, budget=100, by_clients=False)
 
         assert check(found) == {Exactness.POSITION_EXACT: len(positions)}
         # Windows around the place on both logs, and then the stretch of 100 between the place and the old number.

@@ -11,7 +11,7 @@ from offsetwise.config import load_migration
 from offsetwise.errors import ClusterError
 from offsetwise.lab import Lab
 from offsetwise.model import TopicPartition
-from offsetwise.sources import kafka
+from offsetwise.streams.kafka import reader as kafka
 from tests.integration.topics import copies, create, produce
 
 TOPIC = "counted"
@@ -38,7 +38,7 @@ def test_counts_that_retention_may_have_passed_are_not_given(
         'spark: {master: "local[2]"}\n'
     )
     migration = load_migration(tmp_path / "m.yaml")
-    at = TopicPartition(topic=f"{TOPIC}-{start}", partition=0)
+    at = TopicPartition(f"{TOPIC}-{start}", 0)
     monkeypatch.setattr(kafka, "log_starts", lambda config, _wanted: {at: 0 if config is migration.source else start})
 
     with pytest.raises(ClusterError, match=said):

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from offsetwise.lab import Lab, Policy
+from offsetwise.plan.sinks.gate import PENDING, RESTORE
 from tests.commands import call
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
@@ -211,3 +212,57 @@ def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(sto
 
     assert "out of range" in stopped.flink.failure(job)
     assert sink.rows() == []
+
+
+def looked(move: Move) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(call("transactions", "orders", "-m", move.migration, "--json").out)
+    return body
+
+
+def test_28_a_sink_that_moves_too_is_settled_and_marked_and_both_clusters_hold_every_record_exactly_once(
+    stopped: Stopped,
+) -> None:
+    orders, lab, flink = stopped.orders, stopped.orders.lab, stopped.flink
+    name = f"{stopped.sink.topic}-moves"
+    old, new = _sink(lab, name), Sink(bootstrap=lab.new_bootstrap, topic=name)
+    create(lab.new_bootstrap, name)
+    written = serials(orders)
+    job = stopped.start(lab.old_bootstrap, old, begin=EARLIEST)
+    wait_until(lambda: len(old.rows(isolation="read_uncommitted")) >= len(written), f"{len(written)} in {name}")
+    savepoint = flink.savepoint(job, stopped.folder / "beside")  # which commits nothing
+    flink.cancel(job)
+    assert old.rows() == [], "the job was killed before it committed"
+
+    stated = {"sink": "kafka", "sink_cluster": "old", "new_sink_cluster": "new", "transaction_timeout_ms": 900_000}
+    move = moved(lab, savepoint, stopped.folder / "moves", job=stated)
+    seen = looked(move)
+    assert {row["decision"] for row in seen["transactions"] if row["held"]} == {"COMMIT"}
+    one = ("draft", "-m", move.migration, "--checkpoint", "orders", "--author", "ada", "--target", "flink-savepoint")
+    unmarked = call(*one, "--out", move.folder / "unmarked.json", "--json").answered()
+    assert [each["outcome"] for each in unmarked["gate"] if each["name"] == RESTORE] == ["failed"]
+    refused = call(*one, "--mark-settled", "--out", move.folder / "refused.json", "--json").refused()["problem"]
+    assert "MARK_NOT_SETTLED" in refused
+
+    unsettled = flink.failed(stopped.start(lab.old_bootstrap, new, state=move.checkpoint, begin=OR_STOP))
+    assert "InvalidPidMapping" in unsettled
+    assert new.rows() == [], "as the gate said"
+
+    plan = move.draft("sink-transactions", "--target", "flink-savepoint", "--mark-settled")
+    held = {(row["transactional_id"], row["producer_id"], row["epoch"]) for row in seen["transactions"] if row["held"]}
+    assert {(each["transactional_id"], each["producer_id"], each["epoch"]) for each in plan["marks"]} == held
+    assert {each["outcome"] for each in plan["gate"] if each["name"] in (PENDING, RESTORE)} == {"passed"}
+    move.sign("--confirm", "cannot be taken back")
+    move.apply("--output", str(move.copy), "--execute")
+    assert Counter(serial for serial, _ in old.rows()) == Counter(written), "settled"
+    assert move.verify()[0] == 0
+
+    begun = stopped.start(lab.new_bootstrap, new, state=move.copy, begin=OR_STOP)
+    arrive(orders, 20)
+    later = len(serials(orders)) - len(written)
+    stopped.stop(begun, new, later, move.folder / "later")
+
+    rows = [*old.rows(), *new.rows()]
+    assert len(new.rows()) == later
+    assert Counter(serial for serial, _ in rows) == Counter(serials(orders)), "every record once"
+    assert Counter((key_of(serial), nth) for serial, nth in rows) == once(serials(orders)), "with the state it had"
+    assert {row["decision"] for row in looked(move)["transactions"] if row["held"]} == {"SETTLED"}

@@ -95,7 +95,7 @@ def test_a_rollback_restores_what_was_committed(job: Callable[..., Job], topics:
     assert moved.now() == before
     assert moved.receipt("rollback", "--execute").code == 0, "twice is once"
     different = moved.receipt("verify")
-    assert different.code == 5, "what stands there is not what was approved any more"
+    assert different.code == 5, "what is there is not what was approved any more"
 
 
 def test_a_rollback_leaves_no_group_where_none_was(job: Callable[..., Job], topics: dict[str, int]) -> None:
@@ -159,10 +159,10 @@ def test_a_group_that_somebody_wrote_in_between_is_refused(job: Callable[..., Jo
 
 def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[..., Job], lab: Lab) -> None:
     """The broker's own refusal comes for each partition, and without an exception."""
-    from offsetwise.apply.kafka_groups import KafkaGroups  # noqa: PLC0415 - only this test talks to it alone
     from offsetwise.config import ClusterConfig  # noqa: PLC0415 - as above
     from offsetwise.errors import ApplyError  # noqa: PLC0415 - as above
     from offsetwise.model import GroupOffset  # noqa: PLC0415 - as above
+    from offsetwise.targets.group.kafka import KafkaGroups  # noqa: PLC0415 - only this test talks to it alone
 
     moved = job("moved-joined", before=EARLIER)
     groups = KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}))

@@ -11,7 +11,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Exactness, TopicPartition
 from offsetwise.pipeline.content import Found
-from offsetwise.sources.kafka import log_starts
+from offsetwise.streams.kafka.snapshot import log_starts
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
 from tests.integration.topics import Record, copies, create, natives, produce, trim
@@ -69,7 +69,7 @@ def logs(lab: Lab) -> dict[str, Both]:
         name: read_both(
             lab.old_bootstrap,
             lab.new_bootstrap,
-            TopicPartition(topic=topic, partition=0),
+            TopicPartition(topic, 0),
             f"{topic}-new" if name in RENAMED else topic,
         )
         for name, topic in names.items()
@@ -123,7 +123,7 @@ def test_windows_that_retention_passed_while_they_were_read_are_void_and_read_ag
     for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
         create(bootstrap, "tool-passed")
         produce(bootstrap, {"tool-passed": copies(0, N)})
-    partition = TopicPartition(topic="tool-passed", partition=0)
+    partition = TopicPartition("tool-passed", 0)
     both = read_both(lab.old_bootstrap, lab.new_bootstrap, partition, "tool-passed")
     new = ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap})
 
@@ -206,7 +206,7 @@ def test_headers_of_tools_on_the_way_are_no_part_of_a_record(
 
 
 def test_one_mapping_of_schema_ids_is_masked_and_said(lab: Lab, logs: dict[str, Both]) -> None:
-    both = replace(logs["same"], partition=TopicPartition(topic="tool-schemas", partition=0), new_topic="tool-schemas")
+    both = replace(logs["same"], partition=TopicPartition("tool-schemas", 0), new_topic="tool-schemas")
     answer = find(lab.old_bootstrap, lab.new_bootstrap, {both: [N // 2]})[both, N // 2].answer
     assert answer.cut is not None
     assert (answer.cut.offset, answer.cut.exactness) == (N // 2, Exactness.POSITION_EXACT)

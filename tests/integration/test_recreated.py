@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab, Policy
 from offsetwise.model import Cluster, Exactness, TopicPartition
-from offsetwise.sources.kafka import read_cluster
+from offsetwise.streams.kafka.snapshot import read_cluster
 from offsetwise.translation.mirror import find_flow, mm2_answer
 from tests.commands import call
 from tests.integration.clusters import commit
@@ -37,7 +37,7 @@ def recreated(lab: Lab) -> Iterator[Both]:
     _make_again(lab)
     produce(lab.old_bootstrap, {TOPIC: copies(FIRST, ALL)})
     lab.wait_until_mirrored((TOPIC,), mirror=name)
-    yield read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(topic=TOPIC, partition=0), TOPIC)
+    yield read_both(lab.old_bootstrap, lab.new_bootstrap, TopicPartition(TOPIC, 0), TOPIC)
     lab.stop_mirror(name)
 
 

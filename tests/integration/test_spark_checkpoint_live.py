@@ -15,10 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.config import SparkSettings
+from offsetwise.engines.spark.checkpoint import read_checkpoint
+from offsetwise.engines.spark.details import spark_details
 from offsetwise.lab import Lab
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.session import open_session
-from offsetwise.sources.spark_checkpoint import read_checkpoint
+from offsetwise.position import offset_of
 
 TOPIC = "checkpoint-live"
 Ranges = dict[int, tuple[int, int]]
@@ -64,7 +66,9 @@ def _run(spark: SparkSession, bootstrap: str, folder: Path, *, fails: bool = Fal
 
 
 def _ranges(read: Checkpoint) -> Ranges:
-    return {one.partition: (one.offset, one.planned_offset or -1) for one in read.sources[0].positions}
+    return {
+        one.partition: (offset_of(one.offset), offset_of(one.planned_offset or -1)) for one in read.sources[0].positions
+    }
 
 
 def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSession, tmp_path: Path) -> None:
@@ -76,11 +80,11 @@ def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSess
     _produce(lab.old_bootstrap, 30, 20)
     _run(spark, lab.old_bootstrap, folder, fails=True)
     first = read_checkpoint(str(folder))
-    assert (first.reruns_batch, _ranges(first)) == (0, {0: (0, 30), 1: (0, 20)})
+    assert (first.details.reruns_batch, _ranges(first)) == (0, {0: (0, 30), 1: (0, 20)})
 
     _run(spark, lab.old_bootstrap, folder)
     done = read_checkpoint(str(folder))
-    assert (done.last_committed_batch, done.reruns_batch, done.problems) == (0, None, ())
+    assert (done.details.last_committed_batch, done.details.reruns_batch, done.problems) == (0, None, ())
     assert _ranges(done) == {0: (30, -1), 1: (20, -1)}
 
     _produce(lab.old_bootstrap, 12, 7)
@@ -91,7 +95,7 @@ def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSess
     _produce(lab.old_bootstrap, 3, 4)
     copy = shutil.copytree(folder, tmp_path / "copy")
     again, *_ = _run(spark, lab.old_bootstrap, copy)
-    assert again == (pending.reruns_batch, _ranges(pending)) == (1, {0: (30, 42), 1: (20, 27)})
+    assert again == (pending.details.reruns_batch, _ranges(pending)) == (1, {0: (30, 42), 1: (20, 27)})
 
     caught_up = read_checkpoint(str(copy))
     assert _ranges(caught_up) == {0: (45, -1), 1: (31, -1)}
@@ -100,14 +104,14 @@ def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSess
 def test_the_sample_jobs_checkpoint_has_a_planned_batch(sample: Path) -> None:
     folder = sample.parent / "checkpoints" / "orders"
     read = read_checkpoint(str(folder))
-    planned = json.loads((folder / "offsets" / str(read.reruns_batch)).read_text().split("\n")[2])
-    start = json.loads((folder / "offsets" / str(read.last_committed_batch)).read_text().split("\n")[2])
+    planned = json.loads((folder / "offsets" / str(read.details.reruns_batch)).read_text().split("\n")[2])
+    start = json.loads((folder / "offsets" / str(read.details.last_committed_batch)).read_text().split("\n")[2])
 
-    assert read.reruns_batch == (read.last_committed_batch or 0) + 1
-    assert {(one.topic, one.partition): (one.offset, one.planned_offset) for one in read.sources[0].positions} == {
+    assert read.details.reruns_batch == (read.details.last_committed_batch or 0) + 1
+    assert {one.topic_partition: (one.offset, one.planned_offset) for one in read.sources[0].positions} == {
         (topic, int(partition)): (offset, planned[topic][partition])
         for topic, partitions in start.items()
         for partition, offset in partitions.items()
     }
     assert [problem.code for problem in read.problems] == ["PENDING_BATCH"]
-    assert read.state[0].partitions == 2
+    assert spark_details(read).state[0].partitions == 2

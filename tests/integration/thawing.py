@@ -13,7 +13,7 @@ import threading
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cluster
-from offsetwise.sources.kafka import read_cluster
+from offsetwise.streams.kafka.snapshot import read_cluster
 
 ROUNDS, GROUPS, TIMEOUT_S = 10, 300, 1.0
 

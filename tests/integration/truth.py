@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from offsetwise.config import ClusterConfig, SparkSettings
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
-from offsetwise.pipeline.content import Ask, ContentMatch, Found
+from offsetwise.pipeline.content import ContentMatch, Found
 from offsetwise.pipeline.session import open_session
-from offsetwise.pipeline.shipping import ship
-from offsetwise.sources import kafka
+from offsetwise.pipeline.shipping import have_client, ship
+from offsetwise.pipeline.window_reader import Ask, WindowReader
+from offsetwise.streams.kafka import reader as kafka
 from offsetwise.translation.search import Span, Target
 from tests.lab.reading import Log, Read, read_log
 from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin, right_somewhere
@@ -103,6 +105,52 @@ def read_both(
     return Both(partition, new_topic, *logs, timed)
 
 
+def match_of(
+    old: str,
+    new: str,
+    *,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    spark: SparkSettings | None = None,
+    log_starts: LogStarts | None = None,
+    by_clients: bool | None = None,
+    salt: bytes | None = None,
+) -> ContentMatch:
+    """Make a search on Spark.
+
+    Args:
+        old: Bootstrap servers of the old cluster.
+        new: Those of the new one.
+        isolation: What the job reads.
+        spark: Where Spark runs.
+        log_starts: How the log starts are read again.
+        by_clients: Whether the workers' own clients read narrow windows, or Spark's source reads everything. By
+            default as in the product: clients where all workers have one.
+        salt: Of the hashes; a new one by default.
+    """
+    configs = {
+        Cluster.OLD: ClusterConfig(name="old", properties={"bootstrap.servers": old}),
+        Cluster.NEW: ClusterConfig(name="new", properties={"bootstrap.servers": new}),
+    }
+    session = open_session(spark or SparkSettings(master="local[2]"), kafka=True)
+    ship(session)
+    properties = {
+        side: {"bootstrap.servers": str(each.properties["bootstrap.servers"])} for side, each in configs.items()
+    }
+    reader = WindowReader(
+        spark=session,
+        properties=properties,
+        clients=properties if (have_client(session) if by_clients is None else by_clients) else None,
+        isolation=isolation,
+        progress=lambda *_: None,
+        salt=salt or os.urandom(16),
+    )
+    return ContentMatch(
+        reader=reader,
+        offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
+        log_starts=log_starts or (lambda side, wanted: kafka.log_starts(configs[side], wanted)),
+    )
+
+
 def find(
     old: str,
     new: str,
@@ -116,23 +164,12 @@ def find(
     preserving: bool = False,
     spark: SparkSettings | None = None,
     log_starts: LogStarts | None = None,
+    by_clients: bool | None = None,
+    salt: bytes | None = None,
 ) -> dict[tuple[Both, int], Found]:
     """Find positions by content on Spark, all in one run."""
-    configs = {
-        Cluster.OLD: ClusterConfig(name="old", properties={"bootstrap.servers": old}),
-        Cluster.NEW: ClusterConfig(name="new", properties={"bootstrap.servers": new}),
-    }
-    session = open_session(spark or SparkSettings(master="local[2]"), kafka=True)
-    ship(session)
-    match = ContentMatch(
-        spark=session,
-        properties={
-            side: {"bootstrap.servers": config.properties["bootstrap.servers"]} for side, config in configs.items()
-        },
-        isolation=isolation,
-        offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
-        log_starts=log_starts or (lambda side, wanted: kafka.log_starts(configs[side], wanted)),
-        progress=lambda *_: None,
+    match = match_of(
+        old, new, isolation=isolation, spark=spark, log_starts=log_starts, by_clients=by_clients, salt=salt
     )
     asks = {
         (both, position): Ask(
@@ -146,4 +183,6 @@ def find(
         for position in wanted
     }
     found = match.find(list(asks.values()))
+    for error in match.reader.unread.values():
+        raise error
     return {key: found[ask] for key, ask in asks.items()}

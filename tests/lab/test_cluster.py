@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from offsetwise.cli.lab import app
 from offsetwise.errors import LabError
 from offsetwise.lab import Lab
-from offsetwise.lab.commands import app
 
 
 @pytest.fixture(scope="module")

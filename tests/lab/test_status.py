@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from offsetwise.cli.lab import app
 from offsetwise.lab import Lab
-from offsetwise.lab.commands import app
 from offsetwise.lab.progress import read_to_end
 from tests.commands import Ran, call
 

@@ -30,10 +30,10 @@ from offsetwise.errors import ClusterError, ConnectorError, SparkError, StoppedE
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
-from offsetwise.pipeline.connector import CONNECTOR
 from offsetwise.pipeline.interrupting import STOP_LIMIT_S, interruptible
+from offsetwise.pipeline.launching import CONNECTOR
 from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.session import open_session
+from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.pipeline.shipping import ship
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identity import content_hash
@@ -135,7 +135,7 @@ def read(address: str, bootstrap: str) -> list[dict[str, Any]]:
 
 
 def find_by_content(address: str, old: str, new: str) -> list[tuple[int | None, Exactness | None]]:
-    match = TopicPartition(topic="connect-match", partition=0)
+    match = TopicPartition("connect-match", 0)
     both = read_both(old, new, match, match.topic)
     found = find(old, new, {both: [150, 250]}, spark=SparkSettings(remote=address))
     cuts = [each.answer.cut for each in found.values()]
@@ -153,6 +153,8 @@ def read_nothing_there(address: str, bootstrap: str) -> None:
 def imported_on_a_worker(settings: SparkSettings, *, shipped: bool) -> tuple[str, bytes]:
     """Where a worker imports Offsetwise from, and what it computes with it."""
     os.environ.pop("PYTHONPATH", None)  # a local master's workers inherit it
+    if not shipped:
+        close_session()  # tests before may have shipped to this one
     spark = open_session(settings, kafka=False)
     if shipped:
         ship(spark, uris=["file:///checkpoints"])

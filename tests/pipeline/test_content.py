@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from offsetwise.model import TopicPartition
-from offsetwise.pipeline.content import ROUND_BUDGET_OFFSETS, Ask, _within_budget
+from offsetwise.pipeline.content import ROUND_BUDGET_OFFSETS, _within_budget
+from offsetwise.pipeline.window_reader import Ask
 from offsetwise.translation.search import Phase, Span, Target, Windows
 
 WHOLE = Span(start=0, end=10 * ROUND_BUDGET_OFFSETS)
@@ -13,7 +14,7 @@ def _wanted(*reads: tuple[Phase, int]) -> dict[Ask, Windows]:
     """Ask for windows of as many offsets on each log, one position each, numbered from 0."""
     return {
         Ask(
-            partition=TopicPartition(topic="orders", partition=number),
+            partition=TopicPartition("orders", number),
             new_topic="orders",
             target=Target(position=0, old=WHOLE, new=WHOLE),
         ): Windows(old=Span(start=0, end=length), new=Span(start=0, end=length), phase=phase)
@@ -22,7 +23,8 @@ def _wanted(*reads: tuple[Phase, int]) -> dict[Ask, Windows]:
 
 
 def _kept(*reads: tuple[Phase, int]) -> list[int]:
-    return sorted(ask.partition.partition for ask in _within_budget(_wanted(*reads)))
+    wanted = _wanted(*reads)
+    return sorted(ask.partition.partition for ask in _within_budget(wanted, [[*wanted]]))
 
 
 def test_a_round_keeps_the_narrowest_confirming_reads_that_fit_its_budget() -> None:
@@ -37,3 +39,13 @@ def test_a_position_that_is_still_looked_for_is_read_whatever_the_budget() -> No
     half = ROUND_BUDGET_OFFSETS // 2
 
     assert _kept((Phase.LOCATE, half), (Phase.LOCATE, 2 * half), (Phase.CONFIRM, half)) == [0, 1]
+
+
+def test_each_job_has_a_budget_of_its_own_in_a_round_that_is_shared() -> None:
+    third = ROUND_BUDGET_OFFSETS // 2 // 3
+    wanted = _wanted(*[(Phase.CONFIRM, third + number) for number in range(8)])
+    asks = [*wanted]
+
+    kept = _within_budget(wanted, [asks[:4], asks[3:6], asks[6:]])
+
+    assert [ask.partition.partition for ask in kept] == [0, 1, 3, 4, 6, 7]

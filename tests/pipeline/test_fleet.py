@@ -13,17 +13,19 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsetwise.config import SparkSettings
+from offsetwise.engines.checkpoint import read_checkpoint as read_any
+from offsetwise.engines.flat import flat_type, flatten
+from offsetwise.engines.rows import FailedCheckpoint, encode
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import OutsideRootsError, StorageError
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline import fleet
-from offsetwise.pipeline.fleet import expand, inspect_many
+from offsetwise.pipeline.fleet import inspect_many
 from offsetwise.pipeline.fleet_rows import decode
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import keep_archive
-from offsetwise.sources.checkpoint import read_checkpoint as read_any
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, encode
-from tests.sources.folders import NAMES, SAMPLES, checkpoint, orders, write
+from offsetwise.storage.patterns import expand
+from tests.engines.spark.folders import NAMES, SAMPLES, checkpoint, orders, write
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +42,15 @@ def test_a_row_carries_a_checkpoint_whole(name: str) -> None:
 
 def test_a_row_carries_every_field() -> None:
     """A field added to the model and forgotten in the row would be lost in silence."""
-    both = [read_any(str(SAMPLES / name)) for name in ("spark-4.0.0-agg-rocksdb", "flink-2.3-pending-transaction")]
+    samples = (
+        "checkpoints/spark-4.0.0-agg-rocksdb",
+        "checkpoints/flink-2.3-pending-transaction",
+        "kinesis/kcl/2.7.2-merged.json",
+    )
+    both = [read_any(str(SAMPLES.parent / name)) for name in samples]
     both[0] = dataclasses.replace(both[0], endpoint="http://127.0.0.1:9000")
-    unlike = {field.name: [getattr(one, field.name) for one in both] for field in dataclasses.fields(Checkpoint)}
+    flat = [flatten(one) for one in both]
+    unlike = {field.name: [getattr(one, field.name) for one in flat] for field in dataclasses.fields(flat_type())}
 
     assert [name for name, values in unlike.items() if all(value in ((), None) for value in values)] == ["reruns_batch"]
     assert [decode(encode(one), subject="it") for one in both] == both
@@ -137,7 +145,7 @@ class TestExpand:
         (only,) = expand([f"{tmp_path}/{name}"])
 
         assert only == f"{tmp_path}/{name}"
-        assert read_checkpoint(only).last_committed_batch == 0
+        assert read_checkpoint(only).details.last_committed_batch == 0
 
     def test_never_takes_a_name_with_pattern_characters_inside_roots(self, tmp_path: Path) -> None:
         for name in ("a1", "a[1]"):

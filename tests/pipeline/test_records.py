@@ -112,6 +112,7 @@ def identities(spark: SparkSession, records: Sequence[Raw]) -> list[dict[str, ob
         Raw(b"\0\x80\0\0\0", b"\0\xff\xff\xff\xffx"),
         Raw(b"k" * 70_000, b"\0" * 70_000),
         Raw(None, b"v", [("same", b"1"), ("same", b"1"), ("same", None), ("naïve-𐍈", b""), ("", b"\0")]),
+        Raw(None, b"v", [("cut\0here", b"1"), ("\0", b"1"), (f"{REDPANDA}\0", b"\0" * 7 + b"\5")]),
         Raw(b"k", None, timestamp_ms=-1),
         Raw(b"k", None, timestamp_ms=1_700_000_000_123, timestamp_type=1),
         Raw(b"k", None, timestamp_ms=1_700_000_000_123, timestamp_type=-1),
@@ -130,15 +131,23 @@ def test_spark_and_plain_python_compute_the_same_identity(spark: SparkSession, r
             "key_schema": schema_id(raw.key),
             "value_schema": schema_id(raw.value),
             "headers": None
-            if raw.headers is None
-            else [{"name": name, "hash": header_hash(SALT, name, value)} for name, value in raw.headers],
-            "origin": origin(raw.headers or ()),
-            "size": record_size(raw.key, raw.value, raw.headers),
+            if headers is None
+            else [{"name": name, "hash": header_hash(SALT, name, value)} for name, value in headers],
+            "origin": origin(headers or ()),
+            "size": record_size(raw.key, raw.value, headers),
         }
         for offset, raw in enumerate(records)
+        for headers in [as_librdkafka_gives(raw.headers)]
     ]
 
     assert identities(spark, records) == expected
+
+
+def as_librdkafka_gives(
+    headers: Sequence[tuple[str, bytes | None]] | None,
+) -> Sequence[tuple[str, bytes | None]] | None:
+    """Cut names at a zero byte."""
+    return headers and [(name.partition("\0")[0], value) for name, value in headers]
 
 
 def test_no_ranges_or_empty_ones_give_no_rows_and_ask_no_broker(spark: SparkSession) -> None:

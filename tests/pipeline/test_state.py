@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import CheckpointError, OutsideRootsError, SparkError, StorageError
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.state import FORMAT, PROVIDER, check_state, read_state_rows
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from offsetwise.sources.spark_state_path import spark_path
+from offsetwise.pipeline.state_path import spark_path
 from offsetwise.workflow import sample, state_rows
-from tests.sources.folders import SAMPLES
+from tests.checkpoints import changed
+from tests.engines.spark.folders import SAMPLES
 
 KEYS = 7
 RECORDS = 50
@@ -155,7 +155,7 @@ def test_a_broken_store_is_that_stores_problem(spark: SparkSession, tmp_path: Pa
 def test_logs_that_spark_cannot_read_are_an_error_in_words(spark: SparkSession, tmp_path: Path) -> None:
     folder = shutil.copytree(Path(sample().checkpoint("orders").uri), tmp_path / "copy")
     read = read_checkpoint(str(folder))
-    commit = folder / "commits" / str(read.last_committed_batch)
+    commit = folder / "commits" / str(read.details.last_committed_batch)
     commit.write_text('v9\n{"nextBatchWatermarkMs":0}')
     (commit.parent / f".{commit.name}.crc").unlink()
 
@@ -184,9 +184,9 @@ def test_what_spark_cannot_be_asked_about_is_refused_before_it_is_asked() -> Non
         check_state(stateless)
     stateful = read_checkpoint(sample().checkpoint("orders").uri)
     with pytest.raises(CheckpointError, match="expected a committed batch"):
-        check_state(replace(stateful, last_committed_batch=None))
+        check_state(changed(stateful, last_committed_batch=None))
     with pytest.raises(CheckpointError, match=r"java\.lang\.Runtime"):
-        check_state(replace(stateful, configuration=((PROVIDER, "java.lang.Runtime"),)))
+        check_state(changed(stateful, configuration=((PROVIDER, "java.lang.Runtime"),)))
 
 
 def test_a_path_that_spark_would_spell_differently_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from offsetwise import workflow
 from offsetwise.config import load_migration
 from offsetwise.fleet import Fleet, FleetVerdict
 from offsetwise.pipeline import whole_fleet
-from tests.sources.folders import checkpoint, orders, write
+from tests.engines.spark.folders import checkpoint, orders, write
 
 ONE = checkpoint({0: orders(7)}, (0,))
 MIGRATION = """
@@ -66,7 +66,7 @@ def test_what_is_kept_of_each_is_small(tmp_path: Path) -> None:
     write(checkpoint({batch: orders(batch) for batch in range(50)}, tuple(range(49))), tmp_path / "a")
     (row,) = read(tmp_path, "checkpoint_roots: [.]\n").rows
     assert row.checkpoint is not None
-    assert [batch.id for batch in row.checkpoint.batches] == [48, 49]
+    assert [batch.id for batch in row.checkpoint.details.batches] == [48, 49]
     assert row.planned_at_ms == row.committed_at_ms == 1795229305292
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import offsetwise
 from offsetwise import workflow
 from offsetwise.config import CheckpointConfig, ClusterConfig, JobTraits, Migration
+from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.model import (
     Batch,
     BatchSource,
@@ -30,7 +31,6 @@ from offsetwise.model import (
     Snapshot,
     SourcePosition,
     Target,
-    TargetKind,
     TopicOffsets,
     TopicPartition,
     TopicState,
@@ -38,18 +38,19 @@ from offsetwise.model import (
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
 from offsetwise.workflow import Observed
+from tests.checkpoints import changed
 from tests.findings.cases import ROW
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 AT = "2026-11-21T10:00:00Z"
 URI = "/checkpoints/orders"
-COPY = Target(kind=TargetKind.SPARK_CHECKPOINT)
-IN_PLACE = Target(kind=TargetKind.SPARK_CHECKPOINT_IN_PLACE)
-STARTING = Target(kind=TargetKind.STARTING_OFFSETS)
-SEEDED = Target(kind=TargetKind.SEEDED_CHECKPOINT)
-ETL = Target(kind=TargetKind.CONSUMER_GROUP, group="etl")
+COPY = Target(kind="spark-checkpoint")
+IN_PLACE = Target(kind="spark-checkpoint-in-place")
+STARTING = Target(kind="starting-offsets")
+SEEDED = Target(kind="seeded-checkpoint")
+ETL = Target(kind="consumer-group", group="etl")
 EVERY = (COPY, IN_PLACE, STARTING, SEEDED, ETL)
-FIRST = TopicPartition(topic="orders", partition=0)
+FIRST = TopicPartition("orders", 0)
 HARMLESS = JobTraits(sink="kafka", stateful=False, tolerates_replay=False)
 
 
@@ -76,9 +77,6 @@ def checkpoint(**changes: Any) -> Checkpoint:
         uri=URI,
         engine="spark",
         job_id="0d1c",
-        last_planned_batch=6,
-        last_committed_batch=6,
-        reruns_batch=None,
         restart="The next batch starts where batch 6 ended.",
         sources=(
             CheckpointSource(
@@ -88,10 +86,15 @@ def checkpoint(**changes: Any) -> Checkpoint:
                 positions=(SourcePosition(topic="orders", partition=0, offset=1050),),
             ),
         ),
-        batches=(batch(4, offset=1010), batch(5, offset=1030), batch(6)),
-        offset_files=(("offsets/6", "ab" * 32),),
+        pins=(("offsets/6", "ab" * 32),),
+        details=SparkDetails(
+            last_planned_batch=6,
+            last_committed_batch=6,
+            reruns_batch=None,
+            batches=(batch(4, offset=1010), batch(5, offset=1030), batch(6)),
+        ),
     )
-    return replace(standard, **changes)
+    return changed(standard, **changes)
 
 
 def comparison(*compared: PartitionComparison, **changes: Any) -> Comparison:

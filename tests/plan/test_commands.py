@@ -183,7 +183,7 @@ def test_the_page_names_every_key_of_a_plan_and_every_kind_of_drift() -> None:
 def test_drift_prints_what_keeps_to_the_schema_that_is_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int
 ) -> None:
-    def found(plan: Plan, _: object) -> tuple[Drift, ...]:
+    def found(plan: Plan, *_: object, **__: object) -> tuple[Drift, ...]:
         new = snapshot(Cluster.NEW, rows({"new": LogRange(log_start=start, lso=1100, hw=1100)}))
         return drift_of(plan, snapshot(Cluster.OLD), new, checkpoint())
 

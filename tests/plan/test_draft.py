@@ -20,10 +20,10 @@ from offsetwise.model import (
     Side,
     Start,
     Target,
-    TargetKind,
     TopicPartition,
 )
 from offsetwise.plan.request import DraftRequest, StartChoice
+from tests import subjects
 from tests.findings.cases import ROW
 from tests.plan.scene import (
     AT,
@@ -73,17 +73,17 @@ class TestPositions:
         read = observed("payments")
         made = workflow.draft(
             workflow.sample(),
+            subjects.checkpoint("payments"),
             DraftRequest(targets=(COPY,), author="ada"),
-            checkpoint="payments",
             observed=read,
             drafted_at=AT,
         )
 
-        places = {(row.topic, row.partition): row.new_offset for row in read.comparison.partitions}
-        assert {(one.topic, one.partition): one.new_offset for one in made.positions} == places
+        places = {row.topic_partition: row.new_offset for row in read.comparison.partitions}
+        assert {one.topic_partition: one.new_offset for one in made.positions} == places
         assert made.requirements.new.cluster_id == read.new.cluster_id
         assert made.requirements.checkpoint is not None
-        assert made.requirements.checkpoint.files == read.comparison.checkpoint.offset_files  # type: ignore[union-attr]
+        assert made.requirements.checkpoint.files == read.comparison.checkpoint.pins  # type: ignore[union-attr]
 
     def test_the_proof_names_the_nearest_records_that_stand_on_both_logs(self) -> None:
         def near(old: int | None, new: int | None, side: Side) -> Neighbour:
@@ -144,7 +144,7 @@ class TestPositions:
         refused("NOT_YET_MIRRORED", made, with_migration=migration(isolation_level=IsolationLevel.READ_COMMITTED))
 
     def test_an_override_needs_a_reason_a_known_partition_and_to_be_the_only_one(self) -> None:
-        stray = TopicPartition(topic="orders", partition=9)
+        stray = TopicPartition("orders", 9)
         for decided in (
             ((FIRST, override(940, " ")),),
             ((stray, override(940)),),
@@ -273,7 +273,9 @@ class TestPendingBatch:
 
         def of(seen: workflow.Observed) -> Any:
             request = DraftRequest(targets=(COPY,), author="ada")
-            return workflow.draft(workflow.sample(), request, checkpoint="orders", observed=seen, drafted_at=AT)
+            return workflow.draft(
+                workflow.sample(), subjects.checkpoint("orders"), request, observed=seen, drafted_at=AT
+            )
 
         assert [len(one.restart) for one in of(known).positions] == [2] * 8
         unknown = replace(
@@ -415,7 +417,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         "targets",
-        [(COPY, COPY), (COPY, IN_PLACE), (Target(kind=TargetKind.CONSUMER_GROUP),), (replace(COPY, group="etl"),)],
+        [(COPY, COPY), (COPY, IN_PLACE), (Target(kind="consumer-group"),), (replace(COPY, group="etl"),)],
         ids=["twice", "copy-and-in-place", "no-name", "name-for-a-folder"],
     )
     def test_targets_that_do_not_fit_together_are_refused(self, targets: tuple[Target, ...]) -> None:
@@ -428,7 +430,11 @@ class TestRefusals:
         for request in (DraftRequest(targets=(), author="ada"), DraftRequest(targets=(COPY,), author=" ")):
             with pytest.raises(PlanError):
                 workflow.draft(
-                    workflow.sample(), request, checkpoint="payments", observed=observed("payments"), drafted_at=AT
+                    workflow.sample(),
+                    subjects.checkpoint("payments"),
+                    request,
+                    observed=observed("payments"),
+                    drafted_at=AT,
                 )
 
     def test_a_comparison_of_other_clusters_is_refused(self) -> None:

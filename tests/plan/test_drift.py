@@ -81,10 +81,10 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
         ({"found": checkpoint(last_planned_batch=7)}, (DriftKind.CHECKPOINT_MOVED, "6", "7")),
         ({"found": checkpoint(last_committed_batch=7)}, (DriftKind.CHECKPOINT_MOVED, "6", "7")),
         (
-            {"found": checkpoint(offset_files=(("offsets/6", "cd"),))},
+            {"found": checkpoint(pins=(("offsets/6", "cd"),))},
             (DriftKind.CHECKPOINT_EDITED, "ab" * 32, "cd"),
         ),
-        ({"found": checkpoint(offset_files=())}, (DriftKind.CHECKPOINT_EDITED, "ab" * 32, "none")),
+        ({"found": checkpoint(pins=())}, (DriftKind.CHECKPOINT_EDITED, "ab" * 32, "none")),
         ({"new": group(state="Stable")}, (DriftKind.GROUP_ACTIVE, "Empty", "Stable")),
         (
             {"new": group(offsets=(GroupOffset(topic="orders", partition=0, offset=901),))},

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from offsetwise.errors import PlanError
-from offsetwise.model import Target, TargetKind
+from offsetwise.model import Target
 from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
 from tests.golden import GOLDEN
 from tests.plan.scene import COPY, ETL, comparison, drafted, rows
@@ -60,7 +60,7 @@ KafkaOffsetsInitializer.offsets({
 
 def test_the_csv_has_no_header_and_names_the_group_only_where_there_are_several() -> None:
     made = drafted(comparison(*rows({}, {})), ETL)
-    other = Target(kind=TargetKind.CONSUMER_GROUP, group="b")
+    other = Target(kind="consumer-group", group="b")
 
     assert consumer_groups_csv(made) == "orders,0,950\norders,1,950\n"
     assert consumer_groups_csv(replace(made, targets=(COPY,))) == "orders,0,950\norders,1,950\n"
@@ -88,7 +88,7 @@ def test_the_csv_has_the_cells_that_kafkas_own_export_has(vector: str) -> None:
 def test_a_group_that_kafkas_own_export_has_to_quote_is_refused() -> None:
     """What does not undo the quotes would give the offsets to another group, so none is printed in them."""
     ((group, *_),) = _cells(GOLDEN["reset_csv"]["multi_group"])
-    quoted = Target(kind=TargetKind.CONSUMER_GROUP, group=group)
+    quoted = Target(kind="consumer-group", group=group)
 
     with pytest.raises(PlanError, match=f"found '{group}'"):
         consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, quoted)))
@@ -118,9 +118,9 @@ def test_a_group_that_kafkas_own_export_has_to_quote_is_refused() -> None:
     ids=ascii,
 )
 def test_a_groups_name_that_a_spreadsheet_would_run_or_the_tool_misread_is_refused(name: str) -> None:
-    hostile = Target(kind=TargetKind.CONSUMER_GROUP, group=name)
+    hostile = Target(kind="consumer-group", group=name)
 
-    with pytest.raises(PlanError, match="names that can stand in it"):
+    with pytest.raises(PlanError, match="names that can be in it"):
         consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, hostile)))
 
 

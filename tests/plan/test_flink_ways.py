@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 
 from offsetwise.config import JobTraits
+from offsetwise.engines.flink.details import FlinkDetails, Operator, OperatorState, Saved, flink_details
 from offsetwise.errors import PlanError
 from offsetwise.model import (
     Cluster,
     Comparison,
     LogRange,
-    Operator,
-    OperatorState,
     Outcome,
     RawReuse,
     RawVerdict,
     RestartPoint,
-    Saved,
     Target,
-    TargetKind,
     Transaction,
 )
-from offsetwise.plan.gate import PENDING, start_gate
+from offsetwise.plan.gate import start_gate
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.sinks.gate import PENDING, grounds_of_sinks
 from offsetwise.plan.strategies import Strategy, judge_strategies
+from tests.checkpoints import changed
 from tests.plan.scene import (
     AT,
     COPY,
@@ -43,7 +43,7 @@ from tests.plan.scene import (
     snapshot,
 )
 
-SAVEPOINT = Target(kind=TargetKind.FLINK_SAVEPOINT)
+SAVEPOINT = Target(kind="flink-savepoint")
 UID = "kafka-src"
 AT_MS = int(datetime.fromisoformat(AT).timestamp() * 1000)
 
@@ -78,13 +78,9 @@ def savepoint(
         held,
         engine="flink",
         job_id=None,
-        last_planned_batch=None,
-        last_committed_batch=None,
         sources=tuple(replace(each, id=UID) for each in held.sources),
-        batches=(),
-        operators=(operator,),
-        saved=saved,
-        offset_files=(("_metadata", "ab" * 32),),
+        details=FlinkDetails(saved=saved, operators=(operator,)),
+        pins=(("_metadata", "ab" * 32),),
     )
     point = RestartPoint(batch=None, old=1050, new=950)
     compared = rows(*({"source": UID, "restart": (point,), **change} for change in changes or ({},)))
@@ -159,7 +155,7 @@ def test_the_group_that_the_job_commits_to_stands_in_the_commands() -> None:
 
 
 def test_a_savepoint_that_keeps_no_position_needs_another_place_for_them() -> None:
-    dropped = Target(kind=TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES)
+    dropped = Target(kind="flink-savepoint-without-sources")
 
     with pytest.raises(PlanError, match="a place for the positions beside a savepoint that keeps none"):
         drafted(savepoint(), dropped)
@@ -213,7 +209,6 @@ def test_the_start_gate_holds_the_sinks_transactions_against_the_cutover(
 ) -> None:
     made = savepoint()
     assert made.checkpoint is not None
-    assert made.checkpoint.saved is not None
     held = Transaction(
         operator="sink",
         transactional_id="tx-1",
@@ -223,15 +218,17 @@ def test_the_start_gate_holds_the_sinks_transactions_against_the_cutover(
         state="received",
         schema=schema,
     )
-    read = replace(
+    read = changed(
         made.checkpoint,
-        saved=replace(made.checkpoint.saved, written_ms=AT_MS - 30 * 60_000),
+        saved=replace(flink_details(made.checkpoint).saved, written_ms=AT_MS - 30 * 60_000),
         transactions=() if schema is None else (held,),
     )
     job = JobTraits(sink_servers="sink:9092")
 
     old, new = (snapshot(side, made.partitions) for side in Cluster)
-    gate = start_gate(replace(made, checkpoint=read), old, new, migration(job), AT_MS, job=job, cutover_ms=cutover_ms)
+    request = DraftRequest(targets=(SAVEPOINT,), author="ada", cutover_ms=cutover_ms)
+    sinks = grounds_of_sinks(read, request, job, (), (), read_ms=AT_MS)
+    gate = start_gate(replace(made, checkpoint=read), old, new, migration(job), AT_MS, job=job, sinks=sinks)
 
     checks = [each for each in gate if each.name == PENDING]
     assert [each.outcome for each in checks] == ([] if outcome is None else [outcome])

@@ -96,8 +96,8 @@ class TestSkew:
     @staticmethod
     def newest(behind_ms: int | None) -> tuple[tuple[TopicPartition, int | None], ...]:
         return (
-            (TopicPartition(topic="orders", partition=0), NOW_MS),
-            (TopicPartition(topic="orders", partition=1), None if behind_ms is None else NOW_MS - behind_ms),
+            (TopicPartition("orders", 0), NOW_MS),
+            (TopicPartition("orders", 1), None if behind_ms is None else NOW_MS - behind_ms),
         )
 
     @pytest.mark.parametrize(

@@ -61,8 +61,7 @@ def test_a_plan_holds_no_offset_that_was_not_translated_or_decided(
             job=job,
             sink_rewound=rewound,
             overrides=tuple(
-                (TopicPartition(topic="orders", partition=number), override(offset))
-                for number, offset in decisions.items()
+                (TopicPartition("orders", number), override(offset)) for number, offset in decisions.items()
             ),
         )
     except PlanError:

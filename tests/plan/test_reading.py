@@ -100,3 +100,16 @@ def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
         plan_bytes(path)
     with pytest.raises(FileError, match="no regular file"):
         plan_bytes(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    ("identity", "timed"),
+    [
+        ("timestamp, key, value and headers", True),
+        ("timestamp, key, value, headers", True),
+        ("key, value and headers", False),
+        ("", False),
+    ],
+)
+def test_a_proof_says_whether_timestamps_are_part_of_the_identity(identity: str, timed: bool) -> None:
+    assert Proof(salt="ab", identity=identity).timed is timed

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise import cli_plans, workflow
+from offsetwise import cli, workflow
 from offsetwise.config import JobTraits
-from offsetwise.model import SAVEPOINT_KINDS, BelongsTo, Cluster, Comparison, Exactness, TargetKind
+from offsetwise.model import BelongsTo, Cluster, Comparison, Exactness
 from offsetwise.plan.strategies import Strategy, judge_strategies
+from offsetwise.targets import FOLDERS
+from offsetwise.targets.spec import spec_of
 from tests.plan.scene import HARMLESS, checkpoint, comparison, grouped, migration, observed, pending, rows
 
 TRANSLATING = {"checkpoint-copy", "checkpoint-in-place", "consumer-group", "fresh-seeded", "fresh-starting-offsets"}
@@ -34,7 +36,9 @@ def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
     made = judged()
 
     assert set(made) == NAMES
-    assert {each.kind.target_kind for each in made.values()} >= set(TargetKind) - SAVEPOINT_KINDS
+    assert {each.kind.target for each in made.values()} == {
+        name for name in FOLDERS if "flink" not in name and not spec_of(name).ends
+    }
     for each in made.values():
         assert each.kind.keeps
         assert each.kind.gives_up
@@ -113,7 +117,7 @@ def test_rewind_needs_an_earlier_batch() -> None:
 
 
 def test_commands_are_ones_that_exist_with_names_quoted() -> None:
-    known = {command.__name__ for command in cli_plans.COMMANDS}
+    known = {command.__name__ for command in cli.COMMANDS}
     for each in judge_strategies(replace(grouped(), group="a b; rm"), migration()):
         for command in each.commands:
             words = shlex.split(command)

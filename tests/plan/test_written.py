@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from offsetwise import workflow
-from offsetwise.apply import spark_checkpoint, starting_offsets
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, Plan, RestartPoint
 from offsetwise.plan import exports
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.rewind import rewound
-from offsetwise.sources.spark_checkpoint import read_checkpoint
-from tests.apply.plans import aged, context
+from offsetwise.targets.moves import starting_positions
+from tests.apply.plans import aged, context, spark_checkpoint
 from tests.plan.scene import AT, COPY, SAMPLE, STARTING, observed
+from tests.subjects import checkpoint
 
 
 def copied(name: str, folder: Path) -> Checkpoint:
@@ -29,7 +30,7 @@ def drafted(name: str, read: Checkpoint, *, pending_equal: bool | None = None, *
     rows = tuple(replace(row, pending_equal=pending_equal) for row in seen.comparison.partitions)
     seen = replace(seen, comparison=replace(seen.comparison, checkpoint=read, partitions=rows))
     made = replace(DraftRequest(targets=(COPY,), author="ada"), **request)  # type: ignore[arg-type]
-    return workflow.draft(workflow.sample(), made, checkpoint=name, observed=seen, drafted_at=AT)
+    return workflow.draft(workflow.sample(), checkpoint(name), made, observed=seen, drafted_at=AT)
 
 
 def changes(plan: Plan, folder: Path) -> dict[str, set[tuple[str, int, int | None, int]]]:
@@ -55,11 +56,11 @@ def test_a_pending_batch_is_edited_at_both_ends(tmp_path: Path) -> None:
 
 def test_a_rewind_drops_what_came_later(tmp_path: Path) -> None:
     read = rewound(copied("orders", tmp_path), 5)
-    reached = {(each.topic, each.partition): each.offset for each in read.sources[0].positions}
+    reached = {each.topic_partition: each.offset for each in read.sources[0].positions}
     seen = observed("orders")
     rows = []
     for row in seen.comparison.partitions:
-        old = reached[row.topic, row.partition]
+        old = reached[row.topic_partition]
         assert row.old_offset is not None
         assert row.new_offset is not None
         point = RestartPoint(batch=5, old=old, new=row.new_offset)
@@ -68,8 +69,8 @@ def test_a_rewind_drops_what_came_later(tmp_path: Path) -> None:
     request = DraftRequest(targets=(COPY,), author="ada", rewind_to=5, sink_rewound=True)
     plan = workflow.draft(
         workflow.sample(),
+        checkpoint("orders"),
         request,
-        checkpoint="orders",
         observed=replace(seen, comparison=comparison),
         drafted_at=AT,
     )
@@ -82,7 +83,7 @@ def test_a_rewind_drops_what_came_later(tmp_path: Path) -> None:
 def test_what_is_exported_is_what_is_written(tmp_path: Path) -> None:
     plan = drafted("payments", copied("payments", tmp_path), targets=(STARTING,), sink_rewound=True)
 
-    text, _ = starting_offsets.starting_positions(plan)
+    text, _ = starting_positions(plan)
 
     assert exports.starting_offsets(plan) == text
 
@@ -94,5 +95,5 @@ def test_a_plan_is_made_of_the_files_that_decide_the_restart(name: str, tmp_path
     wanted = drafted(name, read, pending_equal=True).requirements.checkpoint
 
     assert wanted is not None
-    assert wanted.files == read.offset_files
+    assert wanted.files == read.pins
     assert wanted.uri == read.uri

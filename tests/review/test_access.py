@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from offsetwise.approval import keygen, write_keys
-from offsetwise.console import access as used
+from offsetwise.console.server import access
 from offsetwise.errors import ConfigError
 from offsetwise.review.access import Role, load_access
 from offsetwise.review.answers import Approved, NotAllowed
@@ -76,15 +76,15 @@ def test_roles_and_groups_are_those_of_the_persons_issuer(path: Path) -> None:
 
 
 def test_the_file_is_read_again_for_every_decision(path: Path, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(used, "_current", [])
+    monkeypatch.setattr(access, "_current", [])
     folder = path.parent / "keys"
     folder.mkdir()
     write_keys(folder / "console.key", keygen(subject="console", console=True))
     (folder / "rose.pub").write_text("not asked for here", encoding="utf-8")
     path.write_text(FILE.replace("required: 2", "required: 1"), encoding="utf-8")
-    used.use(load_access(path), path)
+    access.use(load_access(path), path)
     saved = scene.submitted()
-    scene.board._rules = used.latest
+    scene.board._rules = access.latest
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("subject: rita", "subject: nobody"), encoding="utf-8")
     assert isinstance(scene.approve(RITA, saved), NotAllowed)

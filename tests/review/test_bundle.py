@@ -18,7 +18,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile, Verdict, keygen, read_public_key, sign
 from offsetwise.config import TrustedKey
 from offsetwise.errors import FileError, OffsetwiseError, PlanError, VersionError
-from offsetwise.model import Target, TargetKind
+from offsetwise.model import Target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import Grant
 from offsetwise.review.answers import AlreadyDecided, Approved, NotAllowed, Rejected, Saved, Unchanged
@@ -32,6 +32,7 @@ from offsetwise.workflow import draft, sample
 from tests.plan.scene import observed
 from tests.review.people import ADA, BOTH, ISSUER, NOW, RALPH, RITA, Scene, access_with_key
 from tests.review.test_roads import refused
+from tests.subjects import checkpoint
 
 HOSTILE = "=cmd() <b> \u202e \x00"
 
@@ -59,9 +60,9 @@ def packed(scene: Scene, by: Person = ADA) -> tuple[Saved, bytes]:
     seen = observed("payments")
     plan = draft(
         sample(),
-        DraftRequest(targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),), author=names.author, checkpoint="payments"),
+        checkpoint("payments"),
+        DraftRequest(targets=(Target(kind="spark-checkpoint"),), author=names.author),
         drafted_at="2026-03-01T09:00:00Z",
-        checkpoint="payments",
         observed=seen,
     )
     saved = scene.board.save_draft(by, files.dump(plan).encode(), observed=seen)
@@ -258,7 +259,7 @@ def test_whatever_happens_to_the_bytes_of_a_bundle_is_said_in_words(scene: Scene
     for cut in (0, 1, 10, len(data) // 2, len(data) - 1):
         with pytest.raises(FileError):
             opened(data[:cut])
-    with pytest.raises(FileError, match="something stands behind"):
+    with pytest.raises(FileError, match="something follows it"):
         opened(data + b"x")
     for _ in range(200):
         made = bytearray(data)

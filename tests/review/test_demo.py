@@ -11,7 +11,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.approval.demo import demo_key
 from offsetwise.errors import NotApprovedError
-from offsetwise.model import Target, TargetKind
+from offsetwise.model import Target
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import Role
@@ -27,6 +27,7 @@ from tests.approval.signed import FILE, PLAN, judged
 from tests.plan.scene import observed
 from tests.review.people import ADA, NOW, RITA, Scene
 from tests.review.test_bundle import confirmed
+from tests.subjects import checkpoint
 
 PEOPLE = demo_people(NOW)
 
@@ -41,13 +42,12 @@ def drafted(board: Board, by: Person) -> Saved:
     seen = observed("payments")
     plan = draft(
         sample(),
+        checkpoint("payments"),
         DraftRequest(
-            targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),),
+            targets=(Target(kind="spark-checkpoint"),),
             author=board.credits(by).author,
-            checkpoint="payments",
         ),
         drafted_at="2026-03-01T09:00:00Z",
-        checkpoint="payments",
         observed=seen,
     )
     saved = board.save_draft(by, files.dump(plan).encode(), observed=seen)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from offsetwise.lag.amounts import totals
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Exactness, GroupPosition, LagPart, LagPartition, LogRange, Method, Problem
+from offsetwise.model import Exactness, GroupPosition, LagPart, LagPartition, LogRange, Method, Problem, SubjectKind
 from offsetwise.store import codec
 from offsetwise.store.store import Store
 from tests.lag_samples import BEGIN_MS, growing, row, sample
 
-ORDERS = LagSubject(migration="orders-to-new", checkpoint="orders")
+ORDERS = LagSubject(migration="orders-to-new", kind=SubjectKind.CHECKPOINT, name="orders")
 HOUR_MS = 3_600_000
 
 offsets = st.none() | st.integers(-(2**63), 2**63 - 1)
@@ -107,12 +107,12 @@ def test_subjects_are_kept_apart(store: Store) -> None:
 
     assert store.subjects() == (
         ORDERS,
-        LagSubject(migration="orders-to-new", group="orders"),
-        LagSubject(migration="other", checkpoint="orders"),
+        LagSubject(migration="orders-to-new", kind=SubjectKind.GROUP, name="orders"),
+        LagSubject(migration="other", kind=SubjectKind.CHECKPOINT, name="orders"),
     )
     assert len(store.window(ORDERS, 0, most=10)) == 1
-    assert store.newest(LagSubject(migration="orders-to-new", group="payments")) is None
-    assert store.window(LagSubject(migration="nobody", group="payments"), 0, most=10) == ()
+    assert store.newest(LagSubject(migration="orders-to-new", kind=SubjectKind.GROUP, name="payments")) is None
+    assert store.window(LagSubject(migration="nobody", kind=SubjectKind.GROUP, name="payments"), 0, most=10) == ()
 
 
 def test_totals_are_those_of_the_sample_and_a_gap_stays_a_gap(store: Store) -> None:

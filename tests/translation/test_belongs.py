@@ -24,7 +24,7 @@ def standing(
     same: bool = False,
 ) -> Standing:
     return Standing(
-        partition=TopicPartition(topic="orders", partition=partition),
+        partition=TopicPartition("orders", partition),
         offset=offset,
         old=old,
         new=new,
@@ -122,4 +122,4 @@ def test_many_reasons_are_counted_and_not_listed() -> None:
 
 
 def test_without_a_position_nothing_can_be_told() -> None:
-    assert told() == (None, "There is no Kafka position to tell it from.")
+    assert told() == (None, "There is no position to tell it from.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
+from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync, TopicPartition
 from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, find_flow, mirror_candidates, mm2_answer
 
 ORDERS = [(100 + 101 * i, 101 * i) for i in range(11)]
@@ -281,7 +281,7 @@ def test_many_brackets_at_once_equal_one_at_a_time(
     rows: list[tuple[int, int, int]], asked: list[tuple[int, int]], log_start: int, hw: int
 ) -> None:
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    partitions = [("orders", number) for number in range(4)]
+    partitions = [TopicPartition("orders", number) for number in range(4)]
     index = SyncIndex(partitions, columns[:, 0], columns[:, 1], columns[:, 2])
     ordinal, position = np.array(asked, dtype=np.int64).T
     many = index.bracket_many(ordinal, position, np.full(4, log_start), np.full(4, hw))

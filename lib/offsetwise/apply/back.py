@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from offsetwise import files
-from offsetwise.apply.digests import sha256_of_file
 from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_journal
-from offsetwise.apply.receipts import places_of, read_receipt, require_agreeing_records
+from offsetwise.apply.receipts import places_of, receipt_and_plan, require_agreeing_records
 from offsetwise.apply.run import Tools, context_of
 from offsetwise.apply.writing import Context, Seen, Standing
 from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.approval.policy import CLOCK_SKEW_S
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
-from offsetwise.model import Cluster, Plan, ReceiptStep, StepState, TargetKind
+from offsetwise.model import Cluster, Plan, ReceiptStep, StepState
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
-from offsetwise.regular_files import below
+from offsetwise.targets.spec import Where, spec_of
 
 _SUFFIX: Final = ".journal"
 
@@ -50,7 +48,7 @@ class Standings:
 
     steps: tuple[ReceiptStep, ...]
     seen: tuple[Seen, ...]
-    """What stands at each now."""
+    """What is at each now."""
     approval: str
     """One sentence: who approved the plan, or why `--execute` would be refused."""
 
@@ -72,7 +70,7 @@ class _Evidence:
 
 
 def preview(order: BackOrder, tools: Tools) -> Standings:
-    """Say what stands at every target that a rollback would take back. Writes nothing, and needs no approval.
+    """Say what is at every target that a rollback would take back. Writes nothing, and needs no approval.
 
     Raises:
         FileError: Neither a receipt nor a journal, or it does not agree with the plan.
@@ -84,8 +82,7 @@ def preview(order: BackOrder, tools: Tools) -> Standings:
         names = ", ".join(_approvers(order, found, tools))
         approval = f"Approved by {names}."
     except NotApprovedError as error:
-        problem = error.problem.replace(" Nothing was written.", "")
-        approval = f"Not approved as far as was shown, so --execute would be refused: {problem}"
+        approval = f"Not approved as far as was shown, so --execute would be refused: {error.problem}"
     seen = tuple(_looked(found, step, order, tools, number) for number, step in enumerate(steps))
     return Standings(steps=steps, seen=seen, approval=approval)
 
@@ -118,8 +115,7 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
 def _evidence(order: BackOrder) -> _Evidence:
     """Read what was handed over, and hold it against its plan."""
     if not order.path.endswith(_SUFFIX):
-        receipt = read_receipt(order.path, order.plan_bytes)
-        data = files.dump(receipt.plan).encode() if order.plan_bytes is None else order.plan_bytes
+        receipt, data = receipt_and_plan(order.path, order.plan_bytes)
         beside = order.path + _SUFFIX
         begun_at = receipt.begun_at
         if os.path.lexists(beside) and os.lstat(beside).st_size:
@@ -187,7 +183,7 @@ def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
     wanted = found.plan.requirements.new.cluster_id
     if found.plan.migration != order.migration.name:
         other = f"migration {order.migration.name!r}"
-    elif any(target.kind is TargetKind.CONSUMER_GROUP for target in found.plan.targets):
+    elif any(spec_of(target.kind).where is Where.CLUSTER for target in found.plan.targets):
         now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
         if now == wanted:
             return
@@ -210,7 +206,7 @@ def _by_journal(steps: Sequence[ReceiptStep], journal: Journal) -> tuple[Receipt
             raise FileError(
                 f"{journal.path}: expected step {number + 1} as the receipt has it, found another one. One of the two "
                 "was changed. Nothing was written and nothing was removed.",
-                fix="Find out who did. Compare what stands at the target with the plan by hand.",
+                fix="Find out who did. Compare what is at the target with the plan by hand.",
             )
     return tuple(steps)
 
@@ -225,7 +221,7 @@ def _rolled_back(
         try:
             undone = tools.writers[step.target.kind].undo(found.plan, step, context)
             if undone.state is StepState.UNDONE:
-                _check_back(found.plan, step, undone, tools, context)
+                _check_back(found.plan, undone, tools, context)
         except OffsetwiseError as error:
             done = "".join(f" Taken back before it: {each.told}" for each in made)
             left = "".join(f" Still as written: {each.told}" for each in steps[:number])
@@ -236,16 +232,9 @@ def _rolled_back(
     return tuple(reversed(made))
 
 
-def _check_back(plan: Plan, step: ReceiptStep, undone: ReceiptStep, tools: Tools, context: Context) -> None:
+def _check_back(plan: Plan, undone: ReceiptStep, tools: Tools, context: Context) -> None:
     """Look again, rather than believe."""
-    if step.target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE:
-        paths = {below(step.place, one.path): one.before_sha256 for one in step.files}
-        wrong = next((path for path, before in paths.items() if sha256_of_file(path) != before), None)
-        problem = None if wrong is None else f"{wrong} is not as it was before."
-    else:
-        seen = tools.writers[step.target.kind].look(plan, undone, context)
-        wanted = Standing.AS_WRITTEN if step.target.kind is TargetKind.CONSUMER_GROUP else Standing.ABSENT
-        problem = None if seen.standing is wanted else seen.told
+    problem = tools.writers[undone.target.kind].left(plan, undone, context)
     if problem is not None:
         raise ApplyError(
             f"It was taken back, and looked at again it is not as before: {problem}",
@@ -262,7 +251,7 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
             raise ApplyError(
                 f"{path}: expected every step up to {max(records)}, found none numbered {number}. "
                 f"Nothing was changed; this is no {KIND} of ours.",
-                fix="Compare what stands at the targets with the plan by hand.",
+                fix="Compare what is at the targets with the plan by hand.",
             )
         made.append(step)
     return tuple(made)

@@ -28,7 +28,7 @@ def step_of_copy(plan: Plan, target: Target, place: str, made: Edits) -> Receipt
         target=target,
         place=place,
         state=StepState.DONE,
-        told=f"A copy of {requirement(plan).uri} stands at {place}, {made.told}.",
+        told=f"A copy of {requirement(plan).uri} is at {place}, {made.told}.",
         files=made.written(),
     )
 
@@ -55,7 +55,7 @@ def copy_at_rest(source: str, folder: str, made: Edits, context: Context, *, pla
     if _facts(scan_stopped(source, young_s=context.young_s)) != _facts(before):
         raise RunningQueryError(
             f"{source}: expected nobody to write to it while it was copied, found that it changed. "
-            f"Nothing stands at {place}.",
+            f"There is nothing at {place}.",
             fix="Stop the job, compare again and draft a new plan.",
         )
 

@@ -6,7 +6,7 @@ nothing. Everything else is copied, and edited files are always new ones. The co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from offsetwise.apply import object_store
@@ -17,22 +17,24 @@ from offsetwise.apply.edits import Decide, Foreign
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
-from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.apply.writing import Context, Preview, Seen, Writer
 from offsetwise.apply.written import beside, folder_changed, look_at_folder
 from offsetwise.errors import OffsetwiseError, OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
-from offsetwise.sources.location import Location
-from offsetwise.sources.storage import open_tree
+from offsetwise.storage.folders import open_tree
+from offsetwise.storage.location import Location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopyWriter:
-    """Writes one kind of copy; see `Writer`."""
+class CopyWriter(Writer):
+    """Writes one kind of copy."""
 
     decide: Decide
     foreign: Foreign
     links: str
     """How the paths of files begin that their engine never edits in place."""
+    guard: Callable[[ReceiptStep], str]
+    """Gives the file that stands in a copy on an object store while it is undone."""
     folders: frozenset[str] = frozenset()
     """Names in the folder that the engine gives, whatever the original still has."""
 
@@ -55,7 +57,7 @@ class CopyWriter:
         """Make the copy, under the journal.
 
         Raises:
-            OffsetwiseError: Nothing stands at the output then, or what stood there before.
+            OffsetwiseError: There is nothing at the output then, or what stood there before.
         """
         place, source = _places(plan, context)
         if place.scheme != "file":
@@ -78,7 +80,9 @@ class CopyWriter:
         """
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":
-            return object_store.undo(step, context, lambda names: self._foreign(plan, step, context, names))
+            return object_store.undo(
+                step, context, lambda names: self._foreign(plan, step, context, names), guard=self.guard(step)
+            )
         return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
@@ -92,12 +96,12 @@ class CopyWriter:
         return folder_changed(step) or self._foreign(plan, step, context, names_in(step.place))
 
     def _foreign(self, plan: Plan, step: ReceiptStep, context: Context, names: Iterable[str]) -> str | None:
-        """Say why what stands there, though its listed files are unchanged, is not this plan's own copy."""
+        """Say why what is there, though its listed files are unchanged, is not this plan's own copy."""
         own = {one.path.partition("/")[0] for one in step.files}.union(self.folders, _names(plan, context))
         try:
             return beside(names, own) or self.foreign(plan, step, context)
         except OffsetwiseError as error:
-            return f"whether this plan wrote it cannot be told: {error.problem}"
+            return f"whether this plan wrote it is unknown: {error.problem}"
 
 
 def _names(plan: Plan, context: Context) -> Iterable[str]:
@@ -109,7 +113,7 @@ def _names(plan: Plan, context: Context) -> Iterable[str]:
 
 
 def _places(plan: Plan, context: Context) -> tuple[Location, Location]:
-    """Give where the copy goes and where the checkpoint stands, both on one file system."""
+    """Give where the copy goes and where the checkpoint is, both on one file system."""
     uri = requirement(plan).uri
     place = place_to_write(context.output, context.write_roots, apart_from=uri)
     source = open_tree(uri, roots=context.read_roots).location

@@ -11,7 +11,7 @@ import os
 
 from offsetwise.errors import OutputError
 from offsetwise.regular_files import Folders, read
-from offsetwise.sources.storage import MAX_READ_BYTES
+from offsetwise.storage.folders import MAX_READ_BYTES
 
 
 def sha256(data: bytes) -> str:

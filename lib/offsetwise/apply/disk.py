@@ -323,7 +323,7 @@ def told(effect: str | Callable[[], str]) -> Iterator[None]:
     """Turn what the operating system says into an error that names the file and what to do.
 
     Args:
-        effect: One sentence: what stands there now; asked for when something failed.
+        effect: One sentence: what is there now; asked for when something failed.
 
     Raises:
         OutputError: A file could not be written.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from offsetwise.apply.digests import sha256
 from offsetwise.apply.writing import Context, FileChange, NumberChange
 from offsetwise.model import Plan, ReceiptStep, WrittenFile
+from offsetwise.wording import many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +32,21 @@ class Edits:
     """Files that are left out."""
     sources: tuple[str, ...] = ()
     """Sources whose state is left out."""
+    marked: int = 0
+    """Transactions of a sink that are marked as committed."""
 
     @property
     def told(self) -> str:
         """What changes, as part of a sentence."""
+        marked = f" and {many(self.marked, 'transaction')} of the sink marked as committed" if self.marked else ""
         if self.sources:
-            return f"without the state of {', '.join(self.sources)}"
+            return f"without the state of {', '.join(self.sources)}{marked}"
         numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
         more = f" and {dropped} later file(s) left out" if dropped else ""
-        return f"with {numbers} number(s) changed in {sum(bool(one.numbers) for one in self.edits)} file(s){more}"
+        return (
+            f"with {numbers} number(s) changed in {sum(bool(one.numbers) for one in self.edits)} file(s){more}{marked}"
+        )
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
         """Give the files as a receipt names them: edited, and dropped.
@@ -68,7 +74,7 @@ class Edits:
         edited = (
             FileChange(path=one.path, what="edited", numbers=one.numbers)
             for one in self.edits
-            if one.numbers or (self.sources and one.after != one.before)
+            if one.numbers or ((self.sources or self.marked) and one.after != one.before)
         )
         dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
         return (*edited, *dropped)

@@ -27,7 +27,9 @@ from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import named_place
 
 KIND: Final = "journal"
-NOTES: Final = frozenset({"copied", "guard", "inode", "keep", "seized", "staged", "swapping", "tmp", "token", "trash"})
+NOTES: Final = frozenset(
+    {"copied", "guard", "inode", "keep", "seized", "sending", "staged", "swapping", "tmp", "token", "trash"}
+)
 """What writers note; see the modules of each."""
 _VERSION: Final = "1.0"
 _STEP: Final = TypeAdapter(ReceiptStep)
@@ -130,17 +132,16 @@ class Journal:
         """
         disk = disk or Disk()
         with told("Nothing was written."):
-            made = not os.path.exists(path)
             fd = disk.open_append(named_place(path))
         header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION, "plan": digest, "begun_at": begun_at}
         try:
-            return cls._opened(path, fd, disk, header, made=made)
+            return cls._opened(path, fd, disk, header)
         except BaseException:
             os.close(fd)
             raise
 
     @classmethod
-    def _opened(cls, path: str, fd: int, disk: Disk, begins: Mapping[str, Any], *, made: bool) -> Self:
+    def _opened(cls, path: str, fd: int, disk: Disk, begins: Mapping[str, Any]) -> Self:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -158,7 +159,7 @@ class Journal:
                 whole = _line(begins)
                 disk.append(fd, whole, path)
             # A name that was made by a run which ended before this line may not be durable yet.
-            if made or whole.count(b"\n") == 1:
+            if whole.count(b"\n") == 1:
                 disk.sync_folder(os.path.dirname(named_place(path)))
         lines = whole.splitlines()
         header = _header(lines[0], path)
@@ -352,5 +353,5 @@ def _nothing_begun(path: str) -> FileError:
 def _damaged(path: str, number: int, what: str) -> FileError:
     return FileError(
         f"{path}: expected a line of a journal, found line {number} damaged: {what}. Nothing was written.",
-        fix="Compare what stands at the target with the plan by hand: the journal cannot tell any more.",
+        fix="Compare what is at the target with the plan by hand: the journal cannot tell any more.",
     )

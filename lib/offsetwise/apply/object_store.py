@@ -21,13 +21,14 @@ from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import absent, journal_of, taken
 from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.engines.registry import engines
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
-from offsetwise.sources.flink_folder import METADATA
-from offsetwise.sources.spark_folder import COPY_MARKER as MARKER
-from offsetwise.sources.storage import Tree, open_tree
+from offsetwise.storage.folders import Tree, open_tree
 
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
+COPY_MARKER: Final = ".offsetwise-copy.json"
+"""Put last into a copy, since nothing can be renamed there; without it the copy is not whole."""
 _T = TypeVar("_T")
 Foreign = Callable[[Iterable[str]], str | None]
 
@@ -115,8 +116,8 @@ class _Bucket:
             said = str(error).strip().splitlines()
             reason = f"{type(error).__name__}: {said[0][:200]}" if said else type(error).__name__
             raise OutputError(
-                f"{self.uri}/{path}: expected the store to {name} it, found {reason}. Without {MARKER} what stands "
-                f"at {self.uri} counts as absent.",
+                f"{self.uri}/{path}: expected the store to {name} it, found {reason}. Without {COPY_MARKER} what "
+                f"is at {self.uri} counts as absent.",
                 fix=_remedy(name, error) + " Then give the same command again: it goes on from here.",
             ) from error
 
@@ -137,7 +138,7 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     """Make the copy, under the journal.
 
     Raises:
-        OffsetwiseError: What stands at the output counts as absent then.
+        OffsetwiseError: What is at the output counts as absent then.
     """
     journal = journal_of(context)
     record = journal.record(context.step)
@@ -158,19 +159,20 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     if output.read(made.guard) == _guard(token):
         output.remove([made.guard])
     marker = {"format": "offsetwise/copy", "format_version": "1.0", "plan": context.digest, "token": token}
-    if not output.put_if_absent(MARKER, json.dumps(marker, sort_keys=True).encode() + b"\n"):
+    if not output.put_if_absent(COPY_MARKER, json.dumps(marker, sort_keys=True).encode() + b"\n"):
         raise taken(output.uri)
     journal.done(context.step, intended)
     return intended
 
 
-def undo(step: ReceiptStep, context: Context, foreign: Foreign) -> ReceiptStep:
+def undo(step: ReceiptStep, context: Context, foreign: Foreign, *, guard: str) -> ReceiptStep:
     """Remove the copy, as long as it is as it was written.
 
     Args:
         step: What was written.
         context: Journal, step and disk.
         foreign: Says why names at the top of a copy, or what stands below them, are not the plan's own.
+        guard: The file that stands there until nothing else does.
 
     Raises:
         ApplyError: A query has run on it, so going back is a failback; or the store refuses.
@@ -183,7 +185,7 @@ def undo(step: ReceiptStep, context: Context, foreign: Foreign) -> ReceiptStep:
     names = output.names()
     token = record.notes.get("token", "")
     guards = [path for path in names if token and written.may_guard(path) and output.read(path) == _guard(token)]
-    ours = MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
+    ours = COPY_MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
     if names and ours:
         changed = None if guards or record.undoing else _wrong(step, output, names, foreign)
         if changed is not None:
@@ -192,11 +194,11 @@ def undo(step: ReceiptStep, context: Context, foreign: Foreign) -> ReceiptStep:
                 fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
             )
         journal.undoing(context.step)
-        output.remove([path for path in (MARKER, METADATA) if path in names])
+        output.remove([path for path in (COPY_MARKER, *_last()) if path in names])
         # Spark would take what is left half way for a query of its own, so the guard goes last.
-        guards = guards or [written.guard_path(step)]
+        guards = guards or [guard]
         output.put(guards[0], _guard(token))
-        output.remove([path for path in names if path not in (MARKER, METADATA, *guards)])
+        output.remove([path for path in names if path not in (COPY_MARKER, *_last(), *guards)])
         output.remove(guards)
     undone = replace(step, state=StepState.UNDONE, told=f"{output.uri} is gone; nothing of it is left.")
     journal.undone(context.step, undone)
@@ -207,13 +209,13 @@ def look(step: ReceiptStep, context: Context, foreign: Foreign) -> Seen:
     """Say whether the copy stands there as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()
-    if MARKER not in names:
+    if COPY_MARKER not in names:
         return absent(step)
     return written.standing(step, _wrong(step, output, names, foreign))
 
 
 def _wrong(step: ReceiptStep, output: _Bucket, names: Collection[str], foreign: Foreign) -> str | None:
-    top = {path.partition("/")[0] for path in names} - {MARKER}
+    top = {path.partition("/")[0] for path in names} - {COPY_MARKER}
     return written.changed(step, names, output.read) or foreign(top)
 
 
@@ -244,12 +246,12 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
     edited = {one.path: one.after for one in made.edits}
     copied = [path for path in before if path not in edited and path not in made.dropped]
     output.copy(source, copied)
-    for path in sorted(edited, key=lambda path: path == METADATA):
+    for path in sorted(edited, key=_last().__contains__):
         output.put(path, edited[path])
     if source.names() != before:
         raise RunningQueryError(
             f"{source.uri}: expected nobody to write to it while it was copied, found that it changed. "
-            f"Without {MARKER} what stands at {output.uri} counts as absent.",
+            f"Without {COPY_MARKER} what is at {output.uri} counts as absent.",
             fix="Stop the job, roll this back, compare again and draft a new plan.",
         )
     sizes = {path: found[0] for path, found in output.names().items() if path != made.guard}
@@ -257,10 +259,15 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
     if sizes != expected:
         lost = min({*sizes.items()} ^ {*expected.items()})[0]
         raise OutputError(
-            f"{output.uri}/{lost}: expected it as in the source, found another size or nothing. Without {MARKER} "
-            f"what stands at {output.uri} counts as absent.",
+            f"{output.uri}/{lost}: expected it as in the source, found another size or nothing. Without {COPY_MARKER} "
+            f"what is at {output.uri} counts as absent.",
             fix="Roll back, then apply again.",
         )
+
+
+def _last() -> tuple[str, ...]:
+    """Name the files without which an engine cannot start from a copy."""
+    return tuple(each.file for each in engines() if each.file is not None)
 
 
 def _guard(token: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offsetwise.errors import OutputError, OutsideRootsError
-from offsetwise.sources.location import Location, locate
+from offsetwise.storage.location import WRITING, Location, locate
 
 
 def place_to_write(
@@ -17,7 +17,7 @@ def place_to_write(
         uri: The place as a person gave it; links in it are resolved.
         roots: The write roots of the migration.
         apart_from: A checkpoint that must be neither inside the place nor around it.
-        itself: What stands there is edited, so it may be a write root itself.
+        itself: What is there is edited, so it may be a write root itself.
 
     Raises:
         OutsideRootsError: It leaves the roots, or is spelled in a way that could.
@@ -27,13 +27,7 @@ def place_to_write(
         raise OutputError(
             "The output: expected a place to write to, found none. Nothing was written.", fix="Give it with --output."
         )
-    try:
-        place = locate(uri, bound=True)
-    except OutsideRootsError as error:
-        raise OutsideRootsError(
-            error.problem.replace("Nothing was read.", "Nothing was written."),
-            fix="Give the plain path of a folder inside write_roots.",
-        ) from error
+    place = locate(uri, bound=WRITING)
     if not any(_allowed(place, locate(root), within=not itself) for root in roots):
         shown = ", ".join(roots) or "none configured"
         raise OutsideRootsError(

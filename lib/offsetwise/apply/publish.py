@@ -92,7 +92,7 @@ def taken(place: str) -> OutputError:
     """Say that a place is not free."""
     return OutputError(
         f"{place}: expected an empty folder or none, found something there. Nothing was written to it.",
-        fix="Choose another output, or remove what stands there if nobody needs it.",
+        fix="Choose another output, or remove what is there if nobody needs it.",
     )
 
 
@@ -119,7 +119,7 @@ def publish(
         return record.done
     with told(lambda: _effect(place, journal.record(context.step))):
         if record.undone is None and _is_own(place, record):
-            # What stands there is what was announced then. This call may have made up another id.
+            # What is there is what was announced then. This call may have made up another id.
             intended = record.intended or intended
             disk.sync_folder(os.path.dirname(place))
         else:
@@ -142,7 +142,7 @@ def publish(
 
 def _effect(place: str, record: StepRecord) -> str:
     if _is_own(place, record):
-        return f"{place} stands there whole, but whether it would outlast a loss of power is not known."
+        return f"{place} is there whole, but whether it would outlast a loss of power is not known."
     tmp = record.notes.get("tmp", "")
     left = f" {tmp} is left and is removed by the next run." if tmp and os.path.lexists(tmp) else ""
     return f"{place} is as it was.{left}"
@@ -226,4 +226,4 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
 
 def absent(step: ReceiptStep) -> Seen:
     """Say that nothing stands at a step's place."""
-    return Seen(standing=Standing.ABSENT, told=f"Nothing stands at {step.place}.")
+    return Seen(standing=Standing.ABSENT, told=f"There is nothing at {step.place}.")

@@ -13,10 +13,11 @@ from offsetwise.apply.places import place_to_write
 from offsetwise.apply.writers import output_of
 from offsetwise.config import Migration
 from offsetwise.errors import OutputError
-from offsetwise.model import Plan, Receipt, TargetKind
+from offsetwise.model import Plan, Receipt
 from offsetwise.plan.evidence import plan_of, require_agreeing, require_step
 from offsetwise.regular_files import named_place
-from offsetwise.sources.location import locate
+from offsetwise.storage.location import locate
+from offsetwise.targets.spec import Where, spec_of
 
 Places = Sequence[str | None]
 """Where each target of a plan stands, None where that is not known; empty where nothing is."""
@@ -44,10 +45,15 @@ def read_receipt(path: str, plan_bytes: bytes | None = None) -> Receipt:
         FileError: It cannot be read, is something else, or says something else than the plan that it names.
         PlanError: The plan contradicts itself.
     """
+    return receipt_and_plan(path, plan_bytes)[0]
+
+
+def receipt_and_plan(path: str, plan_bytes: bytes | None) -> tuple[Receipt, bytes]:
+    """Read a receipt as `read_receipt` does, and give every byte of its plan's file, too."""
     made = parse_receipt(path)
-    _, plan = plan_of(made, plan_bytes, subject=path)
+    data, plan = plan_of(made, plan_bytes, subject=path)
     require_agreeing(path, plan, made.plan_digest, made.steps)
-    return made
+    return made, data
 
 
 def require_agreeing_records(
@@ -90,7 +96,7 @@ def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
     """
     made: list[str | None] = []
     for number, target in enumerate(plan.targets):
-        if target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE:
+        if spec_of(target.kind).where is Where.CHECKPOINT:
             made.append(place_to_write(requirement(plan).uri, migration.write_roots, itself=True).path)
             continue
         given = output_of(plan.targets, number, output)
@@ -149,5 +155,5 @@ def _taken(path: str) -> OutputError:
     return OutputError(
         f"{path}: expected to write a new receipt, found something there. Every target is written as planned; only the "
         "receipt is missing.",
-        fix="Move away what stands there, then give the same command again.",
+        fix="Move away what is there, then give the same command again.",
     )

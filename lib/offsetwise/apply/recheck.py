@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
-from offsetwise.findings.codes import Code
+from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import (
+    AnyPosition,
     Checkpoint,
     CheckpointRequirement,
     Cluster,
@@ -26,19 +27,19 @@ from offsetwise.model import (
     Requirements,
     Snapshot,
     Target,
-    TargetKind,
     TopicPartition,
 )
-from offsetwise.plan.drift import Drift, DriftKind, drift
-from offsetwise.plan.request import partitions_of
+from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
+from offsetwise.plan.settling import moved
+from offsetwise.targets.spec import Where, spec_of
+from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records, identify_as
 from offsetwise.wording import many
 
 NAMED: Final = 20
 """How many differences an error names."""
-_TIMED: Final = "timestamp, "
 
-RecordPlace = tuple[str, int, int]
+RecordPlace = tuple[TopicPartition, int]
 """Topic, partition, offset."""
 
 
@@ -77,6 +78,16 @@ class World(Protocol):
             SparkError: Spark cannot read it.
         """
 
+    def transactions(self, plan: Plan) -> SinkTransactions:
+        """Look twice at the transactions of the job's sinks, and decide about each.
+
+        Raises:
+            ClusterError: The cluster gave no answer.
+            ConfigError: The migration file does not state it.
+            StorageError: The checkpoint cannot be read.
+            CheckpointError: It is none.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
@@ -108,16 +119,22 @@ def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tupl
         SparkError: Records cannot be read.
     """
     wanted = _left(plan.requirements, begun)
+    checkpoint, files, told = _checkpoint(wanted.checkpoint, world)
+    # What a checkpoint that cannot be read holds cannot be looked for.
+    looked = wanted.sink is not None and checkpoint is not None
+    of_sink = tuple(moved(plan, world.transactions(plan))) if looked else ()
+    if not plan.positions:
+        found = (*drift_of_checkpoint(wanted.checkpoint, checkpoint, files), *of_sink)
+        return (*told, *(_drifted(each) for each in found))
     old_groups = () if wanted.old_group is None else (wanted.old_group.group,)
     old = world.cluster(Cluster.OLD, tuple(topic.name for topic in wanted.old.topics), old_groups)
     names = tuple(each.group for each in wanted.groups)
     new = world.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
-    checkpoint, files, told = _checkpoint(wanted.checkpoint, world)
-    found = drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files)
+    found = (*drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files), *of_sink)
     made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
     if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
-        made += _records(plan, world, {Cluster.OLD: partitions_of(old), Cluster.NEW: partitions_of(new)})
+        made += _records(plan, world, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
     return tuple(made)
 
 
@@ -149,11 +166,12 @@ def require(digest: str, held: Sequence[Held]) -> None:
 
 def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
     groups = {target.group for target in begun}
-    in_place = any(target.kind is TargetKind.SPARK_CHECKPOINT_IN_PLACE for target in begun)
+    in_place = any(spec_of(target.kind).where is Where.CHECKPOINT for target in begun)
     return replace(
         wanted,
         groups=tuple(each for each in wanted.groups if each.group not in groups),
         checkpoint=None if in_place else wanted.checkpoint,
+        sink=None if any(spec_of(target.kind).ends for target in begun) else wanted.sink,
     )
 
 
@@ -174,7 +192,7 @@ def _checkpoint(
         files = world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
     except OffsetwiseError as error:
         return None, {}, [Held(outcome=Outcome.UNKNOWN, told=error.problem)]
-    running = (each.message for each in now.problems if each.code == Code.READER_SUSPECTED)
+    running = (each.message for each in now.problems if each.code == reader_suspected.code)
     return now, files, [Held(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}", stoppable=True) for told in running]
 
 
@@ -212,12 +230,10 @@ def _records(plan: Plan, world: World, logs: Mapping[Cluster, Mapping[TopicParti
     wanted: list[_Wanted] = []
     for position in plan.positions:
         if position.proof is None:
-            told = (
-                f"{position.new_topic}-{position.partition}: the plan has no records to read again ({position.method})."
-            )
+            told = f"{position.new_topic_partition}: the plan has no records to read again ({position.method})."
             made.append(_held(position, Outcome.PASSED, told))
         if len(position.restart) > 1 and position.end_proof is None:
-            told = f"{position.new_topic}-{position.partition}: the plan has no records at the end of its batch."
+            told = f"{position.new_topic_partition}: the plan has no records at the end of its batch."
             made.append(_held(position, Outcome.PASSED, told))
         misplaced = next(_misplaced(position), None)
         if misplaced is not None:
@@ -244,18 +260,17 @@ def _of_position(position: PlannedPosition, proof: Proof) -> Iterator[_Wanted]:
     for neighbour in (proof.before, proof.after):
         if neighbour is None:
             continue
-        for side, topic, offset in (
-            (Cluster.OLD, position.topic, neighbour.old_offset),
-            (Cluster.NEW, position.new_topic, neighbour.new_offset),
+        for side, at, offset in (
+            (Cluster.OLD, position.topic_partition, neighbour.old_offset),
+            (Cluster.NEW, position.new_topic_partition, neighbour.new_offset),
         ):
             if offset is not None:
-                place = (topic, position.partition, offset)
-                yield _Wanted(position=position, proof=proof, side=side, place=place, neighbour=neighbour)
+                yield _Wanted(position=position, proof=proof, side=side, place=(at, offset), neighbour=neighbour)
 
 
 def _misplaced(position: PlannedPosition) -> Iterator[str]:
     """Say where a plan contradicts itself: the neighbours of a place must enclose it on both logs."""
-    name = f"{position.new_topic}-{position.partition}"
+    name = str(position.new_topic_partition)
     # A person's own place need not lie where the records say.
     if position.proof is not None and position.override is None:
         old = position.old_offset if position.exactness.proven else None
@@ -265,7 +280,7 @@ def _misplaced(position: PlannedPosition) -> Iterator[str]:
         yield from _unenclosed(f"{name}, end of batch {end.batch}", position.end_proof, end.old, end.new)
 
 
-def _unenclosed(name: str, proof: Proof, old: int | None, new: int | None) -> Iterator[str]:
+def _unenclosed(name: str, proof: Proof, old: AnyPosition | None, new: AnyPosition | None) -> Iterator[str]:
     before, after = proof.before, proof.after
     below, above = None if before is None else before.new_offset, None if after is None else after.new_offset
     if not _encloses(below, new, above):
@@ -275,31 +290,31 @@ def _unenclosed(name: str, proof: Proof, old: int | None, new: int | None) -> It
         yield f"{name}: the plan's neighbours on the old cluster do not enclose {old}."
 
 
-def _encloses(below: int | None, place: int | None, above: int | None) -> bool:
+def _encloses(below: AnyPosition | None, place: AnyPosition | None, above: AnyPosition | None) -> bool:
     return place is None or ((below is None or below < place) and (above is None or place <= above))
 
 
 def _outside(one: _Wanted, logs: Mapping[TopicPartition, PartitionState]) -> str | None:
-    topic, partition, offset = one.place
-    log = logs.get(TopicPartition(topic=topic, partition=partition))
+    at, offset = one.place
+    log = logs.get(at)
     if log is None or log.log_start is None or log.hw is None:
-        return f"{topic}-{partition} on the {one.side} cluster: its log cannot be read, so no record can be."
+        return f"{at} on the {one.side} cluster: its log cannot be read, so no record can be."
     if not log.log_start <= offset < log.hw:
         return (
-            f"{topic}-{partition} on the {one.side} cluster: the record at {offset} proves the place, and is not in "
+            f"{at} on the {one.side} cluster: the record at {offset} proves the place, and is not in "
             f"the log any more: [{log.log_start}, {log.hw})."
         )
     return None
 
 
 def _compared(one: _Wanted, found: Records | None) -> Held:
-    topic, partition, offset = one.place
-    subject = f"{topic}-{partition} on the {one.side} cluster: the record at {offset}"
+    at, offset = one.place
+    subject = f"{at} on the {one.side} cluster: the record at {offset}"
     if found is None:
         return _held(one.position, Outcome.UNKNOWN, f"{subject} cannot be read any more.")
     (identity,) = identify_as(
         found,
-        timed=one.proof.identity.startswith(_TIMED),
+        timed=one.proof.timed,
         ignored_headers=one.proof.ignored_headers,
         schema_ids=dict(one.proof.schema_ids),
         is_new=one.side is Cluster.NEW,

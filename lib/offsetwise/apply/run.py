@@ -1,7 +1,7 @@
 """Applying a plan: approved, rechecked, journalled, written target by target, and told in a receipt.
 
 The same call again goes on from wherever an earlier one ended: the journal beside the receipt says what has begun and
-what is done, and each writer reads what stands there before it does anything. Of several that apply one plan with one
+what is done, and each writer reads what is there before it does anything. Of several that apply one plan with one
 receipt, the one that holds the journal goes on; the others are refused, or find the receipt.
 """
 
@@ -29,7 +29,7 @@ from offsetwise.apply.writing import Context, Preview, Seen, Standing
 from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, PlanError
-from offsetwise.model import Outcome, Plan, Receipt, ReceiptStep
+from offsetwise.model import Outcome, Plan, Receipt, ReceiptStep, time_of
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
 
@@ -64,7 +64,7 @@ class Tools:
 
     def time(self) -> str:
         """Give the time, ISO 8601, UTC."""
-        return self.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return time_of(self.now())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Begun:
     """What it wrote, or set out to write."""
     done: bool
     seen: Seen
-    """What stands there now."""
+    """What is there now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +91,11 @@ class DryRun:
     begun: tuple[Begun, ...] = ()
     """One per target that an earlier call has begun: the same call with `--execute` goes on from there."""
 
+    @property
+    def failed(self) -> tuple[Held, ...]:
+        """What does not hold, or could not be read: applying would be refused."""
+        return tuple(each for each in self.held if each.outcome is not Outcome.PASSED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
@@ -98,7 +103,7 @@ class Applied:
 
     receipt: Receipt
     already: tuple[Seen, ...] = ()
-    """What stands at each target now, where an earlier call had done everything."""
+    """What is at each target now, where an earlier call had done everything."""
 
 
 def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
@@ -135,14 +140,14 @@ def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
         if step not in records or not records[step].stands
     )
     changes = any(not one.done for one in begun) or any(
-        each.files or any(one.before != one.offset for one in each.offsets) for each in previews
+        each.files or each.transactions or any(one.before != one.offset for one in each.offsets) for each in previews
     )
     return DryRun(plan_digest=order.digest, held=held, previews=previews, changes=changes, begun=begun)
 
 
 @contextmanager
 def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
-    """Let no refusal say that nothing was written where an earlier call with the same receipt has written."""
+    """Say after a refusal, which tells of this call alone, what an earlier call with the same receipt has written."""
     try:
         yield
     except OffsetwiseError as error:
@@ -151,8 +156,8 @@ def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
             earlier = _recorded(order, receipt).values()
             stand = [(one, step) for one in earlier if one.stands and (step := one.done or one.intended) is not None]
         except OffsetwiseError as unread:
-            told = f"What an earlier call wrote cannot be told: {unread.problem}"
-            raise type(error)(f"{_now(error)} {told}", fix=error.fix) from error
+            told = f"What an earlier call wrote is unknown: {unread.problem}"
+            raise type(error)(f"This call: {error.problem} {told}", fix=error.fix) from error
         if not stand:
             raise
         told = " ".join(
@@ -161,7 +166,7 @@ def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
             else f"Begun by an earlier call and not finished: {step.target} at {step.place}."
             for one, step in stand
         )
-        raise type(error)(f"{_now(error)} {told}", fix=f"{error.fix} {_take_back(path)}") from error
+        raise type(error)(f"This call: {error.problem} {told}", fix=f"{error.fix} {_take_back(path)}") from error
 
 
 def require_held(order: Order, made: DryRun, receipt: str) -> None:
@@ -232,18 +237,18 @@ def _require_standing(order: Order, tools: Tools, steps: Mapping[int, ReceiptSte
         seen = _looked(order, tools, number, step)
         if seen.standing is not Standing.AS_WRITTEN:
             raise ApplyError(
-                f"{path}: expected what it says was written to stand there, found {step.target} {seen.standing}: "
+                f"{path}: expected what it says was written to be there, found {step.target} {seen.standing}: "
                 f"{seen.told} Nothing was written now.",
                 fix="If the job has begun, do not apply again. Else find out who changed it, and draft the plan again.",
             )
 
 
 def _believed(receipt: str, applied: Applied, *, own: bool) -> Applied:
-    """Believe a receipt as far as what stands there bears it out; a journal of this user's own tells of the rest."""
+    """Believe a receipt as far as what is there bears it out; a journal of this user's own tells of the rest."""
     for step, seen in zip(applied.receipt.steps, applied.already, strict=True):
         if seen.standing is Standing.ABSENT or (seen.standing is not Standing.AS_WRITTEN and not own):
             raise ApplyError(
-                f"{receipt}: expected what it says was written to stand there, found {step.target} {seen.standing}: "
+                f"{receipt}: expected what it says was written to be there, found {step.target} {seen.standing}: "
                 f"{seen.told} Nothing was written now.",
                 fix="If the job has begun, `offsetwise verify` tells where. To apply the plan, give another --receipt.",
             )
@@ -276,10 +281,6 @@ def _require_agreeing(order: Order, path: str, records: Mapping[int, StepRecord]
     if records:
         places = places_of(order.plan, order.migration, order.output)
         require_agreeing_records(path, order.plan, order.digest, records, places=places)
-
-
-def _now(error: OffsetwiseError) -> str:
-    return error.problem.replace("Nothing was written.", "Nothing was written now.")
 
 
 def _take_back(journal: str) -> str:

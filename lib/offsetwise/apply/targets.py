@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from offsetwise.apply.groups import GroupWriter
 from offsetwise.apply.publish import journal_of
 from offsetwise.apply.writers import Writers
-from offsetwise.apply.writing import Context, Writer
+from offsetwise.apply.writing import Context
 from offsetwise.errors import LostReplyError, OffsetwiseError
-from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.model import Plan, ReceiptStep
 
 NAMED: Final = 12
 """How many targets a message tells of, each way."""
-
-Came = Mapping[int, ReceiptStep | OffsetwiseError]
 
 
 def write_targets(plan: Plan, contexts: Sequence[Context], writers: Writers) -> tuple[ReceiptStep, ...]:
@@ -33,7 +30,7 @@ def write_targets(plan: Plan, contexts: Sequence[Context], writers: Writers) -> 
     made: dict[int, ReceiptStep] = {}
     steps = zip(plan.targets, contexts, strict=True)
     for kind, together in groupby(steps, key=lambda step: step[0].kind):
-        came = _written(writers[kind], plan, tuple(together))
+        came = writers[kind].write_all(plan, tuple(together))
         made |= {number: one for number, one in came.items() if isinstance(one, ReceiptStep)}
         failed = {number: one for number, one in came.items() if isinstance(one, OffsetwiseError)}
         if failed:
@@ -44,18 +41,6 @@ def write_targets(plan: Plan, contexts: Sequence[Context], writers: Writers) -> 
             told = f"{_named(plan, first)}: {error.problem}{_some(others)}{_rest(plan, contexts, made, failed, first)}"
             raise type(error)(told, fix=error.fix) from error
     return tuple(made[number] for number in sorted(made))
-
-
-def _written(writer: Writer, plan: Plan, steps: Sequence[tuple[Target, Context]]) -> Came:
-    if isinstance(writer, GroupWriter):
-        return writer.write_all(plan, steps)
-    came: dict[int, ReceiptStep | OffsetwiseError] = {}
-    for target, context in steps:
-        try:
-            came[context.step] = writer.write(plan, target, context)
-        except OffsetwiseError as error:
-            return came | {context.step: error}
-    return came
 
 
 def _rest(

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.config import Migration, java_properties
-from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Snapshot
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Plan, Snapshot
 from offsetwise.progress import Progress
-from offsetwise.sources import kafka
-from offsetwise.sources.checkpoint import read_checkpoint
+from offsetwise.streams.reader import read_cluster
+from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records
-from offsetwise.workflow.comparing import digests
+from offsetwise.workflow.scenes import digests
+from offsetwise.workflow.sinks import transactions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +26,7 @@ class LiveWorld:
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read a cluster; see `World`."""
-        self.progress(f"read the {side} cluster", 0, 1)
-        taken = kafka.read_cluster(side, self.migration.cluster(side), topics=topics, groups=groups, mirror=False)
-        self.progress(f"read the {side} cluster", 1, 1)
-        return taken
+        return read_cluster(self.migration, side, topics=topics, groups=groups, mirror=False, progress=self.progress)
 
     def checkpoint(self, uri: str) -> Checkpoint:
         """Read a checkpoint inside the migration's roots; see `World`."""
@@ -37,11 +36,15 @@ class LiveWorld:
         """Give the SHA-256 of files of a checkpoint; see `World`."""
         return digests(self.migration, uri, paths)
 
+    def transactions(self, plan: Plan) -> SinkTransactions:
+        """Look twice at the transactions of the job's sinks; see `World`."""
+        return transactions_of(self.migration, plan, progress=self.progress)
+
     def records(
         self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
         """Read single records, on Spark; see `World`."""
-        from offsetwise.pipeline.places import Place, read_places  # noqa: PLC0415 - PySpark takes half a second
+        from offsetwise.pipeline.places import read_places  # noqa: PLC0415 - PySpark takes half a second
         from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
 
         step = f"read {len(places)} records of the {side} cluster again"
@@ -49,9 +52,9 @@ class LiveWorld:
         found = read_places(
             open_session(self.migration.spark, kafka=True),
             java_properties(self.migration.cluster(side)),
-            [Place(topic=topic, partition=partition, offset=offset) for topic, partition, offset in places],
+            places,
             isolation=isolation,
             salt=salt,
         )
         self.progress(step, 1, 1)
-        return {(each.topic, each.partition, each.offset): records for each, records in found.items()}
+        return found

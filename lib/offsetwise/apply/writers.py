@@ -1,36 +1,61 @@
-"""Which writer writes which kind of target."""
+"""The writers of registered targets, loaded when they are needed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
 
-from offsetwise.apply import flink_savepoint, in_place, seeded, spark_checkpoint, starting_offsets
-from offsetwise.apply.groups import GroupPort, GroupWriter
+from offsetwise import targets as registered
 from offsetwise.apply.writing import Writer
+from offsetwise.config import Migration
 from offsetwise.errors import OutputError
-from offsetwise.model import Target, TargetKind
+from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.targets.spec import Where, spec_of
 
-OWN_PLACE = frozenset({TargetKind.SPARK_CHECKPOINT_IN_PLACE, TargetKind.CONSUMER_GROUP})
-"""Kinds that have their own place; the others are written to the output."""
+if TYPE_CHECKING:
+    from offsetwise.verify.eyes import Eyes
+    from offsetwise.verify.seen import Seen
 
-Writers = Mapping[TargetKind, Writer]
+
+class WriterModule(Protocol):
+    """What the module `writer` of a target holds."""
+
+    def writer(self, migration: Migration) -> Writer:
+        """Give what writes this kind of target."""
+
+    def verify(self, plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+        """Hold what is at a target against the plan.
+
+        Args:
+            plan: What was approved.
+            step: What was written.
+            eyes: Reads everything anew.
+            checkpoint: A checkpoint that the new job made, for a target that does not tell where it began.
+
+        Returns:
+            One for each position of the plan, in its order; of a target that ends transactions, for each of these.
+
+        Raises:
+            OffsetwiseError: It cannot be read.
+        """
 
 
-def writers(groups: GroupPort) -> Writers:
-    """Give a writer for every kind of target.
+class Writers(dict[str, Writer]):
+    """A writer for each kind of target by its name, made when it is first asked for."""
 
-    Args:
-        groups: The groups of the new cluster.
-    """
-    return {
-        TargetKind.SPARK_CHECKPOINT: spark_checkpoint,
-        TargetKind.SPARK_CHECKPOINT_IN_PLACE: in_place,
-        TargetKind.STARTING_OFFSETS: starting_offsets,
-        TargetKind.SEEDED_CHECKPOINT: seeded,
-        TargetKind.FLINK_SAVEPOINT: flink_savepoint,
-        TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES: flink_savepoint.WITHOUT_SOURCES,
-        TargetKind.CONSUMER_GROUP: GroupWriter(groups),
-    }
+    def __init__(self, migration: Migration) -> None:
+        super().__init__()
+        self._migration = migration
+
+    def __missing__(self, name: str) -> Writer:
+        """Make the writer of a registered target."""
+        return self.setdefault(name, writer_module(name).writer(self._migration))
+
+
+def writer_module(name: str) -> WriterModule:
+    """Give what writes a registered target and verifies it."""
+    made: WriterModule = import_module(f"{registered.FOLDERS[name]}.writer")
+    return made
 
 
 def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str | None:
@@ -39,7 +64,7 @@ def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str
     Raises:
         OutputError: One kind of target stands there twice, so one would overwrite the other.
 
-    >>> copy, file = Target(kind=TargetKind.SPARK_CHECKPOINT), Target(kind=TargetKind.STARTING_OFFSETS)
+    >>> copy, file = Target(kind="spark-checkpoint"), Target(kind="starting-offsets")
     >>> output_of((copy,), 0, "/out"), output_of((copy, file), 1, "/out")
     ('/out', '/out/starting-offsets')
     """
@@ -48,7 +73,7 @@ def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str
             "The plan: expected every target once, found one twice. Nothing was written.", fix="Draft the plan again."
         )
     target = targets[step]
-    if target.kind in OWN_PLACE or output is None:
-        return None if target.kind in OWN_PLACE else output
-    needing = [each for each in targets if each.kind not in OWN_PLACE]
+    if output is None or spec_of(target.kind).where is not Where.OUTPUT:
+        return None
+    needing = [each for each in targets if spec_of(each.kind).where is Where.OUTPUT]
     return output if len(needing) == 1 else f"{output.rstrip('/')}/{target.kind}"

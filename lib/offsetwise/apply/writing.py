@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from offsetwise.apply.disk import Disk
-from offsetwise.model import Offset, Plan, ReceiptStep, Target, WrittenOffset
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Offset, Plan, PlannedTransaction, ReceiptStep, Target, WrittenOffset
+from offsetwise.position import OfTwins
 
 if TYPE_CHECKING:
     from offsetwise.apply.journal import Journal
 
 YOUNG_S: Final = 120.0
 """A temporary file or a pending batch younger than this is taken as a sign of a running query."""
+Came = Mapping[int, ReceiptStep | OffsetwiseError]
+"""What came of steps, by their number in the plan: written, or why not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +43,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberChange:
+class NumberChange(OfTwins):
     """One number in a file, before and after."""
 
     source: str
@@ -70,10 +76,12 @@ class Preview:
     """One sentence."""
     files: tuple[FileChange, ...] = ()
     offsets: tuple[WrittenOffset, ...] = ()
+    transactions: tuple[PlannedTransaction, ...] = ()
+    """Those that would be ended."""
 
 
 class Standing(StrEnum):
-    """How what stands at a place now compares with what a step wrote."""
+    """How what is at a place now compares with what a step wrote."""
 
     AS_WRITTEN = "as written"
     ABSENT = "absent"
@@ -83,24 +91,59 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What stands at a place now."""
+    """What is at a place now."""
 
     standing: Standing
     told: str
     """One sentence."""
 
 
-class Writer(Protocol):
-    """One kind of target. A module with these four functions is one."""
+class Writer(ABC):
+    """Writes one kind of target."""
 
+    @abstractmethod
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say what writing would do, per file and number. Nothing is written."""
+        """Say what writing would do, per file and number. Nothing is written.
 
+        Raises:
+            OffsetwiseError: It could not be written as things stand; the message says why.
+        """
+
+    @abstractmethod
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Write under the journal. The same call again goes on from wherever an earlier one ended."""
+        """Write under the journal. The same call again goes on from wherever an earlier one ended.
 
+        Raises:
+            OffsetwiseError: The message says what is there now.
+        """
+
+    def write_all(self, plan: Plan, steps: Sequence[tuple[Target, Context]]) -> Came:
+        """Write several targets of this kind that stand together in a plan: one after another, up to the first error.
+
+        Returns:
+            By step what came of it. A step that is missing was not written by this call.
+        """
+        came: dict[int, ReceiptStep | OffsetwiseError] = {}
+        for target, context in steps:
+            try:
+                came[context.step] = self.write(plan, target, context)
+            except OffsetwiseError as error:
+                return came | {context.step: error}
+        return came
+
+    @abstractmethod
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put back what stood there before, as the plan has it. The same call again goes on."""
+        """Put back what stood there before, as the plan has it. The same call again goes on.
 
+        Raises:
+            OffsetwiseError: It could not be put back; the message says what is there now.
+        """
+
+    @abstractmethod
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
-        """Say what stands there now, and whether it is the plan's own work."""
+        """Say what is there now, and whether it is the plan's own work."""
+
+    def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
+        """Say what is not as it was before, after a step was undone; None where all is."""
+        seen = self.look(plan, undone, context)
+        return None if seen.standing is Standing.ABSENT else seen.told

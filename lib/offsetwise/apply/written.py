@@ -1,4 +1,4 @@
-"""Whether what stands at a place is still what a step wrote there."""
+"""Whether what is at a place is still what a step wrote there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from offsetwise.apply.digests import bytes_of, names_in, sha256
 from offsetwise.apply.publish import absent
 from offsetwise.apply.writing import Seen, Standing
-from offsetwise.model import SAVEPOINT_KINDS, ReceiptStep
+from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import below
 
 BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -37,10 +37,8 @@ def later_batch(names: Mapping[str, Iterable[str]], step: ReceiptStep) -> str | 
     return None
 
 
-def guard_path(step: ReceiptStep) -> str:
-    """Give the file that guards a copy while a step is undone: of a checkpoint, newer than any plan it knows."""
-    if step.target.kind in SAVEPOINT_KINDS:
-        return SAVEPOINT_GUARD
+def batch_guard(step: ReceiptStep) -> str:
+    """Give the file that guards a Spark checkpoint while a step is undone: newer than any batch that the step knows."""
     known = [int(one.path[8:]) for one in step.files if _PLAN.fullmatch(one.path)]
     return f"offsets/{max(known, default=-1) + 1}"
 
@@ -114,4 +112,4 @@ def standing(step: ReceiptStep, changed: str | None) -> Seen:
     """Say how something that stands there compares with what a step wrote."""
     if changed is not None:
         return Seen(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
-    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} stands as it was written.")
+    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} is as it was written.")

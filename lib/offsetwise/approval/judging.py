@@ -14,7 +14,7 @@ from typing import Final
 
 from offsetwise import files
 from offsetwise.approval import demo
-from offsetwise.approval.barred import check_recorded, why_barred
+from offsetwise.approval.eligibility import check_recorded, why_barred
 from offsetwise.approval.envelope import SIGN_AGAIN, ApprovalFile, Statement, Verdict, opened, statement, text_of
 from offsetwise.approval.keys import PublicKey
 from offsetwise.approval.people import distinct_people

@@ -22,12 +22,13 @@ _PUBLIC: Final = 0o644
 _NEW_NAME: Final = "Name a file that does not exist yet, in a folder that does."
 
 
-def write_keys(path: Path, key: PrivateKey) -> Path:
+def write_keys(path: str | Path, key: PrivateKey) -> Path:
     """Write a private file, readable by its owner only, and the `.pub` file beside it; give the latter's path.
 
     Raises:
         FileError: One of the two exists, or cannot be written. Then neither is there that was not before.
     """
+    path = Path(path)
     public = path.with_name(f"{path.name}.pub")
     with _new(path, _PRIVATE) as secret, _new(public, _PUBLIC) as written:
         _write(secret, key.secret_file().encode())
@@ -35,24 +36,24 @@ def write_keys(path: Path, key: PrivateKey) -> Path:
     return public
 
 
-def write_approval(path: Path, content: bytes) -> None:
+def write_approval(path: str | Path, content: bytes) -> None:
     """Write an approval into a new file.
 
     Raises:
         FileError: It exists, or cannot be written.
     """
-    with _new(path, _PUBLIC) as written:
+    with _new(Path(path), _PUBLIC) as written:
         _write(written, content)
 
 
-def read_private_key(path: Path) -> PrivateKey:
+def read_private_key(path: str | Path) -> PrivateKey:
     """Read a private file.
 
     Raises:
         FileError: It cannot be read, others may read it too, or it is no private key. Its content is never shown.
     """
     try:
-        content, mode = _read(path)
+        content, mode = _read(Path(path))
     except OSError as error:
         raise FileError(
             f"{path}: expected a private key, but {error.strerror or error}. Nothing was signed.",

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from offsetwise.approval import demo, strict
-from offsetwise.approval.barred import check_recorded, why_barred
+from offsetwise.approval.eligibility import check_recorded, why_barred
 from offsetwise.approval.envelope import Statement, Verdict, seal
 from offsetwise.approval.keys import PrivateKey
 from offsetwise.errors import NotApprovedError, UsageError

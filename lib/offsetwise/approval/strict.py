@@ -11,7 +11,7 @@ from typing import Annotated, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from offsetwise import files
-from offsetwise.errors import FileError, NotApprovedError
+from offsetwise.errors import NotApprovedError
 from offsetwise.lookalikes import invisible
 
 MAX_BYTES: Final = 64 * 1024
@@ -61,22 +61,17 @@ def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = 
     why = _too_large(content)
     if why is None:
         try:
-            return shape.model_validate(files.read_object(content.decode("utf-8"), subject=what))
+            return shape.model_validate(files.parse_object(content.decode("utf-8"), most=MAX_BYTES))
         except UnicodeDecodeError as error:
             why = f"found other bytes than UTF-8 at position {error.start}"
-        except FileError as error:
-            why = _without_subject(error, what)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the top level"
             why = f"{place} is wrong: {first['msg'][:200]}"
+        except ValueError as error:
+            why = f"expected one of Offsetwise's JSON files, but {error}"
     raise NotApprovedError(f"{what} cannot be read: {why}. {effect}", fix=fix)
 
 
 def _too_large(content: bytes) -> str | None:
     return f"it has more than {MAX_BYTES} bytes" if len(content) > MAX_BYTES else None
-
-
-def _without_subject(error: FileError, subject: str) -> str:
-    told = error.problem.removeprefix(f"{subject}: ").removesuffix(" Nothing was used from it.")
-    return told.rstrip(".")

@@ -7,20 +7,24 @@ gets them mapped to the Java client's.
 from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
-from offsetwise.client_properties.references import is_reference, only_reference
+from offsetwise.client_properties.property_files import GivenCluster, given_cluster
+from offsetwise.client_properties.references import is_reference, lent, only_reference
 from offsetwise.client_properties.spark import check_spark, redaction, resolve_spark, with_secrets
 
 __all__ = [
     "ALLOWED",
     "FORBIDDEN",
     "ClientProperties",
+    "GivenCluster",
     "Kind",
     "Property",
     "check",
     "check_spark",
+    "given_cluster",
     "is_reference",
     "is_secret",
     "jaas_quote",
+    "lent",
     "only_reference",
     "redaction",
     "resolve",

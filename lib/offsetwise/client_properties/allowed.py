@@ -83,7 +83,7 @@ ALLOWED: Final[dict[str, Property]] = {
 
 _RUNS_CODE = "it makes the client run or load code"
 _OURS = "Offsetwise sets it itself, so that reading leaves no trace"
-_CALLBACK = "it is a function of a program and cannot stand in a file"
+_CALLBACK = "it is a function of a program and cannot be in a file"
 
 FORBIDDEN: Final[dict[str, tuple[str, str]]] = {
     "allow.auto.create.topics": (_OURS, "Remove it; reading never creates a topic."),

@@ -14,7 +14,7 @@ from offsetwise.errors import ConfigError, ForbiddenPropertyError
 
 _BACKOFF: Final = {"reconnect.backoff.ms": "100", "reconnect.backoff.max.ms": "10000"}
 """Librdkafka's defaults."""
-_SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 
 def check(properties: Mapping[str, str], *, where: str) -> None:
@@ -123,7 +123,7 @@ def _check_value(name: str, value: str, where: str, *, referred: bool = False) -
         raise ConfigError(f"{key}: expected true or false, found {shown(value[:60])}.", fix="Write true or false.")
     if known.kind is Kind.SERVERS:
         for server in value.split(","):
-            match = _SERVER.fullmatch(server.strip())
+            match = SERVER.fullmatch(server.strip())
             if match is None or not 0 < int(match[2]) < 65536:
                 raise ConfigError(
                     f"{key}: expected host:port, found {shown(server.strip()[:80])}, so no broker can be contacted.",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from offsetwise import regular_files
@@ -12,6 +16,20 @@ from offsetwise.errors import ConfigError, SecretError
 
 _ENVIRONMENT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAX_SECRET_BYTES: Final = 1024 * 1024
+_LENT: Final[ContextVar[Mapping[str, str]]] = ContextVar("lent", default=MappingProxyType({}))
+
+
+@contextmanager
+def lent(variables: Mapping[str, str]) -> Iterator[None]:
+    """Let references lead to these values inside the block, as if the environment had them.
+
+    Only this thread sees them, and no process that it starts.
+    """
+    before = _LENT.set(variables)
+    try:
+        yield
+    finally:
+        _LENT.reset(before)
 
 
 def is_reference(value: str) -> bool:
@@ -43,7 +61,7 @@ def follow(key: str, value: str) -> str:
     """
     variable = _ENVIRONMENT.fullmatch(value)
     if variable:
-        found = os.environ.get(variable[1], "")
+        found = _LENT.get().get(variable[1]) or os.environ.get(variable[1], "")
         if not found:
             raise SecretError(
                 f"{key}: expected the environment variable {variable[1]}, found it "

@@ -40,7 +40,7 @@ def check_spark(conf: Mapping[str, str]) -> None:
         if _SHOWN.fullmatch(name):
             if is_reference(value):
                 raise ConfigError(
-                    f"{key}: expected a value, found a reference. It stands on the command line of a JVM, where every "
+                    f"{key}: expected a value, found a reference. It is on the command line of a JVM, where every "
                     "user of the machine could read what the reference leads to.",
                     fix="Write the value out if it is no secret; a secret belongs into a property that is no option "
                     "of a JVM.",
@@ -48,7 +48,7 @@ def check_spark(conf: Mapping[str, str]) -> None:
             secret = next((each for each in _JAVA_PROPERTY.findall(value) if is_secret(each)), None)
             if secret is not None:
                 raise ConfigError(
-                    f"{key}: expected options without secrets, found {secret}. They stand on the command line of a "
+                    f"{key}: expected options without secrets, found {secret}. They are on the command line of a "
                     "JVM, where every user of the machine can read them.",
                     fix=f"Take -D{secret} out, and set it in a file that the option names, readable by its owner only. "
                     "Change the secret if the file was shared.",

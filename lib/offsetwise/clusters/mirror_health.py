@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from offsetwise.clusters.reading import ReadCluster
 from offsetwise.findings.migration import HEARTBEAT_AGE_MS
-from offsetwise.model import MirrorState, MirrorTopic, OffsetSync, PartitionState
+from offsetwise.model import MirrorState, MirrorTopic, OffsetSync, PartitionState, TopicPartition, epoch_ms
+from offsetwise.position import offset_or_none
 from offsetwise.translation.mirror import find_flow
 
 
@@ -79,14 +79,14 @@ def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHea
         target_alias=aliases["new"],
         separator=separator,
     )
-    newest = {(sync.topic, sync.partition): sync for sync in flow.syncs}
-    logs_old, logs_new = _logs(old), _logs(new)
+    newest = {sync.topic_partition: sync for sync in flow.syncs}
+    logs_old, logs_new = ({} if read is None else read.snapshot.partitions() for read in (old, new))
     names = {} if old is None else old.counterparts
     partitions = tuple(
-        _mirrored(sync, logs_old.get(key), logs_new.get((names.get(sync.topic, ""), sync.partition)))
+        _mirrored(sync, logs_old.get(key), logs_new.get(TopicPartition(names.get(sync.topic, ""), sync.partition)))
         for key, sync in sorted(newest.items())
     )
-    read_ms = max((_taken_ms(each) for each in (old, new) if each is not None), default=0)
+    read_ms = max((epoch_ms(each.snapshot.taken_at) for each in (old, new) if each is not None), default=0)
     topics = tuple((side, topic) for side, state in states.items() for topic in state.topics)
     syncs = [topic.newest_ms for _, topic in topics if topic.kind == "offset-syncs" and topic.newest_ms is not None]
     return MirrorHealth(
@@ -109,13 +109,14 @@ def _mirrored(sync: OffsetSync, old: PartitionState | None, new: PartitionState 
         partition=sync.partition,
         upstream=sync.upstream,
         downstream=sync.downstream,
-        old_behind=None if old is None or old.hw is None else old.hw - sync.upstream - 1,
-        new_behind=None if new is None or new.hw is None else new.hw - sync.downstream - 1,
+        old_behind=_behind(old, sync.upstream),
+        new_behind=_behind(new, sync.downstream),
     )
 
 
-def _taken_ms(read: ReadCluster) -> int:
-    return int(datetime.fromisoformat(read.snapshot.taken_at).timestamp() * 1000)
+def _behind(log: PartitionState | None, offset: int) -> int | None:
+    end = None if log is None else offset_or_none(log.hw)
+    return None if end is None else end - offset - 1
 
 
 def _beats(
@@ -138,9 +139,3 @@ def _beats(
         )
         for (source, target), at_ms in sorted(newest.items(), key=lambda each: (each[0] != aliases, each[0]))
     )
-
-
-def _logs(read: ReadCluster | None) -> dict[tuple[str, int], PartitionState]:
-    if read is None:
-        return {}
-    return {(topic.name, each.partition): each for topic in read.snapshot.topics for each in topic.partitions}

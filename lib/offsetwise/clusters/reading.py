@@ -12,14 +12,12 @@ from offsetwise import files
 from offsetwise.bundled import Bundled
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Checkpoint, Cluster, Link, Snapshot, TopicPartition
+from offsetwise.model import AnyPosition, Checkpoint, Cluster, Link, Snapshot, TopicPartition
 from offsetwise.progress import Progress
-from offsetwise.sources import connection, kafka, permissions, record_times
-from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.connection import Step
-from offsetwise.sources.mirror_topics import recognise
-from offsetwise.sources.permissions import AclCommand, Permissions
+from offsetwise.streams.access import AclCommand, Permissions, Step
+from offsetwise.streams.reader import read_cluster, reader_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +51,7 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
     Raises:
         ClusterError: The cluster gave no answer.
     """
-    progress(f"read the {cluster} cluster", 0, 1)
-    taken = kafka.read_cluster(cluster, migration.cluster(cluster), topics=None, groups=migration.groups)
-    progress(f"read the {cluster} cluster", 1, 1)
-    return _named(migration, taken)
+    return _named(migration, read_cluster(migration, cluster, topics=None, groups=migration.groups, progress=progress))
 
 
 def recorded(migration: Migration, cluster: Cluster, which: Bundled = Bundled.SPARK) -> ReadCluster:
@@ -73,8 +68,9 @@ def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -
         ConfigError: Properties that cannot be used, a secret that is not there.
     """
     topics, _ = _topics(migration, cluster)
-    return connection.try_connection(
-        migration.cluster(cluster), topic=next(iter(topics), None), groups=migration.groups, progress=progress
+    config = migration.cluster(cluster)
+    return reader_of(config).try_connection(
+        config, topic=next(iter(topics), None), groups=migration.groups, progress=progress
     )
 
 
@@ -88,7 +84,8 @@ def read_permissions(migration: Migration, cluster: Cluster, progress: Progress)
     topics, _ = _topics(migration, cluster)
     progress("read the checkpoints", 1, 1)
     progress(f"ask the {cluster} cluster", 0, 1)
-    found = permissions.read_permissions(cluster, migration.cluster(cluster), topics=topics, groups=migration.groups)
+    config = migration.cluster(cluster)
+    found = reader_of(config).read_permissions(cluster, config, topics=topics, groups=migration.groups)
     progress(f"ask the {cluster} cluster", 1, 1)
     return found
 
@@ -100,9 +97,9 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
     mirrors = _mirror_topics(migration, cluster) if migration.link is Link.MIRRORMAKER else ()
     return MinimumAcls(
         cluster=cluster,
-        principal=permissions.principal_of(config),
+        principal=reader_of(config).principal_of(config),
         topics=topics,
-        commands=permissions.minimum_acls(config, topics=topics, mirror_topics=mirrors, groups=migration.groups),
+        commands=reader_of(config).minimum_acls(config, topics=topics, mirror_topics=mirrors, groups=migration.groups),
         unread=unread,
     )
 
@@ -117,16 +114,14 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     """
     config = migration.cluster(cluster)
     progress("read the positions", 0, 1)
-    taken = kafka.read_cluster(cluster, config, topics=(), groups=migration.groups, mirror=False)
-    positions = [
-        (f"group {group.name}", TopicPartition(topic=each.topic, partition=each.partition), each.offset)
-        for group in taken.groups
-        for each in group.offsets
+    taken = read_cluster(migration, cluster, topics=(), groups=migration.groups, mirror=False)
+    positions: list[tuple[str, TopicPartition, AnyPosition]] = [
+        (f"group {group.name}", each.topic_partition, each.offset) for group in taken.groups for each in group.offsets
     ]
     if cluster is Cluster.OLD:
         made, _ = _checkpoints(migration)
         positions += [
-            (f"checkpoint {name}", TopicPartition(topic=each.topic, partition=each.partition), each.offset)
+            (f"checkpoint {name}", each.topic_partition, each.offset)
             for name, checkpoint in made.items()
             for source in checkpoint.sources
             for each in source.positions
@@ -134,7 +129,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     progress("read the positions", 1, 1)
     progress("read the records at the positions", 0, 1)
     wanted = {(partition, offset) for _, partition, offset in positions}
-    times = record_times.timestamps_at(config, wanted)
+    times = reader_of(config).timestamps_at(config, wanted)
     progress("read the records at the positions", 1, 1)
     return tuple(
         Standing(of=of, partition=partition, offset=offset, record_ms=times.get((partition, offset)))
@@ -145,7 +140,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
 def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
     named = {}
     for topic in taken.topics:
-        if recognise(topic.name) is not None:
+        if reader_of(migration.cluster(taken.cluster)).is_of_mirror(topic.name):
             continue
         other = migration.new_topic(topic.name) if taken.cluster is Cluster.OLD else migration.old_topic(topic.name)
         if other is not None:

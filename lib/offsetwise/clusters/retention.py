@@ -13,7 +13,8 @@ from typing import Final
 
 from offsetwise.lag.moments import Moment
 from offsetwise.lag.rates import start_reaches
-from offsetwise.model import PartitionState, TopicPartition, TopicState
+from offsetwise.model import AnyPosition, PartitionState, TopicPartition, TopicState
+from offsetwise.position import offset_or_none
 
 _FOREVER: Final = "-1"
 
@@ -34,7 +35,7 @@ class Standing:
 
     of: str
     partition: TopicPartition
-    offset: int
+    offset: AnyPosition
     record_ms: int | None
 
 
@@ -65,12 +66,13 @@ def deadline(
         return _made(standing, RetentionMethod.NONE, "The topic's configuration was not read.")
     if partition.log_start is not None and standing.offset < partition.log_start:
         below = partition.log_start - standing.offset
-        return _made(standing, RetentionMethod.REACHED, f"The log begins {below:,} offsets behind it: it is gone.")
+        far = "" if below is None else f" {below:,} offsets"
+        return _made(standing, RetentionMethod.REACHED, f"The log begins{far} behind it: it is gone.")
     config = dict(topic.config)
     if "delete" not in config.get("cleanup.policy", "delete").split(","):
         return _made(standing, RetentionMethod.NEVER, "cleanup.policy is compact: age deletes nothing.")
     if partition.hw is not None and standing.offset >= partition.hw:
-        return _made(standing, RetentionMethod.NONE, "No record stands there yet.")
+        return _made(standing, RetentionMethod.NONE, "No record is there yet.")
     by_time, by_size = config.get("retention.ms", _FOREVER), config.get("retention.bytes", _FOREVER)
     if by_time == _FOREVER and by_size == _FOREVER:
         return _made(standing, RetentionMethod.NEVER, "retention.ms and retention.bytes set no limit.")
@@ -86,7 +88,7 @@ def deadline(
 
 def _by_rate(standing: Standing, starts: Sequence[Moment], sized: bool) -> RetentionDeadline:
     because = "retention.bytes limits the log" if sized else "the record's timestamp is not known"
-    left = start_reaches(starts, standing.offset)
+    left = start_reaches(starts, offset_or_none(standing.offset))
     if left is None or len(starts) < 2:
         moved = "did not move between two readings" if len(starts) > 1 else "was read once only"
         return _made(

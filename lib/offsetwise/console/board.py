@@ -17,9 +17,10 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import access, blocks, identity
-from offsetwise.console.access import Role
-from offsetwise.console.escaping import markdown
+from offsetwise.console.server import access, identity
+from offsetwise.console.server.access import Role
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.escaping import markdown
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import Person
@@ -28,11 +29,8 @@ from offsetwise.store.store import open_store
 
 PART: Final = "play"
 """Of the part that somebody plays in the demonstration: in the URL and in the session."""
-
 _NOBODY: Final = "nobody"
-
 PARTS: Final = (Role.AUTHOR, Role.REVIEWER, Role.VIEWER)
-
 SET_UP: Final = (
     "Register this console at your identity provider, and write `[auth]` into `.streamlit/secrets.toml`.",
     "Make the console's key: `offsetwise keygen --console --as NAME --out console.key`.",
@@ -79,6 +77,9 @@ class _Boards:
             return self._demo
 
 
+_folders: Final[list[tempfile.TemporaryDirectory[str]]] = []
+
+
 def _of_store() -> Reviews:
     return open_store().reviews
 
@@ -88,10 +89,6 @@ def _of_this_process() -> Reviews:
     folder = tempfile.TemporaryDirectory(prefix="offsetwise-demo-", ignore_cleanup_errors=True)
     _folders.append(folder)
     return open_store(f"sqlite:///{Path(folder.name) / 'demo.sqlite'}").reviews
-
-
-_folders: Final[list[tempfile.TemporaryDirectory[str]]] = []
-_boards: Final = [_Boards(_of_store, _of_this_process)]
 
 
 def use(reviews: Callable[[], Reviews], demo_reviews: Callable[[], Reviews] = _of_this_process) -> None:
@@ -193,3 +190,6 @@ def sidebar() -> None:
                 "good for the bundled samples only.",
                 icon=":material/theater_comedy:",
             )
+
+
+_boards: Final = [_Boards(_of_store, _of_this_process)]

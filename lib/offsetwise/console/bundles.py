@@ -1,23 +1,23 @@
-"""Review bundles that this console was started with: looked at without a cluster, and taken in to be decided about."""
+"""Review bundles that this console was started with: their comparison and snapshots, without asking a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import streamlit as st
-
 from offsetwise import regular_files
-from offsetwise.console import board, guard
-from offsetwise.console.escaping import markdown
-from offsetwise.console.exporting import answers
-from offsetwise.console.reviewing.sentences import at, named
-from offsetwise.errors import FileError
-from offsetwise.review.allowing import Verb
+from offsetwise.clusters.reading import ReadCluster
+from offsetwise.config import Migration
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.errors import ConfigError, FileError
+from offsetwise.lag.moments import Key
+from offsetwise.lag.view import LagView, PartitionView
+from offsetwise.model import Cluster, Comparison, Subject
+from offsetwise.progress import Progress
 from offsetwise.review.bundle import MAX_PACKED_BYTES, Bundle, open_bundle
-from offsetwise.wording import many
+from offsetwise.watch.background import Sampling
+from offsetwise.workflow import Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,72 @@ class Handed:
 _handed: list[Handed] = []
 
 
+class _WithoutFile(dict[str, Migration]):
+    """Migrations by name; of a bundle there is none."""
+
+    def __missing__(self, name: str) -> Migration:
+        raise ConfigError(
+            f"{name}: expected a migration file, and a bundle has none: it holds the comparison and both snapshots. "
+            "Nothing else can be read of it.",
+            fix="Look at Compare, Clusters and Review, or ask whoever drafted the plan for more.",
+        )
+
+
+class BundleReader(Reader):
+    """Reads bundles beside migrations: their comparison and snapshots are there, and no cluster is asked.
+
+    Args:
+        files: The migration files.
+        handed: The bundles.
+    """
+
+    def __init__(self, files: tuple[Path, ...], handed: tuple[Handed, ...]) -> None:
+        super().__init__(files)
+        self._migrations = _WithoutFile(self._migrations)
+        self._observed = {each.migration: each.bundle.observed for each in handed if each.bundle.observed is not None}
+
+    def offered(self) -> tuple[Offered, ...]:
+        """Give the sample, the migrations of the files, and the bundles."""
+        return (*super().offered(), *(_offered(name, seen) for name, seen in self._observed.items()))
+
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        """Compare; of a bundle, give the comparison in it."""
+        seen = self._observed.get(migration)
+        return super().comparison(migration, subject, progress) if seen is None else seen.comparison
+
+    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
+        """Read one cluster; of a bundle, give the snapshot in it."""
+        seen = self._observed.get(migration)
+        if seen is None:
+            return super().cluster(migration, cluster, progress)
+        pairs = {(row.topic, row.new_topic) for row in seen.comparison.partitions}
+        if cluster is Cluster.OLD:
+            return ReadCluster(snapshot=seen.old, counterparts=dict(pairs), link=None)
+        return ReadCluster(snapshot=seen.new, counterparts={new: old for old, new in pairs}, link=None)
+
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:
+        """Give a comparison with the clusters as it read them."""
+        return self._observed.get(migration) or super().observed(migration, subject, comparison)
+
+    def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
+        """Look up what was sampled lately; of a bundle, nothing was."""
+        return None if migration in self._observed else super().lag(migration, subject, window_ms, progress)
+
+    def lag_of_partition(
+        self, migration: str, subject: Subject, window_ms: int, key: Key, progress: Progress
+    ) -> PartitionView | None:
+        """Look up what was sampled lately of one partition."""
+        return (
+            None
+            if migration in self._observed
+            else super().lag_of_partition(migration, subject, window_ms, key, progress)
+        )
+
+    def sampling(self, migration: str) -> Sampling | None:
+        """Say what this process's sampler of a migration does."""
+        return None if migration in self._observed else super().sampling(migration)
+
+
 def load(paths: Sequence[Path]) -> tuple[Handed, ...]:
     """Read bundles.
 
@@ -53,60 +119,9 @@ def use(handed: Sequence[Handed]) -> None:
     _handed[:] = handed
 
 
-def handed() -> tuple[Handed, ...]:
+def bundles_of_process() -> tuple[Handed, ...]:
     """Give those that are offered."""
     return tuple(_handed)
-
-
-def offer(seat: board.Seat) -> None:
-    """Draw the bundles, each with the button that takes it in."""
-    for number, each in enumerate(_handed):
-        with guard.block(f"handed-{number}"), st.container(border=True):
-            _offer(seat, each, f"handed-{number}")
-
-
-def _offer(seat: board.Seat, handed: Handed, key: str) -> None:
-    bundle = handed.bundle
-    st.markdown(
-        f"**{markdown(handed.name)}** · plan `{bundle.plan_digest[:8]}…` of {markdown(bundle.plan.migration)}, "
-        f"{many(len(bundle.plan.positions), 'partition')}  \n"
-        f"Submitted by {markdown(named(bundle.submitted_by))} at {at(bundle.submitted_at_ms)} UTC. There it can be "
-        f"decided until {at(bundle.expires_at_ms)} UTC."
-    )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if bundle.observed is not None:
-            for label, page in (("Comparison", "compare"), ("Snapshots", "clusters")):
-                st.page_link(
-                    Path(f"pages/explore/{page}.py"),
-                    label=label,
-                    icon=":material/open_in_new:",
-                    query_params={"migration": handed.migration},
-                )
-        with st.popover(f"Digest of the plan `{bundle.plan_digest[:8]}`"):
-            st.code(bundle.plan_digest, language=None)
-            st.markdown(":gray[It has to be the one that the console shows where the bundle comes from.]")
-        refused = seat.board.why_not(seat.person, Verb.RECEIVE_BUNDLE)
-        if refused is None:
-            st.button(
-                "Take it in for review",
-                icon=":material/inbox:",
-                key=key,
-                type="primary",
-                on_click=partial(_take, key, seat, handed),
-            )
-    if refused is not None:
-        st.markdown(f":material/lock: {markdown(refused.why)}  \n:gray[{markdown(refused.fix)}]")
-    answers.draw(key, "handed")
-
-
-def _take(key: str, seat: board.Seat, handed: Handed) -> None:
-    answers.keep(
-        key,
-        handed.name,
-        "handed",
-        seat,
-        lambda now: now.board.receive_bundle(now.person, handed.data, name=handed.name),
-    )
 
 
 def _load(path: Path) -> Handed:
@@ -118,3 +133,18 @@ def _load(path: Path) -> Handed:
             fix="Give the path of a bundle as the page Export wrote it.",
         ) from error
     return Handed(name=path.name, data=data, bundle=open_bundle(data, subject=path.name))
+
+
+def reader(files: tuple[Path, ...]) -> Reader:
+    """Give what reads the migrations of these files, and the bundles that are offered.
+
+    Raises:
+        ConfigError: A migration file cannot be used.
+    """
+    handed = bundles_of_process()
+    return BundleReader(files, handed) if handed else Reader(files)
+
+
+def _offered(name: str, seen: Observed) -> Offered:
+    compared = seen.comparison
+    return Offered(name=name, old=compared.old.name, new=compared.new.name, subjects=(compared.kept_in,), recorded=True)

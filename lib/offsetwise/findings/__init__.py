@@ -2,17 +2,21 @@
 
 from offsetwise.findings.case import Case, Job, MigrationCase, TopicPair
 from offsetwise.findings.checks import judge, judge_migration
-from offsetwise.findings.codes import Code, FindingKind, Stage, describe
+from offsetwise.findings.register import Check, FindingKind, Said, Stage, describe, finding, findings, severity_of
 
 __all__ = [
     "Case",
-    "Code",
+    "Check",
     "FindingKind",
     "Job",
     "MigrationCase",
+    "Said",
     "Stage",
     "TopicPair",
     "describe",
+    "finding",
+    "findings",
     "judge",
     "judge_migration",
+    "severity_of",
 ]

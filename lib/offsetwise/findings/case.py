@@ -31,6 +31,10 @@ class Job:
     tolerates_replay: bool | None = None
     transaction_timeout_ms: int | None = None
     sink_servers: str | None = None
+    sink_cluster: str | None = None
+    """What the migration file calls the cluster that the sink writes to."""
+    new_sink_cluster: str | None = None
+    """Likewise once the job has moved; None where it stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

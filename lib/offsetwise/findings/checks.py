@@ -1,78 +1,20 @@
-"""All checks, in one tuple each, and the two verbs that run them.
-
-A check is a pure function of its case: no clock, no client, no file. It gives a finding only where what it was
-handed proves one; a value nobody read never becomes a finding.
-"""
+"""The two verbs that run the checks: of one partition, and of the migration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
 
-from offsetwise.findings import committed, logs, migration, place, unedited
 from offsetwise.findings.case import Case, MigrationCase
-from offsetwise.findings.codes import Code
-from offsetwise.model import Finding, Severity
-
-Check = Callable[[Case], Finding | None]
-MigrationCheck = Callable[[MigrationCase], Iterator[Finding]]
-
-CHECKS: Final[tuple[Check, ...]] = (
-    unedited.loss_beyond_end,
-    unedited.loss_inside_log,
-    unedited.confusion,
-    place.below_log_start,
-    logs.topic_missing,
-    logs.partition_missing,
-    logs.topic_recreated,
-    logs.open_transaction,
-    place.not_yet_mirrored,
-    place.pending_batch_differs,
-    place.native_below,
-    logs.aborted_visible,
-    place.replay_not_tolerated,
-    place.untranslated,
-    place.replay,
-    place.new_partition,
-    logs.target_ahead,
-    logs.missing_ahead,
-    logs.foreign_ahead,
-    logs.duplicates_ahead,
-    logs.earlier_copies_possible,
-    place.schema_ids_masked,
-    logs.metadata_not_carried,
-    logs.leader_epoch_carried,
-    logs.retention_before_cutover,
-    place.isolation_differs,
-    logs.records_filtered,
-)
-"""What is looked at for one partition; each gives at most one finding, of a code of its own."""
-
-MIGRATION_CHECKS: Final[tuple[MigrationCheck, ...]] = (
-    migration.checkpoint_polluted,
-    migration.cluster_unclear,
-    migration.partition_counts,
-    migration.pending_batch,
-    migration.reader_suspected,
-    migration.mirror_stalled,
-    migration.sink_batch_ids,
-    migration.group_offsets_expire,
-    migration.timestamps_unusable,
-    migration.compacted,
-    migration.checkpoint_old,
-    migration.source_not_compared,
-    committed.transaction_expired,
-    committed.group_apart,
-)
-"""What is looked at once per migration."""
-
-_RANK = {Severity.BLOCKS: 0, Severity.WARNS: 1, Severity.INFORMS: 2}
-_PLACE = {code.value: index for index, code in enumerate(Code)}
+from offsetwise.findings.logs import topic_missing
+from offsetwise.findings.register import Stage, decided, describe
+from offsetwise.model import Finding, Problem, Severity
 
 
 def judge(case: Case) -> tuple[Finding, ...]:
     """Give the findings of one partition, the most serious first, no code twice."""
-    return _ordered(finding for check in CHECKS if (finding := check(case)) is not None)
+    topic, partition = case.row.topic, case.row.partition
+    found = (next(check(case), None) for check in decided(Stage.PARTITION))
+    return _ordered(_about(problem, topic, partition) for problem in found if problem is not None)
 
 
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
@@ -81,11 +23,34 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
     What the checkpoint's reader found is told in its words, and not a second time.
     """
     told = set() if case.checkpoint is None else {problem.code for problem in case.checkpoint.problems}
-    read = tuple(migration.problems(case))
-    more = (finding for check in MIGRATION_CHECKS for finding in check(case) if finding.code not in told)
-    return _ordered((*read, *more))
+    read = (_about(problem) for problem in _read(case))
+    topics = (
+        _about(problem, pair.old_name)
+        for check in decided(Stage.TOPIC)
+        for pair in case.topics
+        for problem in check(pair)
+    )
+    overall = (_about(problem) for check in decided(Stage.MIGRATION) for problem in check(case))
+    return _ordered((*read, *(finding for finding in (*topics, *overall) if finding.code not in told)))
+
+
+def _read(case: MigrationCase) -> Iterator[Problem]:
+    """Give what the readers of the checkpoint and of both clusters found wrong.
+
+    A missing topic is told once, by the rows that need it.
+    """
+    found = () if case.checkpoint is None else case.checkpoint.problems
+    told = any(pair.old is None or pair.new is None for pair in case.topics)
+    for problem in (*found, *case.old.problems, *case.new.problems):
+        if not (told and problem.code == topic_missing.code):
+            yield problem
+
+
+def _about(problem: Problem, topic: str | None = None, partition: int | None = None) -> Finding:
+    return describe(problem.code).finding(problem.message, problem.fix, topic=topic, partition=partition)
 
 
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort by severity, then by the order of the codes; equal ones keep their order."""
-    return tuple(sorted(findings, key=lambda finding: (_RANK[finding.severity], _PLACE.get(finding.code, -1))))
+    """Sort by severity, then by the rank of the codes; equal ones keep their order."""
+    severities = list(Severity)
+    return tuple(sorted(findings, key=lambda each: (severities.index(each.severity), describe(each.code).rank)))

@@ -3,65 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from shlex import quote
 
 from offsetwise.findings.case import MigrationCase
-from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import overall
-from offsetwise.model import Checkpoint, Finding, GroupOffset, Transaction
+from offsetwise.findings.register import Stage, finding
+from offsetwise.model import Checkpoint, GroupOffset, Severity, Transaction
+from offsetwise.transactions.timing import DEFAULT_TIMEOUT_MS, PREPARED
 from offsetwise.wording import duration, many, utc
 
-DEFAULT_TIMEOUT_MS = 3_600_000
-"""What KafkaSink gives its producer as `transaction.timeout.ms` where the job sets none."""
-
 SETTLED = frozenset({"failed", "committed"})
-NO_TIMEOUT = "FLIP-319"
-"""Transactions that the broker has prepared (KIP-939) do not run out."""
 
 
-def group_apart(case: MigrationCase) -> Iterator[Finding]:
-    """The group that the job commits to stands elsewhere than the checkpoint."""
-    group = case.committed
-    if group is None or case.checkpoint is None:
-        return
-    positions = {(row.topic, row.partition): row.old_offset for row in case.rows if row.old_offset is not None}
-    both = [(each, positions[key]) for each in group.offsets if (key := (each.topic, each.partition)) in positions]
-    what = _called(case.checkpoint)
-    ahead = [(each.offset - position, each) for each, position in both if each.offset > position]
-    if ahead:
-        yield overall(
-            Code.GROUP_AHEAD,
-            f"Group {group.name} has committed past the {what} {_where(ahead)}: the job went on after the {what} was "
-            "taken, and would read that again from it.",
-        )
-    behind = [(position - each.offset, each) for each, position in both if each.offset < position]
-    if behind:
-        yield overall(
-            Code.GROUP_BEHIND,
-            f"Group {group.name} has committed less than the {what} holds {_where(behind)}: a start from the group's "
-            "offsets would read again what the state has counted.",
+@finding(
+    code="GROUP_AHEAD",
+    severity=Severity.WARNS,
+    title="The job's group is ahead of the checkpoint",
+    remedy="Take a new savepoint as you stop the job, and compare again.",
+    rank=270,
+    stage=Stage.MIGRATION,
+)
+def group_ahead(case: MigrationCase) -> Iterator[str]:
+    """The group that the job commits to has read past the checkpoint."""
+    ahead = [(distance, commit) for distance, commit in _apart(case) if distance > 0]
+    if ahead and case.committed is not None and case.checkpoint is not None:
+        what = case.checkpoint.details.kind
+        yield (
+            f"Group {case.committed.name} has committed past the {what} {_where(ahead)}: the job went on after the "
+            f"{what} was taken, and would read that again from it."
         )
 
 
-def transaction_expired(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="GROUP_BEHIND",
+    severity=Severity.INFORMS,
+    title="The job's group is behind the checkpoint",
+    remedy="Take positions from the checkpoint; before a start from the group's offsets, write the translated "
+    "ones to it.",
+    rank=70,
+    stage=Stage.MIGRATION,
+)
+def group_behind(case: MigrationCase) -> Iterator[str]:
+    """The group that the job commits to has read less than the checkpoint."""
+    behind = [(-distance, commit) for distance, commit in _apart(case) if distance < 0]
+    if behind and case.committed is not None and case.checkpoint is not None:
+        yield (
+            f"Group {case.committed.name} has committed less than the {case.checkpoint.details.kind} holds "
+            f"{_where(behind)}: a start from the group's offsets would read again what the state has counted."
+        )
+
+
+@finding(
+    code="TRANSACTION_EXPIRED",
+    severity=Severity.WARNS,
+    title="Transactions of the sink may have run out",
+    remedy="Count the sink's records of the last interval; if some are missing, start from an earlier checkpoint. Ask:",
+    rank=260,
+    stage=Stage.MIGRATION,
+)
+def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     """Transactions that the checkpoint holds open have run out, unless they were committed before."""
     deadline = deadline_of(case.checkpoint, case.job.transaction_timeout_ms)
     if case.checkpoint is None or deadline is None or deadline > case.now_ms:
         return
-    told, fix = ask_about(case.checkpoint, case.job.sink_servers)
-    made = overall(
-        Code.TRANSACTION_EXPIRED,
+    told, ask = ask_about(case.checkpoint, case.job.sink_servers)
+    yield (
         f"{told} ran out by {utc(deadline)}, {duration(case.now_ms - deadline)} before the clusters were read "
         f"({timeout_told(case.job.transaction_timeout_ms)}): what was not committed until then is lost.",
+        f"{transaction_expired.remedy} {ask}",
     )
-    yield replace(made, remedy=f"{made.remedy} {fix}")
 
 
 def open_transactions(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
     """Give the transactions that are not known to be settled."""
-    held = () if checkpoint is None else checkpoint.transactions
+    held = () if checkpoint is None else checkpoint.details.transactions
     return tuple(each for each in held if each.state not in SETTLED)
+
+
+def held_back(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
+    """Give the transactions that a restore commits: those whose producer is known, and that are not finished."""
+    return tuple(each for each in open_transactions(checkpoint) if each.producer_id is not None)
 
 
 def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
@@ -69,10 +89,10 @@ def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | 
 
     They began before the checkpoint was written, so this is the latest moment.
     """
-    running = [each for each in open_transactions(checkpoint) if each.schema != NO_TIMEOUT]
-    if checkpoint is None or checkpoint.saved is None or checkpoint.saved.written_ms is None or not running:
+    running = [each for each in open_transactions(checkpoint) if each.schema != PREPARED]
+    if checkpoint is None or checkpoint.details.written_ms is None or not running:
         return None
-    return checkpoint.saved.written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
+    return checkpoint.details.written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
 
 
 def timeout_told(timeout_ms: int | None) -> str:
@@ -94,13 +114,22 @@ def ask_about(checkpoint: Checkpoint, servers: str | None) -> tuple[str, str]:
     )
 
 
-def _called(checkpoint: Checkpoint) -> str:
-    return "checkpoint" if checkpoint.saved is None else checkpoint.saved.kind or "checkpoint"
+def _apart(case: MigrationCase) -> list[tuple[int, GroupOffset]]:
+    """Give how far past the checkpoint the group has committed, with its commit, where both have a position."""
+    if case.committed is None or case.checkpoint is None:
+        return []
+    positions = {row.topic_partition: row.old_offset for row in case.rows if row.old_offset is not None}
+    commits = case.committed.offsets
+    return [
+        (distance, commit)
+        for commit in commits
+        if (key := commit.topic_partition) in positions and (distance := commit.offset - positions[key]) is not None
+    ]
 
 
 def _where(apart: list[tuple[int, GroupOffset]]) -> str:
     """Say in how many partitions, and where it is furthest."""
     distance, commit = max(apart, key=lambda each: each[0])
     count = many(len(apart), "partition")
-    furthest = f"{commit.topic}-{commit.partition}: {commit.offset:,} committed, {many(distance, 'offset')} apart"
+    furthest = f"{commit.topic_partition}: {commit.offset:,} committed, {many(distance, 'offset')} apart"
     return f"in {count}, furthest {furthest}"

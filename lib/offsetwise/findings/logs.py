@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from offsetwise.findings.case import Case
-from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import about
-from offsetwise.model import Cluster, Exactness, Finding, IsolationLevel, Link, LogRange, OffsetSync, Side, TopicState
-from offsetwise.wording import many, utc
+from offsetwise.findings.register import finding
+from offsetwise.model import Cluster, Exactness, IsolationLevel, Link, LogRange, OffsetSync, Severity, Side, TopicState
+from offsetwise.wording import many, sentence, utc
 
 EXPIRY_HORIZON_MS = 24 * 3_600_000
 """Warn when retention may take the next record within a day."""
 
 
-def topic_missing(case: Case) -> Finding | None:
+@finding(
+    code="TOPIC_MISSING",
+    severity=Severity.BLOCKS,
+    title="The topic does not exist",
+    remedy="Check the topic policy and `topics.map` in the migration file, then that the topic is mirrored.",
+    rank=60,
+)
+def topic_missing(case: Case) -> Iterator[str]:
     """A cluster says that the topic does not exist."""
     row = case.row
     told = []
@@ -22,13 +29,18 @@ def topic_missing(case: Case) -> Finding | None:
         told.append(f"the new cluster has no topic {row.new_topic}")
     if case.old_topic is None and _on_old(case):
         told.append(f"the old cluster has no topic {row.topic}, which the job reads")
-    if not told:
-        return None
-    text = "; ".join(told)
-    return about(row, Code.TOPIC_MISSING, text[0].upper() + text[1:] + ".")
+    if told:
+        yield sentence(told)
 
 
-def partition_missing(case: Case) -> Finding | None:
+@finding(
+    code="PARTITION_MISSING",
+    severity=Severity.BLOCKS,
+    title="The topic lacks this partition",
+    remedy="Give the new topic the same number of partitions as the old one and mirror it again.",
+    rank=50,
+)
+def partition_missing(case: Case) -> Iterator[str]:
     """A topic exists, and lacks the partition."""
     row = case.row
     told = []
@@ -40,38 +52,48 @@ def partition_missing(case: Case) -> Finding | None:
         told.append(
             f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
         )
-    return about(row, Code.PARTITION_MISSING, "; ".join(told) + ".") if told else None
+    if told:
+        yield sentence(told)
 
 
-def topic_recreated(case: Case) -> Finding | None:
+@finding(
+    code="TOPIC_RECREATED",
+    severity=Severity.BLOCKS,
+    title="The new topic is not the one the mirror filled",
+    remedy="Stop the mirror, reset its stored source offsets, fill the new topic from the start, and compare again.",
+    rank=70,
+)
+def topic_recreated(case: Case) -> Iterator[str]:
     """The mirror's own claims do not describe the log that stands there now."""
     row = case.row
     if case.link is not Link.MIRRORMAKER or row.old_offset is None or row.exactness is Exactness.EXACT:
-        return None
+        return
     run = _last_run(case.syncs)
     if not run:
-        return None
+        return
     newest, end = run[-1], row.new.hw
     if case.syncs_read_first and end is not None and newest.downstream >= end:
-        return about(
-            row,
-            Code.TOPIC_RECREATED,
+        yield (
             f"The mirror wrote old offset {newest.upstream:,} to {newest.downstream:,}, but the new log ends at "
-            f"{end:,}: it was deleted and made again, or cut.",
+            f"{end:,}: it was deleted and made again, or cut."
         )
     for earlier, later in pairwise(run):
         if later.downstream <= earlier.downstream and row.old_offset < later.upstream:
-            return about(
-                row,
-                Code.TOPIC_RECREATED,
+            yield (
                 f"The mirror went on from old offset {earlier.upstream:,} (new {earlier.downstream:,}) to "
                 f"{later.upstream:,} (new {later.downstream:,}): the new log began again in between, and records from "
-                f"{row.old_offset:,} on may be gone with the earlier one.",
+                f"{row.old_offset:,} on may be gone with the earlier one."
             )
-    return None
 
 
-def open_transaction(case: Case) -> Finding | None:
+@finding(
+    code="OPEN_TRANSACTION",
+    severity=Severity.BLOCKS,
+    title="A transaction is open",
+    remedy="Let the producers end their transactions; find a hanging one with `kafka-transactions.sh find-hanging`.",
+    rank=80,
+)
+def open_transaction(case: Case) -> Iterator[str]:
     """The last stable offset lies below the high watermark on a cluster."""
     told = [
         f"{name} log has its last stable offset at {log.lso:,} and its end at {log.hw:,}"
@@ -79,96 +101,129 @@ def open_transaction(case: Case) -> Finding | None:
         if _open(log)
     ]
     if not told:
-        return None
-    return about(case.row, Code.OPEN_TRANSACTION, f"A transaction is open: {'; '.join(told)}.")
+        return
+    yield (f"A transaction is open: {'; '.join(told)}.")
 
 
-def aborted_visible(case: Case) -> Finding | None:
+@finding(
+    code="ABORTED_VISIBLE",
+    severity=Severity.BLOCKS,
+    title="Aborted records are visible on the new cluster",
+    remedy="Mirror the topic again with a read_committed consumer (`consumer.isolation.level`); no offset "
+    "repairs this.",
+    rank=160,
+)
+def aborted_visible(case: Case) -> Iterator[str]:
     """Records of aborted transactions are ordinary records on the new log, for a read_committed job."""
     if case.job.isolation is not IsolationLevel.READ_COMMITTED or not case.aborted_visible:
-        return None
+        return
     verb = "was" if case.aborted_visible == 1 else "were"
-    return about(
-        case.row,
-        Code.ABORTED_VISIBLE,
+    yield (
         f"{many(case.aborted_visible, 'record')} near the position {verb} aborted on the old cluster and can be read "
-        "on the new one: the mirror copied what the job never reads.",
+        "on the new one: the mirror copied what the job never reads."
     )
 
 
-def missing_ahead(case: Case) -> Finding | None:
+@finding(
+    code="MISSING_AHEAD",
+    severity=Severity.WARNS,
+    title="Unread records are missing on the new cluster",
+    remedy="Let the mirror catch up; if the number stays, find them with `offsetwise reconcile`.",
+    rank=50,
+)
+def missing_ahead(case: Case) -> Iterator[str]:
     """Unread records have no copy on the new log."""
     row = case.row
     if not row.ahead.missing:
-        return None
+        return
     verb = "has" if row.ahead.missing == 1 else "have"
     since = "" if row.old_offset is None else f" from {row.old_offset:,} on"
-    return about(
-        row,
-        Code.MISSING_AHEAD,
-        f"{many(row.ahead.missing, 'record')}{since} {verb} no copy on the new cluster so far.",
-    )
+    yield (f"{many(row.ahead.missing, 'record')}{since} {verb} no copy on the new cluster so far.")
 
 
-def foreign_ahead(case: Case) -> Finding | None:
+@finding(
+    code="FOREIGN_AHEAD",
+    severity=Severity.WARNS,
+    title="Records of unknown origin lie ahead",
+    remedy="Find out who writes to the new topic; the job will read these records.",
+    rank=60,
+)
+def foreign_ahead(case: Case) -> Iterator[str]:
     """Records that no source record explains lie ahead."""
     row = case.row
     if not row.ahead.foreign:
-        return None
+        return
     verb = "comes" if row.ahead.foreign == 1 else "come"
     # The mirror copies what is not committed, and a job that reads committed records never compares it.
     known = "committed record" if case.job.isolation is IsolationLevel.READ_COMMITTED else "record"
-    return about(
-        row,
-        Code.FOREIGN_AHEAD,
+    yield (
         f"{many(row.ahead.foreign, 'record')} ahead of the place on the new cluster {verb} from no {known} of the old "
-        "log.",
+        "log."
     )
 
 
-def duplicates_ahead(case: Case) -> Finding | None:
+@finding(
+    code="DUPLICATES_AHEAD",
+    severity=Severity.WARNS,
+    title="Second copies lie ahead",
+    remedy="Make sure that the sink drops repeated records; see them with `offsetwise reconcile`.",
+    rank=120,
+)
+def duplicates_ahead(case: Case) -> Iterator[str]:
     """More copies lie ahead than there are unread records."""
     row = case.row
     if not row.ahead.duplicated:
-        return None
-    return about(
-        row,
-        Code.DUPLICATES_AHEAD,
-        f"{many(row.ahead.duplicated, 'record')} ahead of the place on the new cluster are second copies.",
-    )
+        return
+    yield (f"{many(row.ahead.duplicated, 'record')} ahead of the place on the new cluster are second copies.")
 
 
-def earlier_copies_possible(case: Case) -> Finding | None:
+@finding(
+    code="EARLIER_COPIES_POSSIBLE",
+    severity=Severity.WARNS,
+    title="Copies of unread records may lie below the place",
+    remedy="Raise `content.budget_records` and `content.budget_bytes` until all that lies ahead is read, or "
+    "make sure that the topic was never mirrored twice.",
+    rank=130,
+)
+def earlier_copies_possible(case: Case) -> Iterator[str]:
     """Neither records nor timestamps tell whether a mirror that went back left copies of unread records below."""
     row = case.row
     proven = row.exactness is Exactness.POSITION_EXACT and row.new_offset is not None
     if not proven or row.ahead.examined or case.timed is not False:
-        return None
-    return about(
-        row,
-        Code.EARLIER_COPIES_POSSIBLE,
+        return
+    yield (
         f"What lies ahead of {row.new_offset:,} on the new cluster was more than the budget and was not read, and a "
         "broker sets the timestamps: if the mirror ever went back, and its later run stopped before its first one, "
-        "unread records may have their only copies below, and would be skipped.",
+        "unread records may have their only copies below, and would be skipped."
     )
 
 
-def records_filtered(case: Case) -> Finding | None:
+@finding(
+    code="RECORDS_FILTERED",
+    severity=Severity.INFORMS,
+    title="Some records near the position were not copied",
+    remedy="Check that the mirror is meant to leave them out.",
+    rank=40,
+)
+def records_filtered(case: Case) -> Iterator[str]:
     """Records between copied ones have no copy, and compaction does not explain it."""
     if not case.missing or case.row.ahead.examined or _compacted(case.new_topic):
-        return None
-    return about(
-        case.row,
-        Code.RECORDS_FILTERED,
-        f"{many(case.missing, 'record')} between copied ones near the position have no copy on the new cluster.",
-    )
+        return
+    yield (f"{many(case.missing, 'record')} between copied ones near the position have no copy on the new cluster.")
 
 
-def retention_before_cutover(case: Case) -> Finding | None:
+@finding(
+    code="RETENTION_BEFORE_CUTOVER",
+    severity=Severity.WARNS,
+    title="Retention may take the next record soon",
+    remedy="Raise `retention.ms` of the new topic until the job reads there.",
+    rank=110,
+)
+def retention_before_cutover(case: Case) -> Iterator[str]:
     """By its timestamp, the next record to read may be deleted within a day."""
     row = case.row
     if case.new_topic is None or row.new_offset is None:
-        return None
+        return
     config = dict(case.new_topic.config)
     retention = config.get("retention.ms", "-1")
     if (
@@ -176,63 +231,75 @@ def retention_before_cutover(case: Case) -> Finding | None:
         or config.get("message.timestamp.type") == "LogAppendTime"
         or not retention.isdigit()
     ):
-        return None
+        return
     following = next(
         (n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None and n.timestamp_ms),
         None,
     )
     if following is None or following.timestamp_ms is None:
-        return None
+        return
     expires = following.timestamp_ms + int(retention)
     if expires > case.now_ms + EXPIRY_HORIZON_MS:
-        return None
-    return about(
-        row,
-        Code.RETENTION_BEFORE_CUTOVER,
+        return
+    yield (
         f"The next record to read, {following.new_offset:,} on the new cluster, keeps its old timestamp and may be "
-        f"deleted from {utc(expires)} on (retention.ms {int(retention):,}).",
+        f"deleted from {utc(expires)} on (retention.ms {int(retention):,})."
     )
 
 
-def target_ahead(case: Case) -> Finding | None:
+@finding(
+    code="TARGET_AHEAD",
+    severity=Severity.WARNS,
+    title="The group's offset on the new cluster lies past the translated one",
+    remedy="Write the translated offset and exclude the group from the mirror's group sync, which never lowers "
+    "an offset.",
+    rank=30,
+)
+def target_ahead(case: Case) -> Iterator[str]:
     """The group's commit on the new cluster lies past the translated place."""
     row, commit = case.row, case.new_commit
     usable = row.exactness.proven or row.exactness is Exactness.BOUNDED
     if commit is None or row.new_offset is None or not usable or commit.offset <= row.new_offset:
-        return None
+        return
     copied = ", the old number as it is" if commit.offset == row.old_offset else ""
-    return about(
-        row,
-        Code.TARGET_AHEAD,
+    yield (
         f"The group's offset on the new cluster is {commit.offset:,}{copied}: "
-        f"{many(commit.offset - row.new_offset, 'offset')} past the place {row.new_offset:,}.",
+        f"{many(commit.offset - row.new_offset, 'offset')} past the place {row.new_offset:,}."
     )
 
 
-def metadata_not_carried(case: Case) -> Finding | None:
+@finding(
+    code="METADATA_NOT_CARRIED",
+    severity=Severity.WARNS,
+    title="The commit carries metadata that is not carried over",
+    remedy="Check what the client keeps there (Parallel Consumer, Streams); without it the client may repeat records.",
+    rank=90,
+)
+def metadata_not_carried(case: Case) -> Iterator[str]:
     """The old commit carries metadata."""
     if case.old_commit is None or not case.old_commit.metadata:
-        return None
+        return
     size = len(case.old_commit.metadata.encode())
-    return about(
-        case.row,
-        Code.METADATA_NOT_CARRIED,
-        f"The commit at {case.old_commit.offset:,} on the old cluster carries {size:,} bytes of metadata.",
-    )
+    yield (f"The commit at {case.old_commit.offset:,} on the old cluster carries {size:,} bytes of metadata.")
 
 
-def leader_epoch_carried(case: Case) -> Finding | None:
+@finding(
+    code="LEADER_EPOCH_CARRIED",
+    severity=Severity.WARNS,
+    title="The group's commit carries the old cluster's leader epoch",
+    remedy="Write the offset again without a leader epoch.",
+    rank=150,
+)
+def leader_epoch_carried(case: Case) -> Iterator[str]:
     """The commit on the new cluster names a leader epoch that cluster has not reached."""
     commit, partition = case.new_commit, case.new_partition
     if commit is None or commit.leader_epoch is None or partition is None or partition.leader_epoch is None:
-        return None
+        return
     if commit.leader_epoch <= partition.leader_epoch:
-        return None
-    return about(
-        case.row,
-        Code.LEADER_EPOCH_CARRIED,
+        return
+    yield (
         f"The group's commit on the new cluster names leader epoch {commit.leader_epoch}, but the partition there is "
-        f"at epoch {partition.leader_epoch}.",
+        f"at epoch {partition.leader_epoch}."
     )
 
 

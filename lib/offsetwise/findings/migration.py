@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicPair
-from offsetwise.findings.codes import Code, describe
-from offsetwise.findings.sentence import overall
-from offsetwise.model import Finding, Link, LogRange, PartitionComparison, Problem, TopicState
+from offsetwise.findings.register import Stage, finding
+from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
+from offsetwise.streams.spec import is_compared
 from offsetwise.wording import duration, many, utc
 
 HEARTBEAT_AGE_MS = 60_000
@@ -22,123 +22,155 @@ BATCH_ID_SINKS = frozenset({"file", "parquet", "json", "csv", "orc", "delta", "i
 """Sinks that ignore a batch id they have seen, or that people make so."""
 
 
-def problems(case: MigrationCase) -> Iterator[Finding]:
-    """Carry over what the readers of the checkpoint and of both clusters found wrong.
-
-    A missing topic is told once, by the rows that need it.
-    """
-    found = () if case.checkpoint is None else case.checkpoint.problems
-    told = any(pair.old is None or pair.new is None for pair in case.topics)
-    for problem in (*found, *case.old.problems, *case.new.problems):
-        if not (told and problem.code == Code.TOPIC_MISSING.value):
-            yield _carried(problem)
-
-
-def checkpoint_polluted(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="CHECKPOINT_POLLUTED",
+    severity=Severity.BLOCKS,
+    title="The last planned batch carries the other cluster's numbers",
+    remedy="Drop the last planned batch in the copy; go on from the last committed one.",
+    rank=100,
+    stage=Stage.MIGRATION,
+)
+def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     """The pending batch ends where only the new cluster could have ended it.
 
     Either a partition goes backwards, or every end fits the new cluster's ranges while at least one lies outside the
     old one's. Each end must be known on both clusters for the second: a checkpoint read after the old cluster moved on
     would look the same for single partitions.
     """
-    if case.checkpoint is None or case.checkpoint.reruns_batch is None:
+    if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
         return
     pending = [row for row in case.rows if len(row.restart) > 1]
     back = [row for row in pending if row.restart[-1].old < row.restart[0].old]
-    batch = case.checkpoint.reruns_batch
+    batch = case.checkpoint.details.reruns_batch
     if back:
         row = back[0]
-        yield overall(
-            Code.CHECKPOINT_POLLUTED,
-            f"Batch {batch} would end before it begins in {many(len(back), 'partition')}: {row.topic}-{row.partition} "
-            f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}.",
+        yield (
+            f"Batch {batch} would end before it begins in {many(len(back), 'partition')}: {row.topic_partition} "
+            f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}."
         )
         return
     strange = [row for row in pending if _within(row.restart[-1].old, row.old) is False]
     if strange and all(_within(row.restart[-1].old, row.new) and _starts_old(row) for row in pending):
         row = strange[0]
-        yield overall(
-            Code.CHECKPOINT_POLLUTED,
-            f"Batch {batch} starts on the old cluster, but its ends fit only the new one: {row.topic}-{row.partition} "
-            f"would end at {row.restart[-1].old:,}, the old log at {row.old.hw:,}.",
+        yield (
+            f"Batch {batch} starts on the old cluster, but its ends fit only the new one: {row.topic_partition} "
+            f"would end at {row.restart[-1].old:,}, the old log at {row.old.hw:,}."
         )
 
 
-def cluster_unclear(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="CLUSTER_UNCLEAR",
+    severity=Severity.BLOCKS,
+    title="It is unclear which cluster the checkpoint belongs to",
+    remedy="Say `belongs_to: old` or `belongs_to: new` for the checkpoint in the migration file, and compare again.",
+    rank=120,
+    stage=Stage.MIGRATION,
+)
+def cluster_unclear(case: MigrationCase) -> Iterator[str]:
     """Nobody can tell which cluster the positions were read from."""
     if case.belongs_to.cluster is None:
-        yield overall(
-            Code.CLUSTER_UNCLEAR,
-            f"The positions may come from either cluster: {case.belongs_to.reason.rstrip('.')}.",
-        )
+        yield (f"The positions may come from either cluster: {case.belongs_to.reason.rstrip('.')}.")
 
 
-def pending_batch(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="PENDING_BATCH",
+    severity=Severity.WARNS,
+    title="A batch was planned and not committed",
+    remedy="Best let it commit on the old cluster first; else both of its ends have to be translated.",
+    rank=100,
+    stage=Stage.MIGRATION,
+)
+def pending_batch(case: MigrationCase) -> Iterator[str]:
     """A planned batch was not committed and will run again."""
-    if case.checkpoint is None or case.checkpoint.reruns_batch is None:
+    if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
         return
-    committed = case.checkpoint.last_committed_batch
+    committed = case.checkpoint.details.last_committed_batch
     last = "no batch was committed" if committed is None else f"batch {committed} is the last committed one"
-    yield overall(
-        Code.PENDING_BATCH,
-        f"Batch {case.checkpoint.reruns_batch} was planned and not committed, and will run again; {last}.",
-    )
+    yield (f"Batch {case.checkpoint.details.reruns_batch} was planned and not committed, and will run again; {last}.")
 
 
-def checkpoint_old(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="CHECKPOINT_OLD",
+    severity=Severity.INFORMS,
+    title="The checkpoint is old",
+    remedy="Check that this is the checkpoint the job really uses.",
+    rank=60,
+    stage=Stage.MIGRATION,
+)
+def checkpoint_old(case: MigrationCase) -> Iterator[str]:
     """The last batch was planned, or the savepoint written, more than a day before the clusters were read."""
     what, written = _last_written(case)
     if written is not None and case.now_ms - written > OLD_AGE_MS:
-        yield overall(
-            Code.CHECKPOINT_OLD,
-            f"{what} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were read.",
-        )
+        yield (f"{what} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were read.")
 
 
-def source_not_compared(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="SOURCE_NOT_COMPARED",
+    severity=Severity.WARNS,
+    title="A source of another kind is not compared",
+    remedy="Find out where that source restarts. Edit a copy of the checkpoint, which leaves its position as it is.",
+    rank=290,
+    stage=Stage.MIGRATION,
+)
+def source_not_compared(case: MigrationCase) -> Iterator[str]:
     """The job also reads a source whose positions are not those of one Kafka cluster."""
     sources = () if case.checkpoint is None else case.checkpoint.sources
     for source in sources:
-        if source.kind != "kafka":
-            yield overall(
-                Code.SOURCE_NOT_COMPARED,
+        if not is_compared(source.kind):
+            yield (
                 f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved. A copy "
-                "keeps it as it is, and a fresh checkpoint loses it.",
+                "keeps it as it is, and a fresh checkpoint loses it."
             )
 
 
-def reader_suspected(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="READER_SUSPECTED",
+    severity=Severity.WARNS,
+    title="The job may still be running",
+    remedy="Stop the job, then compare again: a running one moves its positions.",
+    rank=140,
+    stage=Stage.MIGRATION,
+)
+def reader_suspected(case: MigrationCase) -> Iterator[str]:
     """A batch was planned or a checkpoint taken a moment ago, or a group has members. A savepoint may end a job."""
     what, written = _last_written(case)
-    saved = case.checkpoint.saved if case.checkpoint is not None else None
-    ended = saved is not None and saved.kind == "savepoint"
+    ended = case.checkpoint is not None and case.checkpoint.details.kind == "savepoint"
     if written is not None and not ended and 0 <= case.now_ms - written < RUNNING_AGE_MS:
-        yield overall(
-            Code.READER_SUSPECTED,
-            f"{what} {duration(case.now_ms - written)} before the clusters were read: the job may still be running.",
-        )
+        yield (f"{what} {duration(case.now_ms - written)} before the clusters were read: the job may still be running.")
     for name, group in (("old", case.old_group), ("new", case.new_group)):
         if group is not None and group.state is not None and group.state.casefold() not in {"empty", "dead"}:
-            yield overall(
-                Code.READER_SUSPECTED,
-                f"Group {group.name} is {group.state} on the {name} cluster: it has members.",
-            )
+            yield (f"Group {group.name} is {group.state} on the {name} cluster: it has members.")
 
 
-def sink_batch_ids(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="SINK_BATCH_IDS",
+    severity=Severity.WARNS,
+    title="The sink remembers batch ids",
+    remedy="Keep this checkpoint's batch ids (edit a copy); a fresh checkpoint would have its first batches ignored.",
+    rank=170,
+    stage=Stage.MIGRATION,
+)
+def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
     """The sink knows the batch ids it has taken."""
     if case.checkpoint is None or case.job.sink is None or case.job.sink.casefold() not in BATCH_ID_SINKS:
         return
-    committed = case.checkpoint.last_committed_batch
+    committed = case.checkpoint.details.last_committed_batch
     if committed is not None:
-        yield overall(
-            Code.SINK_BATCH_IDS,
+        yield (
             f"The {case.job.sink} sink may have recorded batches up to {committed}: a fresh checkpoint begins at 0 "
-            "again, and the sink may ignore ids it has recorded.",
+            "again, and the sink may ignore ids it has recorded."
         )
 
 
-def mirror_stalled(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="MIRROR_STALLED",
+    severity=Severity.WARNS,
+    title="The mirror's heartbeat is old",
+    remedy="Look at the mirror's connectors; compare again when it runs.",
+    rank=40,
+    stage=Stage.MIGRATION,
+)
+def mirror_stalled(case: MigrationCase) -> Iterator[str]:
     """The newest heartbeat of this flow is older than a minute. No heartbeat at all says nothing."""
     beats = [
         beat.timestamp_ms
@@ -147,85 +179,98 @@ def mirror_stalled(case: MigrationCase) -> Iterator[Finding]:
         if (beat.source, beat.target) == (case.old.alias, case.new.alias)
     ]
     if case.link is Link.MIRRORMAKER and beats and case.now_ms - max(beats) > HEARTBEAT_AGE_MS:
-        yield overall(
-            Code.MIRROR_STALLED,
+        yield (
             f"The last heartbeat from {case.old.alias} to {case.new.alias} is from {utc(max(beats))}, "
-            f"{duration(case.now_ms - max(beats))} before the clusters were read.",
+            f"{duration(case.now_ms - max(beats))} before the clusters were read."
         )
 
 
-def group_offsets_expire(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="GROUP_OFFSETS_EXPIRE",
+    severity=Severity.WARNS,
+    title="Offsets written for an empty group expire",
+    remedy="Start the consumers soon after writing, or raise `offsets.retention.minutes` on the new cluster.",
+    rank=80,
+    stage=Stage.MIGRATION,
+)
+def group_offsets_expire(case: MigrationCase) -> Iterator[str]:
     """A group's offsets on the new cluster expire while it has no members."""
     if case.old_group is not None:
-        yield overall(
-            Code.GROUP_OFFSETS_EXPIRE,
+        yield (
             f"Offsets written for {case.old_group.name} on the new cluster expire after its "
-            "offsets.retention.minutes (10,080 by default; not read here) unless a member joins.",
+            "offsets.retention.minutes (10,080 by default; not read here) unless a member joins."
         )
 
 
-def partition_counts(case: MigrationCase) -> Iterator[Finding]:
-    """The topic has fewer, or more, partitions on the new cluster."""
-    for pair in case.topics:
-        if not (_read(pair.old) and _read(pair.new)):
-            continue
-        old, new = _count(pair.old), _count(pair.new)
-        if new < old:
-            yield _counted(Code.PARTITIONS_FEWER, pair, old, new, f"{many(old - new, 'partition')} cannot continue")
-        elif new > old:
-            yield _counted(
-                Code.PARTITIONS_MORE, pair, old, new, f"{many(new - old, 'partition')} need a start of their own"
-            )
+@finding(
+    code="PARTITIONS_FEWER",
+    severity=Severity.BLOCKS,
+    title="The new topic has fewer partitions",
+    remedy="Give the new topic the same number of partitions as the old one and mirror it again.",
+    rank=130,
+    stage=Stage.TOPIC,
+)
+def partitions_fewer(pair: TopicPair) -> Iterator[str]:
+    """The topic has fewer partitions on the new cluster."""
+    if (more := _more(pair)) < 0:
+        yield f"{_counted(pair)}: {many(-more, 'partition')} cannot continue."
 
 
-def timestamps_unusable(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="PARTITIONS_MORE",
+    severity=Severity.INFORMS,
+    title="The new topic has more partitions",
+    remedy="Confirm where the job starts in the extra partitions, and that the order per key is kept.",
+    rank=50,
+    stage=Stage.TOPIC,
+)
+def partitions_more(pair: TopicPair) -> Iterator[str]:
+    """The topic has more partitions on the new cluster."""
+    if (more := _more(pair)) > 0:
+        yield f"{_counted(pair)}: {many(more, 'partition')} need a start of their own."
+
+
+@finding(
+    code="TIMESTAMPS_UNUSABLE",
+    severity=Severity.INFORMS,
+    title="Timestamps are set when records are appended",
+    remedy="Expect other event times on the new cluster if the job uses the record timestamp.",
+    rank=10,
+    stage=Stage.TOPIC,
+)
+def timestamps_unusable(pair: TopicPair) -> Iterator[str]:
     """A cluster replaces the record's timestamp by the time of appending."""
-    for pair in case.topics:
-        where = _where(pair, "message.timestamp.type", "LogAppendTime")
-        if where:
-            yield overall(
-                Code.TIMESTAMPS_UNUSABLE,
-                f"{pair.old_name} has message.timestamp.type LogAppendTime on {where}: its timestamps do not "
-                "identify records, and event times differ between the clusters.",
-                topic=pair.old_name,
-            )
+    if where := _where(pair, "message.timestamp.type", "LogAppendTime"):
+        yield (
+            f"{pair.old_name} has message.timestamp.type LogAppendTime on {where}: its timestamps do not "
+            "identify records, and event times differ between the clusters."
+        )
 
 
-def compacted(case: MigrationCase) -> Iterator[Finding]:
+@finding(
+    code="COMPACTED",
+    severity=Severity.INFORMS,
+    title="The topic is compacted",
+    remedy="Nothing, as long as the job may see a key's later value without the earlier ones.",
+    rank=20,
+    stage=Stage.TOPIC,
+)
+def compacted(pair: TopicPair) -> Iterator[str]:
     """A cluster compacts the topic."""
-    for pair in case.topics:
-        where = _where(pair, "cleanup.policy", "compact")
-        if where:
-            yield overall(
-                Code.COMPACTED,
-                f"{pair.old_name} is compacted on {where}: earlier values of a key may be missing there, and offsets "
-                "are not consecutive.",
-                topic=pair.old_name,
-            )
-
-
-def _carried(problem: Problem) -> Finding:
-    kind = describe(problem.code)
-    return Finding(
-        code=problem.code,
-        severity=kind.severity,
-        topic=None,
-        partition=None,
-        message=problem.message,
-        remedy=problem.fix or kind.remedy,
-    )
+    if where := _where(pair, "cleanup.policy", "compact"):
+        yield (
+            f"{pair.old_name} is compacted on {where}: earlier values of a key may be missing there, and offsets "
+            "are not consecutive."
+        )
 
 
 def _last_written(case: MigrationCase) -> tuple[str, int | None]:
     """Say what happened last to the checkpoint, as the start of a sentence, and when."""
-    if case.checkpoint is not None and case.checkpoint.saved is not None:
-        saved = case.checkpoint.saved
-        return f"The {saved.kind or 'checkpoint'} was written", saved.written_ms
-    batches = case.checkpoint.batches if case.checkpoint is not None else ()
-    return "The last batch was planned", batches[-1].timestamp_ms if batches else None
+    details = Details() if case.checkpoint is None else case.checkpoint.details
+    return details.last_written, details.written_ms
 
 
-def _within(offset: int, log: LogRange) -> bool | None:
+def _within(offset: AnyPosition, log: LogRange) -> bool | None:
     """Say whether an offset fits a log; None where the log was not read."""
     if log.log_start is None or log.hw is None:
         return None
@@ -236,20 +281,24 @@ def _starts_old(row: PartitionComparison) -> bool:
     return _within(row.restart[0].old, row.old) is True
 
 
+def _more(pair: TopicPair) -> int:
+    """Say how many partitions more the new cluster has; 0 where one of them was not read."""
+    if not (_read(pair.old) and _read(pair.new)):
+        return 0
+    return _count(pair.new) - _count(pair.old)
+
+
+def _counted(pair: TopicPair) -> str:
+    old, new = many(_count(pair.old), "partition"), _count(pair.new)
+    return f"{pair.old_name} has {old} on the old cluster and {new:,} on the new one"
+
+
 def _read(topic: TopicState | None) -> bool:
     return topic is not None and topic.error is None and bool(topic.partitions)
 
 
 def _count(topic: TopicState | None) -> int:
     return 0 if topic is None else len(topic.partitions)
-
-
-def _counted(code: Code, pair: TopicPair, old: int, new: int, effect: str) -> Finding:
-    return overall(
-        code,
-        f"{pair.old_name} has {many(old, 'partition')} on the old cluster and {new:,} on the new one: {effect}.",
-        topic=pair.old_name,
-    )
 
 
 def _where(pair: TopicPair, key: str, value: str) -> str:

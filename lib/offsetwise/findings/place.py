@@ -2,54 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from offsetwise.findings.case import Case
-from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import about
-from offsetwise.model import Exactness, Finding, IsolationLevel, RawVerdict
-from offsetwise.wording import many
+from offsetwise.findings.register import finding
+from offsetwise.model import Exactness, IsolationLevel, RawVerdict, Severity
+from offsetwise.wording import many, sentence
 
 
-def untranslated(case: Case) -> Finding | None:
+@finding(
+    code="UNTRANSLATED",
+    severity=Severity.BLOCKS,
+    title="No proven place on the new cluster",
+    remedy="Follow the reason in the evidence; a place nobody can prove needs a person's decision in writing.",
+    rank=190,
+)
+def untranslated(case: Case) -> Iterator[str]:
     """Nobody can prove where the position, or the pending batch's end, lies on the new cluster."""
     row = case.row
     if row.old_offset is None:
-        return None
+        return
     if row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
-        return about(
-            row, Code.UNTRANSLATED, f"{row.old_offset:,} {word} on the new cluster: {_clause(row.evidence.reason)}"
-        )
+        yield (f"{row.old_offset:,} {word} on the new cluster: {_clause(row.evidence.reason)}")
     lacking = next((point for point in row.restart if point.new is None), None)
     if lacking is None:
-        return None
+        return
     batch = "the restart" if lacking.batch is None else f"batch {lacking.batch}"
-    return about(row, Code.UNTRANSLATED, f"{lacking.old:,}, an end of {batch}, has no known place on the new cluster.")
+    yield (f"{lacking.old:,}, an end of {batch}, has no known place on the new cluster.")
 
 
-def not_yet_mirrored(case: Case) -> Finding | None:
+@finding(
+    code="NOT_YET_MIRRORED",
+    severity=Severity.BLOCKS,
+    title="The place is not on the new cluster yet",
+    remedy="Let the mirror catch up, then compare again.",
+    rank=90,
+)
+def not_yet_mirrored(case: Case) -> Iterator[str]:
     """The mirror has not copied up to the position yet."""
     row, end = case.row, case.row.new.hw
     if row.old_offset is None:
-        return None
+        return
     points = [point.new for point in row.restart if point.new is not None]
     furthest = max([*points, *(() if row.new_offset is None else (row.new_offset,))], default=None)
     if end is not None and furthest is not None and furthest > end:
-        return about(
-            row,
-            Code.NOT_YET_MIRRORED,
-            f"The place is {furthest:,}, {many(furthest - end, 'offset')} past the end of the new log ({end:,}).",
-        )
-    if Code.NOT_YET_MIRRORED.value not in case.reasons:
-        return None
+        yield (f"The place is {furthest:,}, {many(furthest - end, 'offset')} past the end of the new log ({end:,}).")
+    if not_yet_mirrored.code not in case.reasons:
+        return
     where = "" if end is None else f", which ends at {end:,}"
-    return about(
-        row,
-        Code.NOT_YET_MIRRORED,
-        f"The last record read before {row.old_offset:,} has no copy on the new log{where}.",
-    )
+    yield (f"The last record read before {row.old_offset:,} has no copy on the new log{where}.")
 
 
-def below_log_start(case: Case) -> Finding | None:
+@finding(
+    code="BELOW_LOG_START",
+    severity=Severity.BLOCKS,
+    title="A position lies below a log start",
+    remedy="Raise the topic's retention now, then decide in writing whether the job may go on without the "
+    "records gone.",
+    rank=40,
+)
+def below_log_start(case: Case) -> Iterator[str]:
     """A position, old or translated, lies below a log start: records are gone."""
     row = case.row
     told = []
@@ -70,41 +83,58 @@ def below_log_start(case: Case) -> Finding | None:
                 f"the number {row.old_offset:,} as it is lies {many(start - row.old_offset, 'offset')} below the new "
                 f"log's start ({start:,})"
             )
-    return about(row, Code.BELOW_LOG_START, _sentence(told)) if told else None
+    if told:
+        yield sentence(told)
 
 
-def native_below(case: Case) -> Finding | None:
+@finding(
+    code="NATIVE_BELOW",
+    severity=Severity.BLOCKS,
+    title="Records of other writers lie below the place",
+    remedy="Find out who wrote them; state in writing that the job need not read them, or start below them.",
+    rank=150,
+)
+def native_below(case: Case) -> Iterator[str]:
     """Records that no source record explains lie below the place."""
     row = case.row
     if not row.foreign_below:
-        return None
+        return
     verb = "lies" if row.foreign_below == 1 else "lie"
     aborted = (
         f"; {many(case.aborted_visible, 'record')} of the new log are copies of aborted ones"
         if case.aborted_visible
         else ""
     )
-    return about(
-        row,
-        Code.NATIVE_BELOW,
+    yield (
         f"{many(row.foreign_below, 'record')} that no record of the old log explains {verb} among the copies of what "
-        f"the job has read: resuming behind them would never read them{aborted}.",
+        f"the job has read: resuming behind them would never read them{aborted}."
     )
 
 
-def replay_not_tolerated(case: Case) -> Finding | None:
+@finding(
+    code="REPLAY_NOT_TOLERATED",
+    severity=Severity.BLOCKS,
+    title="The job would read records twice and does not tolerate it",
+    remedy="Narrow the place (larger `content` budgets, stop the writers), or state `tolerates_replay: true` "
+    "for the job.",
+    rank=180,
+)
+def replay_not_tolerated(case: Case) -> Iterator[str]:
     """The place repeats records, and the job is not said to tolerate that."""
     if case.job.tolerates_replay or not _repeats(case):
-        return None
+        return
     kept = " and keeps state, which would count them twice" if case.job.stateful else ""
-    return about(
-        case.row,
-        Code.REPLAY_NOT_TOLERATED,
-        f"{_repeated(case)}, and the job is not stated to tolerate that{kept}.",
-    )
+    yield (f"{_repeated(case)}, and the job is not stated to tolerate that{kept}.")
 
 
-def replay(case: Case) -> Finding | None:
+@finding(
+    code="REPLAY",
+    severity=Severity.WARNS,
+    title="Records would be read twice",
+    remedy="Make sure that the sink drops repeated records, or narrow the place.",
+    rank=10,
+)
+def replay(case: Case) -> Iterator[str]:
     """The place, or the old number as it is, repeats records."""
     row = case.row
     told = []
@@ -113,62 +143,79 @@ def replay(case: Case) -> Finding | None:
     if row.raw.verdict is RawVerdict.REPLAY and row.old_offset is not None:
         again = "records" if row.raw.replay is None else many(row.raw.replay, "record")
         told.append(f"reusing {row.old_offset:,} on the new cluster would read {again} again")
-    return about(row, Code.REPLAY, _sentence(told)) if told else None
+    if told:
+        yield sentence(told)
 
 
-def new_partition(case: Case) -> Finding | None:
+@finding(
+    code="NEW_PARTITION",
+    severity=Severity.WARNS,
+    title="The job has no position for this partition",
+    remedy="Confirm that the job shall read the partition from its start.",
+    rank=20,
+)
+def new_partition(case: Case) -> Iterator[str]:
     """The job has no position for a partition that the new topic has."""
     row = case.row
     if row.old_offset is not None:
-        return None
+        return
     start = "its start" if row.new.log_start is None else f"its start, {row.new.log_start:,}"
-    return about(
-        row,
-        Code.NEW_PARTITION,
-        f"The job has no position for {row.new_topic}-{row.partition}; it would begin at {start}.",
-    )
+    yield (f"The job has no position for {row.new_topic_partition}; it would begin at {start}.")
 
 
-def schema_ids_masked(case: Case) -> Finding | None:
+@finding(
+    code="SCHEMA_IDS_MASKED",
+    severity=Severity.WARNS,
+    title="Schema registry ids differ between the clusters",
+    remedy="Check that the new registry holds the new ids before the job reads there.",
+    rank=70,
+)
+def schema_ids_masked(case: Case) -> Iterator[str]:
     """Records were found equal only after their schema registry ids were set aside."""
     pairs = case.row.evidence.schema_ids
     if not pairs:
-        return None
+        return
     shown = ", ".join(f"{old} → {new}" for old, new in pairs[:3]) + (", …" if len(pairs) > 3 else "")
     count = "1 schema id differs" if len(pairs) == 1 else f"{len(pairs)} schema ids differ"
-    return about(
-        case.row,
-        Code.SCHEMA_IDS_MASKED,
-        f"{count} between the clusters ({shown}); the records are equal in every other byte.",
-    )
+    yield (f"{count} between the clusters ({shown}); the records are equal in every other byte.")
 
 
-def pending_batch_differs(case: Case) -> Finding | None:
+@finding(
+    code="PENDING_BATCH_DIFFERS",
+    severity=Severity.BLOCKS,
+    title="The pending batch would hold other records",
+    remedy="Let the pending batch commit on the old cluster before the switch.",
+    rank=140,
+)
+def pending_batch_differs(case: Case) -> Iterator[str]:
     """The batch that runs again holds other records on the new cluster."""
     row = case.row
     if case.pending_equal is not False:
-        return None
+        return
     ends = " to ".join(f"{point.old:,}" for point in row.restart)
-    return about(
-        row,
-        Code.PENDING_BATCH_DIFFERS,
+    yield (
         f"The pending batch, {ends} on the old cluster, holds other records between its translated ends: the sink may "
-        "already hold the first ones under this batch id.",
+        "already hold the first ones under this batch id."
     )
 
 
-def isolation_differs(case: Case) -> Finding | None:
+@finding(
+    code="ISOLATION_DIFFERS",
+    severity=Severity.WARNS,
+    title="The position contradicts the stated isolation level",
+    remedy="Check the job's `kafka.isolation.level` and say the same in the migration file.",
+    rank=180,
+)
+def isolation_differs(case: Case) -> Iterator[str]:
     """A read_committed job cannot stand past the last stable offset."""
     row = case.row
     if case.job.isolation is not IsolationLevel.READ_COMMITTED or row.old_offset is None or row.old.lso is None:
-        return None
+        return
     if row.old_offset <= row.old.lso or row.old.hw is None or row.old_offset > row.old.hw:
-        return None
-    return about(
-        row,
-        Code.ISOLATION_DIFFERS,
+        return
+    yield (
         f"The job is said to read read_committed, but stands at {row.old_offset:,}, "
-        f"{many(row.old_offset - row.old.lso, 'offset')} past the last stable offset of the old log ({row.old.lso:,}).",
+        f"{many(row.old_offset - row.old.lso, 'offset')} past the last stable offset of the old log ({row.old.lso:,})."
     )
 
 
@@ -186,11 +233,6 @@ def _repeated(case: Case) -> str:
             f"Resuming at {row.new_offset:,}, the safe end of the bounds, may read records twice; how many is unknown"
         )
     return f"Resuming at {row.new_offset:,} would read up to {many(row.replay, 'record')} twice"
-
-
-def _sentence(clauses: list[str]) -> str:
-    text = "; ".join(clauses)
-    return text[:1].upper() + text[1:] + "."
 
 
 def _clause(reason: str) -> str:

@@ -6,56 +6,75 @@ lose records until it is edited.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from offsetwise.findings.case import Case
-from offsetwise.findings.codes import Code
-from offsetwise.findings.sentence import about
-from offsetwise.model import Cluster, Finding, RawVerdict
+from offsetwise.findings.register import finding
+from offsetwise.model import Cluster, RawVerdict, Severity
 from offsetwise.wording import many
 
 
-def loss_beyond_end(case: Case) -> Finding | None:
+@finding(
+    code="LOSS_BEYOND_END",
+    severity=Severity.BLOCKS,
+    title="The old number lies past the new log's end",
+    remedy="Write the translated offset; do not start the job from this checkpoint unedited.",
+    rank=10,
+    unedited=True,
+)
+def loss_beyond_end(case: Case) -> Iterator[str]:
     """The old number, or the pending batch's end, lies past the new log's end."""
     row, end = case.row, case.row.new.hw
     if end is None or not _reused(case):
-        return None
+        return
     beyond = [point for point in row.restart if point.old > end]
     if row.old_offset is not None and row.old_offset > end:
         found, effect = row.old_offset, "an unedited job fails there, or falls to the end and skips what lies before"
     elif beyond:
         found, effect = beyond[0].old, "the batch that runs again waits for records that are not there"
     else:
-        return None
-    return about(
-        row,
-        Code.LOSS_BEYOND_END,
-        f"{found:,} lies {many(found - end, 'offset')} past the end of {row.new_topic}-{row.partition} on the new "
-        f"cluster ({end:,}): {effect}.",
+        return
+    yield (
+        f"{found:,} lies {many(found - end, 'offset')} past the end of {row.new_topic_partition} on the new "
+        f"cluster ({end:,}): {effect}."
     )
 
 
-def loss_inside_log(case: Case) -> Finding | None:
+@finding(
+    code="LOSS_INSIDE_LOG",
+    severity=Severity.BLOCKS,
+    title="The old number would skip unread records",
+    remedy="Write the translated offset; do not start the job from this checkpoint unedited.",
+    rank=20,
+    unedited=True,
+)
+def loss_inside_log(case: Case) -> Iterator[str]:
     """Unread records lie below the old number on the new log."""
     row = case.row
     if row.raw.verdict is not RawVerdict.LOSS or not _reused(case):
-        return None
+        return
     lost = "records" if row.raw.skip is None else many(row.raw.skip, "record")
-    return about(
-        row,
-        Code.LOSS_INSIDE_LOG,
-        f"Reusing {row.old_offset:,} on the new cluster would skip {lost} that the job has not read{_instead(case)}.",
+    yield (
+        f"Reusing {row.old_offset:,} on the new cluster would skip {lost} that the job has not read{_instead(case)}."
     )
 
 
-def confusion(case: Case) -> Finding | None:
+@finding(
+    code="CONFUSION",
+    severity=Severity.BLOCKS,
+    title="The old number points at another record",
+    remedy="Do not reuse the number. Find out what filled the new topic, then decide where this partition starts.",
+    rank=30,
+    unedited=True,
+)
+def confusion(case: Case) -> Iterator[str]:
     """No translation exists, and the record at the old number is another one."""
     row = case.row
     if row.raw.verdict is not RawVerdict.CONFUSION or not _reused(case):
-        return None
-    return about(
-        row,
-        Code.CONFUSION,
-        f"Offset {row.old_offset:,} of {row.new_topic}-{row.partition} on the new cluster holds another record than "
-        "on the old one, and no place there continues what the job has read.",
+        return
+    yield (
+        f"Offset {row.old_offset:,} of {row.new_topic_partition} on the new cluster holds another record than "
+        "on the old one, and no place there continues what the job has read."
     )
 
 

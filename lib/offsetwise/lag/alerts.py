@@ -7,16 +7,18 @@ finding, not ten thousand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from offsetwise.findings import Code
-from offsetwise.findings.migration import HEARTBEAT_AGE_MS
-from offsetwise.findings.sentence import overall
+from offsetwise.findings import FindingKind, Stage, finding
+from offsetwise.findings.logs import retention_before_cutover
+from offsetwise.findings.migration import HEARTBEAT_AGE_MS, mirror_stalled
+from offsetwise.findings.place import below_log_start, not_yet_mirrored
 from offsetwise.lag.amounts import drift, lag
 from offsetwise.lag.moments import Moment
 from offsetwise.lag.rates import start_reaches
 from offsetwise.model import Cluster, Finding, LagPartition, LagSample, Severity
+from offsetwise.position import offset_or_none
 from offsetwise.wording import duration, many, utc
 
 RETENTION_HORIZON_MS: Final = 24 * 3_600_000
@@ -53,16 +55,30 @@ def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
     return tuple(sorted(found, key=lambda each: severities.index(each.finding.severity)))
 
 
+@finding(
+    code="GROUP_DRIFT",
+    severity=Severity.WARNS,
+    title="The group moved after it was read",
+    remedy="Stop the group's members, take a new snapshot, and draft the plan again.",
+    rank=160,
+    stage=Stage.SAMPLES,
+)
+def group_drift(group: str, since: int, to: int, within: str) -> Iterator[str]:
+    """The group's commit in one partition of the old cluster is another one than in the earlier sample."""
+    way = "forward" if to > since else "back"
+    yield f"Group {group} moved {way} from {since:,} to {to:,} within {within}"
+
+
 def _alone(sample: LagSample) -> Iterator[Alert]:
-    yield from _worst(Code.BELOW_LOG_START, _below(sample))
-    yield from _worst(Code.NOT_YET_MIRRORED, _not_mirrored(sample))
+    yield from _worst(below_log_start, _below(sample))
+    yield from _worst(not_yet_mirrored, _not_mirrored(sample))
     beat, now = sample.heartbeat_ms, sample.new.read_at_ms
     if beat is not None and now is not None and now - beat > HEARTBEAT_AGE_MS:
         message = (
             f"The last heartbeat from {sample.old.name} to {sample.new.name} is from {utc(beat)}, "
             f"{duration(now - beat)} before the sample."
         )
-        yield Alert(finding=overall(Code.MIRROR_STALLED, message))
+        yield Alert(finding=mirror_stalled.finding(message))
 
 
 def _beside(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
@@ -71,8 +87,8 @@ def _beside(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
     for index, group in enumerate(newest.groups):
         if group in earlier.groups:
             moved = _moved(newest, before, index, earlier.groups.index(group), within=duration(elapsed))
-            yield from _worst(Code.GROUP_DRIFT, moved)
-    yield from _worst(Code.RETENTION_BEFORE_CUTOVER, _retention(newest, earlier, before))
+            yield from _worst(group_drift, moved)
+    yield from _worst(retention_before_cutover, _retention(newest, earlier, before))
 
 
 def _below(sample: LagSample) -> Iterator[_Case]:
@@ -83,7 +99,7 @@ def _below(sample: LagSample) -> Iterator[_Case]:
                 gone = start - place
                 yield _Case(
                     row,
-                    gone,
+                    gone or 0,
                     f"{place:,} lies below the {side} log's start ({start:,}): up to {many(gone, 'record')} that the "
                     "job has not read may be gone there",
                 )
@@ -109,17 +125,13 @@ def _moved(
             continue
         apart = drift(row, now)
         beside = "" if apart is None or newest.checkpoint is None else f", {_apart(apart)}"
-        way = "forward" if to > since else "back"
-        yield _Case(
-            row,
-            abs(to - since),
-            f"Group {newest.groups[now]} moved {way} from {since:,} to {to:,} within {within}{beside}",
-        )
+        for told in group_drift(newest.groups[now], since, to, f"{within}{beside}"):
+            yield _Case(row, abs(to - since), told.message)
 
 
 def _apart(drifted: int) -> str:
     if drifted == 0:
-        return "where the checkpoint stands"
+        return "where the checkpoint is"
     return f"{many(abs(drifted), 'offset')} {'ahead of' if drifted > 0 else 'behind'} the checkpoint"
 
 
@@ -129,11 +141,12 @@ def _retention(
     for row in newest.partitions:
         old = before.get(row.key)
         starts = [
-            Moment(at_ms=sample.new.read_at_ms, offset=each.new.log_start)
+            Moment(at_ms=sample.new.read_at_ms, offset=start)
             for sample, each in ((earlier, old), (newest, row))
-            if each is not None and each.new.log_start is not None and sample.new.read_at_ms is not None
+            if each is not None and sample.new.read_at_ms is not None
+            if (start := offset_or_none(each.new.log_start)) is not None
         ]
-        left = start_reaches(starts, row.new_position) if len(starts) == 2 else None
+        left = start_reaches(starts, offset_or_none(row.new_position)) if len(starts) == 2 else None
         if left is None or left == 0 or left > RETENTION_HORIZON_MS:
             continue
         yield _Case(
@@ -144,7 +157,7 @@ def _retention(
         )
 
 
-def _worst(code: Code, cases: Iterable[_Case]) -> Iterator[Alert]:
+def _worst(kind: FindingKind, cases: Iterable[_Case]) -> Iterator[Alert]:
     found = list(cases)
     if not found:
         return
@@ -152,5 +165,5 @@ def _worst(code: Code, cases: Iterable[_Case]) -> Iterator[Alert]:
     concerned = {case.row.key for case in found}
     others = len(concerned) - 1
     more = "" if not others else f"; so in {many(others, 'more partition')}"
-    finding = replace(overall(code, f"{worst.message}{more}.", topic=worst.row.topic), partition=worst.row.partition)
-    yield Alert(finding=finding, partitions=len(concerned))
+    made = kind.finding(f"{worst.message}{more}.", topic=worst.row.topic, partition=worst.row.partition)
+    yield Alert(finding=made, partitions=len(concerned))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from offsetwise.model import Cluster, IsolationLevel, LagPartition, LagSample, LogRange
+from offsetwise.model import Cluster, IsolationLevel, LagPartition, LagSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +41,9 @@ class Totals:
         return self.old if side is Cluster.OLD else self.new
 
 
-def end(log: LogRange, isolation: IsolationLevel) -> int | None:
-    """Give the offset up to which the job can read: the LSO with `read_committed`, else the HW."""
-    return log.lso if isolation is IsolationLevel.READ_COMMITTED else log.hw
-
-
 def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | None:
     """Give what is left to read; negative where the position lies past the end, None where either is unknown."""
-    place, last = row.place(side), end(row.log(side), isolation)
+    place, last = row.place(side), row.log(side).end(isolation)
     return None if place is None or last is None else last - place
 
 

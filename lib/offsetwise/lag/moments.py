@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from offsetwise.lag.amounts import end
 from offsetwise.model import Cluster, LagPartition, LagSample
+from offsetwise.position import offset_or_none
 
 Key = tuple[str, str, int]
 """Source, topic, partition."""
@@ -23,12 +23,12 @@ class Moment:
 def ends_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
     """Give the ends of one log that were read, ascending in time; since it last went back, if it ever did."""
     isolation = {sample.isolation_level for sample in history[-1:]}
-    return _moments(history, key, side, lambda row: end(row.log(side), *isolation))
+    return _moments(history, key, side, lambda row: offset_or_none(row.log(side).end(*isolation)))
 
 
 def starts_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
     """Give the starts of one log that were read, as `ends_of` does its ends."""
-    return _moments(history, key, side, lambda row: row.log(side).log_start)
+    return _moments(history, key, side, lambda row: offset_or_none(row.log(side).log_start))
 
 
 def _moments(

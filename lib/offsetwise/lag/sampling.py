@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from offsetwise.comparison import Scene
 from offsetwise.model import (
@@ -21,10 +20,12 @@ from offsetwise.model import (
     PartitionComparison,
     SampledCluster,
     Snapshot,
+    TopicPartition,
+    epoch_ms,
 )
 
 _UNREAD = LogRange(log_start=None, lso=None, hw=None)
-_Commits = Mapping[tuple[str, int], int]
+_Commits = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,22 +40,19 @@ class SampleHead:
     missing: tuple[MissingPart, ...] = field(default=())
 
 
-def sample_of(
-    head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison], *, checkpoint: str | None
-) -> LagSample:
+def sample_of(head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison]) -> LagSample:
     """Put a sample together.
 
     Args:
         head: When, by whom, and what could not be read.
         scene: The two snapshots; the one of a cluster that could not be read holds nothing.
         rows: The positions and their places, as a comparison without records gives them.
-        checkpoint: The checkpoint's name in the migration file; None for a group.
     """
     missing = {each.part for each in head.missing}
     own = scene.subject.groups
     groups = (*scene.migration.groups, *(name for name in own if name not in scene.migration.groups))
     commits = {
-        side: [_commits(snapshot.groups, name) for name in groups]
+        side: [_commits(snapshot.group(name)) for name in groups]
         for side, snapshot in ((Cluster.OLD, scene.old), (Cluster.NEW, scene.new))
     }
     made = {row.key: row for row in (_partition(row, commits) for row in rows)}
@@ -64,10 +62,10 @@ def sample_of(
         made |= {row.key: replace(row, old=_UNREAD, new=_UNREAD, groups=nobody) for row in lost}
     if LagPart.POSITIONS in missing:
         made = {key: _nowhere(row) for key, row in made.items()}
-    read = scene.subject.checkpoint
+    read = scene.subject.read
     return LagSample(
         migration=scene.migration.name,
-        checkpoint=checkpoint,
+        checkpoint=scene.subject.checkpoint,
         group=scene.subject.group,
         taken_at_ms=head.taken_at_ms,
         interval_ms=head.interval_ms,
@@ -75,7 +73,7 @@ def sample_of(
         isolation_level=scene.migration.isolation_level,
         old=_cluster(scene.old, read=LagPart.OLD not in missing),
         new=_cluster(scene.new, read=LagPart.NEW not in missing),
-        batch=read.last_committed_batch if read is not None else None,
+        batch=read.details.last_committed_batch if read is not None else None,
         heartbeat_ms=_heartbeat(scene),
         groups=groups,
         partitions=tuple(sorted(made.values(), key=lambda row: row.key)),
@@ -85,8 +83,8 @@ def sample_of(
 
 
 def _partition(row: PartitionComparison, commits: Mapping[Cluster, Sequence[_Commits]]) -> LagPartition:
-    old = (commit.get((row.topic, row.partition)) for commit in commits[Cluster.OLD])
-    new = (commit.get((row.new_topic, row.partition)) for commit in commits[Cluster.NEW])
+    old = (commit.get(row.topic_partition) for commit in commits[Cluster.OLD])
+    new = (commit.get(row.new_topic_partition) for commit in commits[Cluster.NEW])
     return LagPartition(
         source=row.source,
         topic=row.topic,
@@ -106,13 +104,12 @@ def _nowhere(row: LagPartition) -> LagPartition:
     return replace(row, position=None, new_position=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
 
 
-def _commits(groups: Iterable[GroupState], name: str) -> _Commits:
-    group = next((each for each in groups if each.name == name), None)
-    return {} if group is None else {(each.topic, each.partition): each.offset for each in group.offsets}
+def _commits(group: GroupState | None) -> _Commits:
+    return {} if group is None else {each.topic_partition: each.offset for each in group.offsets}
 
 
 def _cluster(snapshot: Snapshot, *, read: bool) -> SampledCluster:
-    at = int(datetime.fromisoformat(snapshot.taken_at).timestamp() * 1000) if read else None
+    at = epoch_ms(snapshot.taken_at) if read else None
     return SampledCluster(name=snapshot.name, cluster_id=snapshot.cluster_id, read_at_ms=at)
 
 

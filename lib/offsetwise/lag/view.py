@@ -13,6 +13,7 @@ from offsetwise.lag.rates import Rate, rate, start_reaches
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.times import TimeLag, time_lag
 from offsetwise.model import Cluster, LagPartition, LagSample
+from offsetwise.position import offset_or_none
 
 MOST_MOMENTS: Final = 400
 """Moments of one chart; more than it has pixels for would only slow it down."""
@@ -97,7 +98,7 @@ def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: i
 
 def _side(samples: Sequence[LagSample], key: Key, side: Cluster) -> Side:
     row = next((row for row in samples[-1].partitions if row.key == key), None) if samples else None
-    place = None if row is None else row.place(side)
+    place = None if row is None else offset_or_none(row.place(side))
     ends = ends_of(samples, key, side)
     # A time is judged at the newest sample: without its log end, nothing is known.
     read = bool(samples) and bool(ends) and ends[-1].at_ms >= samples[-1].taken_at_ms

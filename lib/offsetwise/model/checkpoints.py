@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
+from offsetwise.model.closed_sets import NamingStrategy
 from offsetwise.model.findings import Problem
-from offsetwise.model.offsets import Count, Offset
+from offsetwise.model.offsets import AnyPosition, Count, Offset
+from offsetwise.position import OfPartition, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePosition:
-    """Where one partition of a Kafka source stands in a checkpoint."""
+class SourcePosition(OfPartition):
+    """Where one partition of a source stands in a checkpoint."""
 
     topic: str
     partition: int
-    offset: Offset
+    offset: AnyPosition
     """Where reading continues: end of the last committed batch, initial offset if there is none."""
-    planned_offset: Offset | None = None
+    planned_offset: AnyPosition | None = None
     """The end of the batch that will run again; None where no batch is pending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedPosition:
+class MarkedPosition(OfPartition):
     """One partition that a checkpoint names without an offset: its start is chosen when the job starts."""
 
     topic: str
@@ -33,8 +33,17 @@ class MarkedPosition:
     """`earliest`, `latest`, `committed` (the group's offset), or `initializer` (whatever the job's code says)."""
 
 
-FLINK_SOURCE: Final = re.compile(r"(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
-"""What a Flink source may be called in a plan, in which nothing is a path."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardPosition:
+    """Where one shard of a source stands in a checkpoint, of a stream that has shards instead of partitions."""
+
+    stream: str | None
+    """Its name or ARN, as the checkpoint says it; None where it names none."""
+    shard: str
+    position: AnyPosition
+    """Where reading continues, in the stream's own sense."""
+    planned_position: AnyPosition | None = None
+    """The end of the batch that will run again; None where no batch is pending, or its end is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +53,17 @@ class CheckpointSource:
     index: int
     id: str
     """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: the uid or, where there is
-    none or it could not stand in a plan (`FLINK_SOURCE`), the operator's id."""
+    none or it could not stand in a plan, the operator's id."""
     kind: str
-    """`kafka`, `dynamic-kafka` (Flink, several clusters), or `other`: its offsets are not those of one Kafka."""
+    """`kafka`, `dynamic-kafka` (Flink, several clusters), one of another stream (`streams.spec.Spec.kinds`), or
+    `other`: its offsets are not read."""
     positions: tuple[SourcePosition, ...] = ()
     raw: str | None = None
     """The offset text as found, for sources of other kinds; None for a source without an offset yet."""
     marked: tuple[MarkedPosition, ...] = ()
     """Partitions without an offset, which are never translated."""
+    shards: tuple[ShardPosition, ...] = ()
+    """Of a stream that has shards: every one that is named. In files they stand in `positions`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +80,10 @@ class TopicOffsets:
             raise ValueError(f"{len(self.partitions)} partitions have {len(self.offsets)} offsets")
 
 
-def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[tuple[str, int], Offset]:
-    """Give the offset of each (topic, partition), in the order in which they stand there."""
+def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[TopicPartition, Offset]:
+    """Give the offset of each partition, in the order in which they stand there."""
     return {
-        (one.topic, partition): offset
+        TopicPartition(one.topic, partition): offset
         for one in topics
         for partition, offset in zip(one.partitions, one.offsets, strict=True)
     }
@@ -99,49 +111,6 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateStore:
-    """The files of one stateful operator."""
-
-    operator: int
-    partitions: int
-    files: int
-    size_bytes: int
-    keys: int | None = None
-    """Rows at the last version, where the files say so (RocksDB); None where only Spark could tell."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorState:
-    """One state of one operator of a Flink job, over all its subtasks."""
-
-    name: str
-    kind: str
-    """`split`, `union`, `broadcast` (operator state), `keyed`, `raw`, `coordinator` or `in-flight`."""
-    elements: int | None
-    """How many elements it has; None where only the engine could count them."""
-    size_bytes: int
-    places: tuple[str, ...]
-    """Where its bytes are: `inline`, `relative`, `absolute`, `segment`; sorted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    """One operator of a Flink job."""
-
-    id: str
-    """32 hexadecimal digits: the hash of the uid, or of the job graph where there is none."""
-    name: str | None
-    uid: str | None
-    """As the checkpoint says (Flink 2), or as a person named it and its hash proved; None where nobody knows."""
-    parallelism: int
-    max_parallelism: int
-    finished: bool
-    states: tuple[OperatorState, ...] = ()
-    transactional_id_prefix: str | None = None
-    """Of a KafkaSink's writer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
     """A Kafka transaction of a Flink sink that its checkpoint holds open."""
 
@@ -156,6 +125,8 @@ class Transaction:
     """`received`, `retry`, `failed`, `committed` as the committer says, or `precommitted` as the writer does."""
     schema: str | None
     """`v1`: a restore resumes the producer. `FLIP-319`: it completes what the broker has prepared (KIP-939)."""
+    strategy: NamingStrategy | None = None
+    """None where the writer's state does not say, as before connector 4.0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,22 +140,96 @@ class RetainedCheckpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
-    """What a Flink checkpoint says of itself."""
+class Details:
+    """What one engine keeps in a checkpoint beside its positions.
 
-    kind: str | None
-    """`savepoint` or `checkpoint`; None where it does not tell."""
-    id: int
-    format_version: int
-    format: str | None
-    """`canonical` or `native`, of a savepoint."""
-    written_ms: int | None
-    aligned: bool
-    """False: it holds records in flight."""
-    compressed: bool
-    """Whether operator state of a Kafka source is compressed."""
-    retained: tuple[RetainedCheckpoint, ...] = ()
-    """The other retained checkpoints of the job, newest first."""
+    Each engine has its own fields in a class of its own (`engines.engine.Engine.details`). Here is what every stage may
+    ask of any of them, with the answers of an engine that has nothing of the kind.
+    """
+
+    @property
+    def last_planned_batch(self) -> int | None:
+        """The newest batch that was planned; None of an engine that does not work in batches, or without one."""
+        return None
+
+    @property
+    def last_committed_batch(self) -> int | None:
+        """The newest batch that was committed; None as above."""
+        return None
+
+    @property
+    def reruns_batch(self) -> int | None:
+        """The batch that was planned and not committed, which runs again; None where there is none."""
+        return None
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """Retained batches, ascending."""
+        return ()
+
+    @property
+    def transactions(self) -> tuple[Transaction, ...]:
+        """Kafka transactions of the job's sinks that it holds open."""
+        return ()
+
+    @property
+    def checkpoint_id(self) -> int | None:
+        """The number that the engine gave the checkpoint; None of an engine that does not number them."""
+        return None
+
+    @property
+    def aligned(self) -> bool | None:
+        """False where it holds records in flight, read before its positions; None of an engine that never does."""
+        return None
+
+    @property
+    def retained(self) -> tuple[RetainedCheckpoint, ...]:
+        """The other checkpoints of the job, newest first."""
+        return ()
+
+    @property
+    def written_ms(self) -> int | None:
+        """When it was written last; None where its files do not say."""
+        return None
+
+    @property
+    def kind(self) -> str:
+        """What people call it: `checkpoint`, or `savepoint` for one that may end a job."""
+        return "checkpoint"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What tells it from the others of its job, in few words, the first of which name it; plain text."""
+        return ()
+
+    @property
+    def last_written(self) -> str:
+        """What happened to it at `written_ms`, as the start of a sentence."""
+        return f"The {self.kind} was written"
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of the job's state."""
+        return 0
+
+    @property
+    def stateful(self) -> bool | None:
+        """Whether the job keeps state beside its positions; None where the checkpoint does not tell."""
+        return None
+
+    @property
+    def has_watermark(self) -> bool:
+        """Whether it shows that the job works with a watermark. It never shows the watermark's delay."""
+        return False
+
+    @property
+    def transactional_id_prefixes(self) -> tuple[str, ...]:
+        """Of the job's Kafka sinks that write in transactions, sorted."""
+        return ()
+
+    def without_pending(self) -> Details:
+        """Give what holds of a job that is taken back to the end of an earlier batch: none runs again."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,26 +242,14 @@ class Checkpoint:
     uri: str
     engine: str
     job_id: str | None
-    """Spark: the query's id. Flink: the job's, where the folder is named by it."""
-    last_planned_batch: int | None
-    last_committed_batch: int | None
-    reruns_batch: int | None
+    """What the engine calls the job; None where it cannot be told."""
     restart: str
     """One sentence: where exactly the job would restart."""
     sources: tuple[CheckpointSource, ...] = ()
     problems: tuple[Problem, ...] = ()
-    batches: tuple[Batch, ...] = ()
-    """Retained batches, ascending. May be cut to the newest few by the reader."""
-    state: tuple[StateStore, ...] = ()
-    configuration: tuple[tuple[str, str], ...] = ()
-    """Spark configuration recorded with the newest batch, sorted by key."""
-    offset_log_version: int | None = None
-    commit_log_version: int | None = None
-    offset_files: tuple[tuple[str, str], ...] = ()
-    """(relative path, SHA-256 in hex) of the files that decide where the job restarts."""
-    operators: tuple[Operator, ...] = ()
-    transactions: tuple[Transaction, ...] = ()
-    saved: Saved | None = None
-    """Of Flink's checkpoints and savepoints only."""
+    pins: tuple[tuple[str, str], ...] = ()
+    """(what, fingerprint) of everything that decides where the job restarts: of files the relative path and the
+    SHA-256 in hex."""
+    details: Details = Details()
     endpoint: str | None = None
     """Where an object store's address was looked up, if the environment leads elsewhere than to the store's own."""

@@ -27,6 +27,15 @@ class Link(StrEnum):
     OTHER = "other"
 
 
+class NamingStrategy(StrEnum):
+    """How a Flink KafkaSink names its transactions, in Flink's words (`TransactionNamingStrategy`)."""
+
+    INCREMENTING = "INCREMENTING"
+    """A name is used once: it ends with the number of a checkpoint."""
+    POOLING = "POOLING"
+    """Names are used again."""
+
+
 class Writers(StrEnum):
     """Who writes to the new topics."""
 

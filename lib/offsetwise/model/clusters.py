@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from offsetwise.model.closed_sets import Cluster
+from offsetwise.model.closed_sets import Cluster, IsolationLevel
 from offsetwise.model.findings import Problem
-from offsetwise.model.offsets import Offset, Time
+from offsetwise.model.offsets import AnyPosition, Offset, Time
+from offsetwise.position import OfPartition, Position, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRange:
+    """What a partition's log holds: `[log_start, hw)`, stable below `lso`. None is unread."""
+
+    log_start: AnyPosition | None
+    lso: AnyPosition | None
+    hw: AnyPosition | None
+
+    def end(self, isolation: IsolationLevel) -> Position | None:
+        """Give the offset up to which a job can read: the LSO with `read_committed`, else the HW."""
+        return self.lso if isolation is IsolationLevel.READ_COMMITTED else self.hw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +30,15 @@ class PartitionState:
     partition: int
     leader: int | None = None
     leader_epoch: int | None = None
-    log_start: Offset | None = None
-    hw: Offset | None = None
-    lso: Offset | None = None
+    log_start: AnyPosition | None = None
+    hw: AnyPosition | None = None
+    lso: AnyPosition | None = None
     error: str | None = None
+
+    @property
+    def log(self) -> LogRange:
+        """What it holds."""
+        return LogRange(log_start=self.log_start, lso=self.lso, hw=self.hw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +55,7 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOffset:
+class GroupOffset(OfPartition):
     """A group's committed position in one partition."""
 
     topic: str
@@ -58,7 +77,7 @@ class GroupState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetSync:
+class OffsetSync(OfPartition):
     """MirrorMaker's claim that `upstream` on the source is `downstream` on the target."""
 
     topic: str
@@ -69,7 +88,7 @@ class OffsetSync:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorCheckpoint:
+class MirrorCheckpoint(OfPartition):
     """MirrorMaker's translation of one group's committed offset."""
 
     group: str
@@ -132,3 +151,11 @@ class Snapshot:
     groups: tuple[GroupState, ...] = ()
     mirror: MirrorState = field(default_factory=MirrorState)
     problems: tuple[Problem, ...] = ()
+
+    def group(self, name: str | None) -> GroupState | None:
+        """Give a consumer group; None where it was not asked for."""
+        return next((each for each in self.groups if each.name == name), None)
+
+    def partitions(self) -> dict[TopicPartition, PartitionState]:
+        """Give every partition by its name."""
+        return {TopicPartition(topic.name, each.partition): each for topic in self.topics for each in topic.partitions}

@@ -6,17 +6,11 @@ from dataclasses import dataclass
 
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
+from offsetwise.model.clusters import LogRange
 from offsetwise.model.findings import Finding
-from offsetwise.model.offsets import Count, Offset, Time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRange:
-    """What a partition's log holds: `[log_start, hw)`, stable below `lso`. None is unread."""
-
-    log_start: Offset | None
-    lso: Offset | None
-    hw: Offset | None
+from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
+from offsetwise.model.subjects import OfSubject, Subject
+from offsetwise.position import OfTwins, Position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +37,26 @@ class RawReuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """Where a position lies on the new cluster, of a stream that matches records in a way of its own."""
+
+    place: AnyPosition | None
+    exactness: Exactness
+    method: Method
+    reason: str
+    """One sentence."""
+    raw: RawReuse
+    replay: Count | None = None
+    skip: Count | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPoint:
     """One position that a restart of the job uses. `batch` ends at `old`."""
 
     batch: int | None
-    old: Offset
-    new: Offset | None
+    old: AnyPosition
+    new: AnyPosition | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +76,8 @@ class Candidate:
     """Where something other than the records says the position is: a place to look."""
 
     method: Method
-    lo: Offset | None
-    hi: Offset | None
+    lo: AnyPosition | None
+    hi: AnyPosition | None
     said_by: str
     """One sentence naming who says so, with its numbers."""
     guess: bool = False
@@ -102,20 +110,20 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionComparison:
+class PartitionComparison(OfTwins):
     """One row of the comparison: one partition of one source."""
 
     source: str
     topic: str
     partition: int
-    old_offset: Offset | None
+    old_offset: AnyPosition | None
     """None for a partition that the checkpoint lacks (NEW_PARTITION)."""
     new_topic: str
-    new_offset: Offset | None
+    new_offset: AnyPosition | None
     exactness: Exactness
     method: Method
     restart: tuple[RestartPoint, ...]
-    bounds: tuple[Offset | None, Offset | None]
+    bounds: tuple[AnyPosition | None, AnyPosition | None]
     replay: Count | None
     """Records read twice if the job resumes at `new_offset`: an upper bound; None if unknown."""
     skip: Count | None
@@ -126,8 +134,8 @@ class PartitionComparison:
     ahead: Ahead
     old: LogRange
     new: LogRange
-    lag_old: Offset | None
-    lag_new: Offset | None
+    lag_old: Count | None
+    lag_new: Count | None
     mirror_maker: Offset | None
     """What MirrorMaker 2 itself would answer; None where it has no answer."""
     raw: RawReuse
@@ -138,6 +146,16 @@ class PartitionComparison:
     None where that is not known, or no batch is pending."""
     end_evidence: Evidence | None = None
     """Why the end of the pending batch is where it is; None where no batch is pending, or nothing was learnt."""
+
+    @property
+    def source_offset(self) -> Position | None:
+        """The next record to read on the old cluster; `old_offset` in files."""
+        return self.old_offset
+
+    @property
+    def target_offset(self) -> Position | None:
+        """The same record on the new cluster; `new_offset` in files. None where it is not known."""
+        return self.new_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +197,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(OfSubject):
     """A checkpoint, or a consumer group, beside both clusters."""
 
     migration: str
@@ -192,3 +210,12 @@ class Comparison:
     partitions: tuple[PartitionComparison, ...]
     findings: tuple[Finding, ...]
     summary: Summary
+    job: str | None = None
+    """`checkpoint NAME` or `group NAME` of the migration file, where several jobs were compared by one command."""
+    made_from: str | None = None
+    """There too: SHA-256 of what it was made from, so that a later command knows whether it still holds."""
+
+    @property
+    def kept_in(self) -> Subject:
+        """What keeps the positions: the checkpoint by its URI, or the group."""
+        return self.kept_by(self.group)

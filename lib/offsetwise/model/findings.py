@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offsetwise.model.closed_sets import Severity
+from offsetwise.position import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +29,8 @@ class Finding:
     """One sentence with its numbers."""
     remedy: str
     """What to do."""
+
+    @property
+    def topic_partition(self) -> TopicPartition | None:
+        """The partition; None where it is about more than one."""
+        return None if self.topic is None or self.partition is None else TopicPartition(self.topic, self.partition)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from offsetwise.model.closed_sets import Cluster, Exactness, IsolationLevel, Method
-from offsetwise.model.comparison import LogRange
+from offsetwise.model.clusters import LogRange
 from offsetwise.model.findings import Problem
-from offsetwise.model.offsets import Offset
+from offsetwise.model.offsets import AnyPosition, Offset
+from offsetwise.position import OfTwins, Position
 
 
 class LagPart(StrEnum):
@@ -48,16 +49,16 @@ class GroupPosition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LagPartition:
+class LagPartition(OfTwins):
     """One partition at one moment."""
 
     source: str
     topic: str
     partition: int
     new_topic: str
-    position: Offset | None
+    position: AnyPosition | None
     """The subject's next record on the old cluster."""
-    new_position: Offset | None
+    new_position: AnyPosition | None
     """Its place on the new cluster, as well as `method` and `exactness` say."""
     method: Method
     exactness: Exactness
@@ -75,7 +76,7 @@ class LagPartition:
         """Give the log on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
-    def place(self, side: Cluster) -> int | None:
+    def place(self, side: Cluster) -> Position | None:
         """Give the subject's next record on one cluster."""
         return self.position if side is Cluster.OLD else self.new_position
 

@@ -1,10 +1,11 @@
-"""What every other value is made of: offsets and counts that files carry as decimal strings, and partitions."""
+"""What every other value is made of: offsets and counts that files carry as decimal strings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
+
+from offsetwise.position import Position
 
 _FIRST_YEAR: Final = 1970
 IN_FILES_FIRST: Final = "offsetwise_in_files_first"
@@ -46,8 +47,49 @@ class DecimalString:
         return {"type": "string", "pattern": f"^{_SPELLED}$"}
 
 
+class PositionText(DecimalString):
+    """Marks a position that files carry as its text: of Kafka a decimal string; see `DecimalString`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Accept the texts of every stream that is registered when a file is read."""
+        from pydantic_core import core_schema  # noqa: PLC0415 - Spark's workers do not have it
+
+        from offsetwise.streams import position_parsers  # noqa: PLC0415 - as above
+
+        number = super().__get_pydantic_core_schema__(source, handler)
+        others = position_parsers()
+        if not others:
+            return number
+
+        def parsed(text: Any) -> Any:
+            found = (parse(text) for parse in others) if isinstance(text, str) else ()
+            position = next((each for each in found if each is not None), None)
+            if position is None:
+                raise ValueError("expected the text of a position")
+            return position
+
+        spelled, plain = number["choices"]
+        text = core_schema.union_schema(
+            [spelled, core_schema.no_info_plain_validator_function(parsed)],
+            mode="left_to_right",
+            custom_error_type="position",
+            custom_error_message="expected an integer as a decimal string, spelled as in '950', or the text of a "
+            "position of another stream",
+        )
+        return number | {"choices": [text, plain]}
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, str]:
+        """Describe the texts to JSON Schema."""
+        from offsetwise.streams import position_parsers  # noqa: PLC0415 - as above
+
+        return {"type": "string"} if position_parsers() else super().__get_pydantic_json_schema__(schema, handler)
+
+
 Offset = Annotated[int, DecimalString()]
-"""The next record to read, int64."""
+"""The next record to read of a Kafka partition, int64."""
+
+AnyPosition = Annotated[Position, PositionText()]
+"""The next record to read, of whatever stream."""
 
 Count = Annotated[int, DecimalString()]
 """A number of records."""
@@ -75,16 +117,16 @@ class IsoTime:
 Time = Annotated[str, IsoTime()]
 """ISO 8601."""
 
+
+def time_of(at: datetime) -> Time:
+    """Give a time as files carry it: ISO 8601 in UTC, to the millisecond, with a Z."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def epoch_ms(time: Time) -> int:
+    """Give the milliseconds since the epoch of a time that a file carries."""
+    return int(datetime.fromisoformat(time).timestamp() * 1000)
+
+
 MAX_TIME_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, since the epoch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class TopicPartition:
-    """One partition of one topic."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"

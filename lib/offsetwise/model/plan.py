@@ -1,4 +1,4 @@
-"""A plan: what to write, why it is right, and what must still hold when it is written; and what came of it.
+"""A plan: what to write, why it is right, and what must still hold when it is written.
 
 A plan is never changed: its digest is the SHA-256 of the exact bytes of its file, and an approval names that digest.
 """
@@ -7,47 +7,67 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Any
 
 from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method
-from offsetwise.model.comparison import LogRange, Neighbour, RawReuse, RestartPoint
+from offsetwise.model.clusters import LogRange
+from offsetwise.model.comparison import Neighbour, RawReuse, RestartPoint
 from offsetwise.model.findings import Finding
-from offsetwise.model.offsets import Count, Offset, Time
+from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
+from offsetwise.model.settling import PlannedTransaction, SinkRequirement
+from offsetwise.model.subjects import OfSubject
+from offsetwise.position import OfTwins
 
 
-class TargetKind(StrEnum):
-    """Where positions are written."""
+class RegisteredTarget:
+    """Marks a text that names a registered target. A file with another one is refused."""
 
-    SPARK_CHECKPOINT = "spark-checkpoint"
-    """A copy of the checkpoint, edited. The old folder stays as it is."""
-    SPARK_CHECKPOINT_IN_PLACE = "spark-checkpoint-in-place"
-    """The checkpoint itself, its originals kept beside."""
-    STARTING_OFFSETS = "starting-offsets"
-    """A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
-    SEEDED_CHECKPOINT = "seeded-checkpoint"
-    """A fresh checkpoint that holds initial offsets only."""
-    FLINK_SAVEPOINT = "flink-savepoint"
-    """A copy of a Flink savepoint, edited. The old folder stays as it is."""
-    FLINK_SAVEPOINT_WITHOUT_SOURCES = "flink-savepoint-without-sources"
-    """A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
-    CONSUMER_GROUP = "consumer-group"
-    """Committed offsets of a group on the new cluster."""
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Accept the names that are registered when a file is read."""
+        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
+        from offsetwise.targets import FOLDERS  # noqa: PLC0415 - as above
 
-SAVEPOINT_KINDS: Final = frozenset({TargetKind.FLINK_SAVEPOINT, TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES})
-"""Targets that are copies of a Flink savepoint."""
+        def registered(name: str) -> str:
+            if name not in FOLDERS:
+                raise PydanticCustomError(
+                    "target",
+                    "expected one of {expected}; found {found}",
+                    {
+                        "expected": ", ".join(FOLDERS),
+                        "found": repr(name[:100]),
+                        "fix": "Correct the name where it is a typo. Use the release of Offsetwise that wrote the "
+                        "file where it is a newer one.",
+                    },
+                )
+            return name
+
+        return core_schema.no_info_after_validator_function(
+            registered,
+            core_schema.str_schema(strict=True),
+            ref="offsetwise.model.plan.TargetKind:0",
+            metadata={"pydantic_js_functions": [self._described]},
+        )
+
+    def _described(self, schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ARG002 - as pydantic calls it
+        """Describe the names to JSON Schema."""
+        from offsetwise.targets import FOLDERS  # noqa: PLC0415 - as above
+
+        told = "Where positions are written."
+        return {"description": told, "enum": [*FOLDERS], "title": "TargetKind", "type": "string"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One place to write to."""
 
-    kind: TargetKind
+    kind: Annotated[str, RegisteredTarget()]
+    """Its registered name; see `offsetwise.targets`."""
     group: str | None = None
     """The group's name; None for every other kind."""
 
     def __str__(self) -> str:
-        return str(self.kind) if self.group is None else f"{self.kind}:{self.group}"
+        return self.kind if self.group is None else f"{self.kind}:{self.group}"
 
 
 class Start(StrEnum):
@@ -66,7 +86,7 @@ class Start(StrEnum):
 class Override:
     """A person's own offset in the place of the translated one."""
 
-    offset: Offset
+    offset: AnyPosition
     reason: str
     by: str
     """As recorded, not believed."""
@@ -87,25 +107,30 @@ class Proof:
     after: Neighbour | None = None
     """The nearest record at or above the place that stands on both logs."""
 
+    @property
+    def timed(self) -> bool:
+        """Whether timestamps are part of the identity: files of format version 1 name them first among its parts."""
+        return self.identity.partition(", ")[0] == "timestamp"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedPosition:
+class PlannedPosition(OfTwins):
     """One partition of a plan: where the job resumes, and how that is known."""
 
     source: str
     """The id of the source inside the checkpoint; empty for a group."""
     topic: str
     partition: int
-    old_offset: Offset | None
+    old_offset: AnyPosition | None
     """None for a partition that the checkpoint lacks."""
     new_topic: str
-    new_offset: Offset
+    new_offset: AnyPosition
     start: Start
     method: Method
     exactness: Exactness
     restart: tuple[RestartPoint, ...]
     """Every position that a restart uses; of a pending batch both ends. Each has its new offset."""
-    bounds: tuple[Offset | None, Offset | None]
+    bounds: tuple[AnyPosition | None, AnyPosition | None]
     replay: Count | None
     skip: Count | None
     foreign_below: Count | None
@@ -164,7 +189,7 @@ class GroupBefore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requirements:
+class Requirements(OfSubject):
     """What must still hold when the plan is applied. Growth of log ends is no drift."""
 
     old: ClusterRequirement
@@ -173,6 +198,8 @@ class Requirements:
     groups: tuple[GroupBefore, ...] = ()
     old_group: GroupBefore | None = None
     """The group on the old cluster that the positions were read from; None for a checkpoint's."""
+    sink: SinkRequirement | None = None
+    """The cluster of the job's sinks, where the plan ends transactions there. Not written if there is none."""
 
 
 class Outcome(StrEnum):
@@ -237,6 +264,17 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedTransaction:
+    """A transaction of a sink that the copied savepoint says is committed, so that no restore commits it again."""
+
+    transactional_id: str
+    producer_id: Count
+    epoch: int
+    reason: str
+    """How it is known to be committed, or that this plan commits it before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An offset plan, as it is reviewed, approved and applied."""
 
@@ -269,130 +307,16 @@ class Plan:
     """The polluted batch that is left out of what is written; None where no batch is."""
     identities: tuple[Identity, ...] = ()
     """Of the author and the editors: those whom an identity provider signed in at the console. Not written if empty."""
+    marks: tuple[MarkedTransaction, ...] = ()
+    """What the copy of the savepoint says is committed, of what the savepoint holds. Not written if empty."""
+    transactions: tuple[PlannedTransaction, ...] = ()
+    """Of the job's sinks, in the order in which they are ended: commits before aborts. Not written if empty."""
 
-
-# --------------------------------------------------------------------------- what came of it
-
-
-class StepState(StrEnum):
-    """How far one step of an application came."""
-
-    DONE = "done"
-    UNDONE = "undone"
-    """Rolled back."""
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    """The reply was lost, and reading again did not tell."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenFile:
-    """One file that was written, replaced or removed."""
-
-    path: str
-    """Relative to the step's place."""
-    sha256: str | None
-    """Of what stands there now; None where nothing does."""
-    before_sha256: str | None = None
-    """Of what stood there before; None where nothing did."""
-    kept_as: str | None = None
-    """Where the original is kept, relative."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenOffset:
-    """One committed offset that was written."""
-
-    topic: str
-    partition: int
-    offset: Offset
-    before: Offset | None
-    """What was committed before; None where nothing was."""
-    before_metadata: str = ""
-    before_leader_epoch: int | None = None
-    error: str | None = None
-    """Why this partition was not written."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptStep:
-    """What was written to one target."""
-
-    target: Target
-    place: str
-    """The folder, file or group."""
-    state: StepState
-    told: str
-    """One sentence: what stands there now."""
-    files: tuple[WrittenFile, ...] = ()
-    offsets: tuple[WrittenOffset, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approver:
-    """Who approved, as the applier's own configuration names the key's holder."""
-
-    key: str
-    """The key's id."""
-    issuer: str
-    subject: str
-    approved_at: Time
-    expires_at: Time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What applying a plan wrote, step by step."""
-
-    plan_digest: str
-    plan: Plan
-    approvers: tuple[Approver, ...]
-    begun_at: Time
-    ended_at: Time
-    steps: tuple[ReceiptStep, ...]
-    envelopes: tuple[str, ...] = ()
-    """The approvals that counted, each as its file was; none in receipts of earlier releases."""
-
-
-# --------------------------------------------------------------------------- how it turned out
-
-
-class Turnout(StrEnum):
-    """What a look at the target says about one position."""
-
-    CONFIRMED = "CONFIRMED"
-    """What stands there is the planned position."""
-    MOVED_ON = "MOVED_ON"
-    """The job began at exactly the planned position and has gone on from it."""
-    DIFFERENT = "DIFFERENT"
-    UNKNOWN = "UNKNOWN"
-    """It could not be seen; the sentence says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifiedPosition:
-    """One planned position, held against what stands at one target now."""
-
-    target: Target
-    source: str
-    topic: str
-    """On the new cluster."""
-    partition: int
-    planned: Offset
-    found: Offset | None
-    """Where the target stands now; None where it says nothing, or could not be read."""
-    turnout: Turnout
-    told: str
-    """One sentence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """What stands at every target of a receipt now."""
-
-    plan_digest: str
-    verified_at: Time
-    """ISO 8601, UTC."""
-    started: bool
-    """Whether the job was seen to have gone on at every target."""
-    positions: tuple[VerifiedPosition, ...]
+    @property
+    def moves(self) -> str:
+        """What it moves; one plan is open for each."""
+        needs = self.requirements
+        if needs.checkpoint is not None:
+            # Transactions have to be settled while a plan of the positions is still in review.
+            return needs.moves(None) if self.positions else f"transactions of {needs.moves(None)}"
+        return needs.moves(self.positions[0].source if needs.old_group is None else needs.old_group.group)

@@ -1,32 +1,21 @@
-"""The content match for many partitions at once: Spark reads and groups, the cut decides.
+"""The content match for many partitions at once: Spark reads and answers, the cut decides.
 
-Each round reads, in one batch per cluster, the windows that still undecided positions ask for. The records are
-hashed in the projection, grouped by position, and answered on the workers (`translation/worker.py`); only the
-answers reach the driver. The cost is windows x positions, whatever the size of the topics.
+Each round reads, in one batch per cluster, the windows that still undecided positions ask for. The cost is windows x
+positions, whatever the size of the topics.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import TypeVar
 
-from pydantic import TypeAdapter
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-
-from offsetwise.model import Cluster, IsolationLevel, TopicPartition
-from offsetwise.pipeline.interrupting import interruptible
-from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.spark_errors import spark_errors
-from offsetwise.progress import Progress
-from offsetwise.translation.identify import Records
+from offsetwise.model import Cluster, TopicPartition
+from offsetwise.pipeline.window_reader import Ask, Place, WindowReader
 from offsetwise.translation.preserved import Probe, places, preserved
 from offsetwise.translation.search import (
     Phase,
     Span,
-    Target,
     Windows,
     affordable,
     better,
@@ -38,10 +27,7 @@ from offsetwise.translation.search import (
     wants_time,
 )
 from offsetwise.translation.windows import Cut
-from offsetwise.translation.worker import ANSWER_SCHEMA, Answer, Log, Question, Task, answer, answer_group, moved
-
-LARGE_OFFSETS = 20_000
-"""Windows above this are read by jobs of their own, split into tasks of about as many records."""
+from offsetwise.translation.worker import Answer, Question, Task, moved
 
 ROUND_BUDGET_OFFSETS = 20_000_000
 """Offsets that one confirming round may read in all; positions beyond it keep their place, unexamined ahead."""
@@ -49,23 +35,7 @@ ROUND_BUDGET_OFFSETS = 20_000_000
 SALT_BYTES = 16
 
 Times = Mapping[TopicPartition, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One position to find."""
-
-    partition: TopicPartition
-    new_topic: str
-    target: Target
-    natives_excluded: bool = False
-    preserving: bool = False
-    """Whether the link is stated to keep offsets: a few probes come first."""
-
-    @property
-    def new_partition(self) -> TopicPartition:
-        """The partition on the new cluster."""
-        return TopicPartition(topic=self.new_topic, partition=self.partition.partition)
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,35 +54,44 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentMatch:
-    """Finds positions by content. One salt per run, so that identities of one run can be compared."""
+    """Finds positions by content."""
 
-    spark: SparkSession
-    properties: Mapping[Cluster, Mapping[str, str]]
-    """The Java client's properties of both clusters."""
-    isolation: IsolationLevel
+    reader: WindowReader
     offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
     """On the new cluster."""
     log_starts: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int | None]]
-    progress: Progress
-    salt: bytes = field(default_factory=lambda: os.urandom(SALT_BYTES))
+    batch_ends: Mapping[Place, int] = field(default_factory=dict)
+    """Where the batch that is pending at a position ends: compared with the records that are read for the position."""
 
-    def find(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
+    def find(self, *jobs: Sequence[Ask]) -> dict[Ask, Found]:
         """Find every position.
 
+        Args:
+            jobs: The positions of each job. What several ask for is read once; the budget of a round is each job's.
+
+        Returns:
+            What was found, of every job whose records all could be read. `reader.unread` says why others are missing.
+
         Raises:
-            ClusterError: A cluster cannot be read by Spark.
-            SparkError: A job failed.
+            ClusterError: A cluster does not say where its logs begin, or where they reached a time.
+            SparkError: A job of Spark failed.
         """
-        found: dict[Ask, Found] = {}
-        found.update(self._probe([ask for ask in asks if ask.preserving]))
-        found.update(self._search([ask for ask in asks if ask not in found or not found[ask].preserved], found))
-        passed = self._passed_by_retention(asks)
+        asks = list(dict.fromkeys(ask for job in jobs for ask in job))
+        found = self._probe([ask for ask in asks if ask.preserving])
+        ahead = [ask for ask in asks if ask not in found or not found[ask].preserved]
+        found = self._hopeful(found | self._search(ahead, found, jobs), jobs)
+        passed = self._passed_by_retention(list(found))
         if passed:
-            again = self._search(list(passed.values()), {})
-            still = self._passed_by_retention(list(passed.values()))
+            again = self._search(
+                list(passed.values()), {}, [[passed[ask] for ask in job if ask in passed] for job in jobs]
+            )
+            still = self._passed_by_retention(list(again))
             for ask, renewed in passed.items():
-                found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
-        return found
+                if renewed in self.reader.unread:
+                    self.reader.unread[ask] = self.reader.unread[renewed]
+                elif renewed in again:
+                    found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
+        return {ask: each for ask, each in found.items() if ask not in self.reader.unread}
 
     def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
         """Compare the old and the new span of each ask's target as multisets of records.
@@ -131,9 +110,22 @@ class ContentMatch:
             for ask in asks
             if max(len(ask.target.old), len(ask.target.new)) <= ask.target.budget
         }
-        answers = self._ask(tasks, "compare the pending batch")
+        answers = self.reader.answers(tasks, "compare the pending batch")
         passed = self._passed_by_retention(list(answers))
         return {ask: bool(given.same) for ask, given in answers.items() if ask not in passed}
+
+    def _task(self, ask: Ask, windows: Windows) -> Task:
+        return Task(
+            question=Question.CUT,
+            position=ask.target.position,
+            old=windows.old,
+            new=windows.new,
+            old_whole=ask.target.old,
+            new_whole=ask.target.new,
+            natives_excluded=ask.natives_excluded,
+            last=windows.last,
+            until=self.batch_ends.get(ask.place),
+        )
 
     def _probe(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
         probes: dict[Ask, list[tuple[Span, Answer]]] = {ask: [] for ask in asks}
@@ -149,9 +141,9 @@ class ContentMatch:
                     new_whole=ask.target.new,
                 )
                 for ask, each in spans.items()
-                if depth < len(each)
+                if depth < len(each) and ask not in self.reader.unread
             }
-            for ask, given in self._ask(tasks, "probe offsets that the link is said to keep").items():
+            for ask, given in self.reader.answers(tasks, "probe offsets that the link is said to keep").items():
                 probes[ask].append((spans[ask][depth], given))
         made = {}
         for ask, seen in probes.items():
@@ -173,8 +165,10 @@ class ContentMatch:
             )
         return made
 
-    def _search(self, asks: Sequence[Ask], before: Mapping[Ask, Found]) -> dict[Ask, Found]:
-        windows = {ask: first_windows(ask.target) for ask in asks}
+    def _search(
+        self, asks: Sequence[Ask], before: Mapping[Ask, Found], jobs: Sequence[Sequence[Ask]]
+    ) -> dict[Ask, Found]:
+        windows = self._hopeful({ask: first_windows(ask.target) for ask in asks}, jobs)
         found = {ask: before.get(ask, Found(answer=Answer())) for ask in asks}
         latest: dict[Ask, Windows] = {}
         while windows:
@@ -183,19 +177,28 @@ class ContentMatch:
             step = (
                 f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows)} positions"
             )
-            answers = self._ask({ask: _task(ask, each) for ask, each in windows.items()}, step)
+            answers = self.reader.answers({ask: self._task(ask, each) for ask, each in windows.items()}, step)
             times = self._times(windows, answers)
             following: dict[Ask, Windows] = {}
-            for ask, read in windows.items():
-                found[ask] = _updated(found[ask], read, answers[ask], times.get(ask))
-                nearby = _with_origin(answers[ask])
-                target = affordable(ask.target, answers[ask].record_bytes)
+            for ask, given in answers.items():
+                read = windows[ask]
+                found[ask] = _updated(found[ask], read, given, times.get(ask))
+                nearby = _with_origin(given)
+                target = affordable(ask.target, given.record_bytes)
                 wanted = next_windows(target, read, nearby, at_time=times.get(ask)) if nearby else None
                 if wanted is not None:
                     following[ask] = wanted
-            windows = _within_budget(following)
+            windows = _within_budget(self._hopeful(following, jobs), jobs)
+        found = self._hopeful(found, jobs)
         cuts = {ask: cut for ask, each in found.items() if (cut := each.answer.cut) is not None and in_doubt(cut)}
         return found | self._settled(found, cuts, latest)
+
+    def _hopeful(self, asked: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
+        """Leave out what only jobs ask for that cannot be read whole any more."""
+        if not self.reader.unread:
+            return asked
+        whole = {ask for job in jobs if self.reader.unread.keys().isdisjoint(job) for ask in job}
+        return {ask: each for ask, each in asked.items() if ask in whole}
 
     def _settled(
         self, found: Mapping[Ask, Found], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
@@ -211,7 +214,9 @@ class ContentMatch:
         made = {ask: found[ask] for ask in cuts}
         if windows:
             step = f"look further down for copies of {len(windows)} positions"
-            for ask, given in self._ask({ask: _task(ask, each) for ask, each in windows.items()}, step).items():
+            for ask, given in self.reader.answers(
+                {ask: self._task(ask, each) for ask, each in windows.items()}, step
+            ).items():
                 made[ask] = _updated(found[ask], windows[ask], given, None)
         for ask, each in made.items():
             if each.answer.cut is not None:
@@ -220,34 +225,30 @@ class ContentMatch:
         return made
 
     def _earliest(self, cuts: Mapping[Ask, Cut]) -> dict[Ask, int]:
-        """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp, in one call."""
-        times: dict[TopicPartition, int] = {}
-        for ask, cut in cuts.items():
-            if cut.unread_since is not None:
-                times[ask.new_partition] = min(cut.unread_since, times.get(ask.new_partition, cut.unread_since))
-        offsets = self.offsets_for_times(times) if times else {}
-        made = {}
-        for ask, cut in cuts.items():
-            first = None if cut.unread_since is None else offsets.get(ask.new_partition)
-            made[ask] = max(first or 0, ask.target.new.start)
-        return made
+        """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp."""
+        unread = {ask: cut.unread_since for ask, cut in cuts.items() if cut.unread_since is not None}
+        offsets = self._reached(unread)
+        return {ask: max(offsets.get(ask) or 0, ask.target.new.start) for ask in cuts}
 
     def _times(self, windows: Mapping[Ask, Windows], answers: Mapping[Ask, Answer]) -> dict[Ask, int]:
-        """Look up where the new log reached the time of the record before each lost position.
-
-        One batched call, and one more for each further position of one partition.
-        """
+        """Look up where the new log reached the time of the record before each lost position."""
         lost: dict[Ask, int] = {}
-        for ask, read in windows.items():
-            cut, time = answers[ask].cut, answers[ask].time_before
-            if cut is not None and time is not None and wants_time(read, cut):
+        for ask, given in answers.items():
+            cut, time = given.cut, given.time_before
+            if cut is not None and time is not None and wants_time(windows[ask], cut):
                 lost[ask] = time
-        made: dict[Ask, int] = {}
-        while lost:
-            asked = {ask.new_partition: ask for ask in lost}
-            offsets = self.offsets_for_times({at: lost.pop(ask) for at, ask in asked.items()})
-            made |= {ask: offset for at, ask in asked.items() if (offset := offsets.get(at)) is not None}
-        return made
+        return {ask: offset for ask, offset in self._reached(lost).items() if offset is not None}
+
+    def _reached(self, times: Mapping[Ask, int]) -> dict[Ask, int | None]:
+        """Look up where the new log reached a time: in one call, and one more for each further time of a partition."""
+        left = {(ask.new_partition, time) for ask, time in times.items()}
+        known: dict[tuple[TopicPartition, int], int | None] = {}
+        while left:
+            now = dict(sorted(left))
+            offsets = self.offsets_for_times(now)
+            known |= {(partition, time): offsets.get(partition) for partition, time in now.items()}
+            left -= now.items()
+        return {ask: known[ask.new_partition, time] for ask, time in times.items()}
 
     def _passed_by_retention(self, asks: Sequence[Ask]) -> dict[Ask, Ask]:
         """Give the positions whose log starts moved meanwhile, or are not told, with their logs as they are now."""
@@ -268,108 +269,6 @@ class ContentMatch:
                 )
                 made[ask] = replace(ask, target=renewed)
         return made
-
-    def _ask(self, tasks: Mapping[Ask, Task], step: str) -> dict[Ask, Answer]:
-        """Answer tasks in one job for the narrow ones and one for the wide ones."""
-        done: dict[Ask, Answer] = {}
-        narrow = {ask: task for ask, task in tasks.items() if len(task.old) + len(task.new) <= LARGE_OFFSETS}
-        wide = {ask: task for ask, task in tasks.items() if ask not in narrow}
-        for part, per_task in ((narrow, None), (wide, LARGE_OFFSETS)):
-            if part:
-                told = partial(self.progress, step, len(done), len(tasks))
-                told()
-                done.update(self._job(part, per_task, told))
-        self.progress(step, len(done), len(tasks))
-        return done
-
-    def _job(
-        self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
-    ) -> dict[Ask, Answer]:
-        numbered = dict(enumerate(tasks.items()))
-        logs = [Log.OLD, Log.NEW]
-        if self.isolation is IsolationLevel.READ_COMMITTED:
-            logs.append(Log.ABORTED)
-        parts = [self._records(log, numbered, max_records_per_task) for log in logs]
-        records = parts[0]
-        for part in parts[1:]:
-            records = records.unionByName(part)
-        by_number = {number: task for number, (_, task) in numbered.items()}
-        grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
-        with spark_errors():
-            table = interruptible(self.spark, grouped.toArrow, watch)
-        given = {
-            number: _ANSWER.validate_json(str(text))
-            for number, text in zip(table.column("task").to_pylist(), table.column("answer").to_pylist(), strict=True)
-        }
-        empty = Records()
-        return {
-            ask: given[number] if number in given else answer(task, empty, empty, empty)
-            for number, (ask, task) in numbered.items()
-        }
-
-    def _records(
-        self, log: Log, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None
-    ) -> DataFrame:
-        """Read the windows of one log and give each record the number of every task that wants it."""
-        is_new = log is Log.NEW
-        wanted = [
-            (
-                number,
-                ask.new_topic if is_new else ask.partition.topic,
-                ask.partition.partition,
-                (task.new if is_new else task.old).start,
-                (task.new if is_new else task.old).end,
-            )
-            for number, (ask, task) in numbered.items()
-        ]
-        ranges = [OffsetRange(topic=t, partition=p, start=start, end=end) for _, t, p, start, end in wanted]
-        records = read_records(
-            self.spark,
-            self.properties[Cluster.NEW if is_new else Cluster.OLD],
-            ranges,
-            isolation=IsolationLevel.READ_UNCOMMITTED if log is Log.ABORTED else self.isolation,
-            salt=self.salt,
-            max_records_per_task=max_records_per_task,
-        )
-        tasks = self.spark.createDataFrame(
-            wanted, "task long, wanted_topic string, wanted_partition int, from_offset long, to_offset long"
-        )
-        inside = (
-            (F.col("topic") == F.col("wanted_topic"))
-            & (F.col("partition") == F.col("wanted_partition"))
-            & (F.col("offset") >= F.col("from_offset"))
-            & (F.col("offset") < F.col("to_offset"))
-        )
-        return records.join(F.broadcast(tasks), on=inside, how="inner").select(
-            "task",
-            F.lit(log.value).alias("log"),
-            "offset",
-            "timestamp",
-            "log_append",
-            "content",
-            "masked",
-            "key_schema",
-            "value_schema",
-            "headers",
-            "origin",
-            "size",
-        )
-
-
-_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
-
-
-def _task(ask: Ask, windows: Windows) -> Task:
-    return Task(
-        question=Question.CUT,
-        position=ask.target.position,
-        old=windows.old,
-        new=windows.new,
-        old_whole=ask.target.old,
-        new_whole=ask.target.new,
-        natives_excluded=ask.natives_excluded,
-        last=windows.last,
-    )
 
 
 def _updated(found: Found, read: Windows, given: Answer, at_time: int | None) -> Found:
@@ -395,11 +294,14 @@ def _with_origin(given: Answer) -> Cut | None:
     return replace(cut, shift=given.origin_shift)
 
 
-def _within_budget(windows: Mapping[Ask, Windows]) -> dict[Ask, Windows]:
-    """Drop the widest confirming reads beyond what one round may read."""
-    kept, total = {}, 0
-    for ask, each in sorted(windows.items(), key=lambda item: len(item[1].old) + len(item[1].new)):
-        total += len(each.old) + len(each.new)
-        if each.phase is Phase.LOCATE or total <= ROUND_BUDGET_OFFSETS:
-            kept[ask] = each
-    return kept
+def _within_budget(windows: Mapping[Ask, Windows], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, Windows]:
+    """Drop the widest confirming reads beyond what one round may read for each job that asks for them."""
+    kept = {ask for ask, each in windows.items() if each.phase is Phase.LOCATE}
+    for job in jobs:
+        total = 0
+        sizes = {ask: len(windows[ask].old) + len(windows[ask].new) for ask in job if ask in windows}
+        for ask in sorted(sizes, key=sizes.__getitem__):
+            total += sizes[ask]
+            if total <= ROUND_BUDGET_OFFSETS:
+                kept.add(ask)
+    return {ask: each for ask, each in windows.items() if ask in kept}

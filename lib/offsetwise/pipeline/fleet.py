@@ -5,7 +5,6 @@ Spark does not see the files. A glob over them costs a task per file; a checkpoi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import ceil
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsspec.core import split_protocol
 
-from offsetwise.errors import StorageError
+from offsetwise.engines.rows import FailedCheckpoint, read_rows
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet_rows import decode, rows_of
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, read_rows
-from offsetwise.sources.storage import exists, glob_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,34 +32,6 @@ LEAST_TASKS: Final = 8
 DECODED_AT_ONCE: Final = 50
 """What a caller who drops each checkpoint holds nevertheless."""
 COLUMNS: Final = "id long, row binary"
-
-_MAGIC: Final = re.compile(r"[*?\[]")
-
-
-def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Give the folders that paths and globs of folders name, each once, in the order given.
-
-    Args:
-        uris: Paths and URIs; `*`, `?` and `[…]` are matched where they occur, unless something has exactly this name.
-        roots: The folders that may be read; None when a person named the paths.
-
-    Raises:
-        StorageError: A glob matches no folder, or its file system cannot be reached.
-        OutsideRootsError: A glob begins outside the roots.
-    """
-    made: dict[str, None] = {}
-    for uri in uris:
-        if not _MAGIC.search(uri) or exists(uri, roots=roots):
-            made[uri] = None
-            continue
-        found = glob_folders(uri, roots=roots)
-        if not found:
-            raise StorageError(
-                f"{uri!r}: expected a pattern that matches folders, found none. Nothing was read.",
-                fix="Check the pattern, and quote it so that the shell leaves it alone.",
-            )
-        made |= dict.fromkeys(found)
-    return tuple(made)
 
 
 def inspect_many(
@@ -81,7 +50,7 @@ def inspect_many(
 
     Args:
         spark: A session, classic or Connect.
-        uris: What to read, one checkpoint each; see `expand` for globs.
+        uris: What to read, one checkpoint each; see `storage.patterns.expand` for globs.
         roots: The folders that may be read; None when a person named the paths.
         batches: How many of the newest retained batches to read of each; 0 reads what decides the restart.
         wave_size: How many checkpoints one job reads, `WAVE` where not given. Fewer let a person see progress.

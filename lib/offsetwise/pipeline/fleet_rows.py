@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from dataclasses import dataclass, make_dataclass, replace
+from functools import cache
+from typing import Annotated, Any, Final
 
 import pyarrow as pa
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
 
-from offsetwise.errors import FileError, SparkError
+from offsetwise.engines.flat import flat_type, whole
+from offsetwise.engines.rows import FailedCheckpoint
+from offsetwise.errors import FileError, SparkError, VersionError
 from offsetwise.files import read_object, strict_reader
 from offsetwise.model import Batch, BatchSource, Checkpoint, TopicOffsets
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
 
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 """Perhaps one outside int64, which the strict reader of files refuses; it takes three times as long."""
@@ -29,18 +32,17 @@ _Batch = tuple[int, bool, int | None, int | None, _Index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    checkpoint: Checkpoint
-    batches: tuple[_Batch, ...]
-    shapes: tuple[_Shape, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Failed:
     failed: FailedCheckpoint
 
 
-_ROW: Final = strict_reader(TypeAdapter(_Read | _Failed))
+@cache
+def _row(checkpoint: type) -> SchemaValidator:
+    """Give what reads a row whose checkpoint is of a `flat_type`."""
+    parts = {"checkpoint": checkpoint, "batches": tuple[_Batch, ...], "shapes": tuple[_Shape, ...]}
+    read = make_dataclass("_Read", parts.items(), frozen=True, slots=True, kw_only=True)
+    either: Any = read | _Failed
+    return strict_reader(TypeAdapter(either))
 
 
 def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
@@ -61,7 +63,7 @@ def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
 
 
 def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:
-    """Read a row that `spark_checkpoint_rows.encode` wrote.
+    """Read a row that `rows.encode` wrote.
 
     Args:
         row: What came from a worker.
@@ -74,13 +76,13 @@ def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:
     try:
         if _LONG_NUMBER.search(line):
             read_object(line, subject=subject)
-        read = _ROW.validate_json(line)
+        read = _row(flat_type()).validate_json(line)
         return read.failed if isinstance(read, _Failed) else _whole(read, packed)
-    except (FileError, ValidationError, ValueError, IndexError, struct.error) as error:
+    except (FileError, VersionError, ValidationError, ValueError, IndexError, struct.error) as error:
         raise _strange(subject) from error
 
 
-def _whole(read: _Read, packed: bytes) -> Checkpoint:
+def _whole(read: Any, packed: bytes) -> Checkpoint:
     offsets = struct.unpack(f"<{len(packed) // 8}q", packed)
     at = 0
     batches = []
@@ -98,7 +100,7 @@ def _whole(read: _Read, packed: bytes) -> Checkpoint:
         )
     if at != len(offsets):
         raise ValueError(f"{len(offsets)} offsets for {at} partitions")
-    return replace(read.checkpoint, batches=tuple(batches))
+    return whole(replace(read.checkpoint, batches=tuple(batches)))
 
 
 def _strange(subject: str) -> SparkError:

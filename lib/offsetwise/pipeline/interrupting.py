@@ -6,14 +6,18 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from threading import Event, Thread, get_ident
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, TypeVar
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
-from pyspark.sql.connect.session import SparkSession as ConnectSession
-from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
 
 from offsetwise.errors import SparkError
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+    from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
+else:
+    ProgressHandler = object
 
 POLL_S: Final = 0.2
 UNHEARD_S: Final = 30.0
@@ -22,6 +26,11 @@ STOP_LIMIT_S: Final = 60.0
 """How long somebody who stopped the jobs waits for their end."""
 
 _T = TypeVar("_T")
+
+
+def over_connect(spark: object) -> TypeGuard[ConnectSession]:
+    """Whether a session is one of Spark Connect, whose classes take a second to import."""
+    return not isinstance(spark, SparkSession)
 
 
 def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable[[], None]) -> _T:
@@ -36,7 +45,7 @@ def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable
         SparkError: The jobs were stopped, and did not end in time: they may run on.
     """
     tag = f"offsetwise-{uuid4().hex}"
-    jobs: _Jobs = _ConnectJobs(spark) if isinstance(spark, ConnectSession) else _ClassicJobs(spark)
+    jobs: _Jobs = _ConnectJobs(spark) if over_connect(spark) else _ClassicJobs(spark)
 
     def run() -> _T:
         jobs.begin(tag)
@@ -100,7 +109,7 @@ class _Jobs(Protocol):
     def end(self, tag: str) -> None:
         """Mark no more."""
 
-    def stop(self, tag: str) -> None:
+    def stop(self, tag: str) -> object:
         """Stop what is so marked."""
 
 
@@ -124,8 +133,8 @@ class _ConnectJobs(ProgressHandler):
     """
 
     def __init__(self, spark: ConnectSession) -> None:
-        self.where = spark.client.host
-        self.stop = spark.interruptTag
+        self.where: str = spark.client.host
+        self.stop: Callable[[str], object] = spark.interruptTag
         self._spark = spark
         self._thread: int | None = None
         self._at_work = Event()

@@ -1,25 +1,65 @@
-"""What Spark's JVM is started with: a folder of its own, and properties that no other user of the machine can read."""
+"""What Spark's JVM is started with: a folder of its own, properties that nobody else can read, the Kafka connector."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import pyspark
+
+from offsetwise.errors import ConnectorError, JarError
+from offsetwise.jars import locked, locked_jars
+
+CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+"""What `spark-submit` starts its JVM with."""
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 """What PySpark puts on the command line of `spark-submit`; its last word is the program."""
-_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
-"""What `spark-submit` starts its JVM with."""
+_LATER: Final = (
+    *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
+    *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
+)
+"""The second compiler starts ten times later than by default: on a machine of few cores it takes from small work most
+of the processor, and what runs for minutes gets there all the same."""
 _PROGRAM: Final = "pyspark-shell"
 _PATHS: Final = (
     *("spark.jars", "spark.jars.ivy", "spark.jars.ivySettings", "spark.files", "spark.archives"),
     *("spark.submit.pyFiles", "spark.local.dir", "spark.eventLog.dir"),
 )
 """Properties that hold paths, separated by commas: relative ones mean the folder that the command is given in."""
+
+
+def connector_jars(java: Callable[[], str]) -> list[str]:
+    """Give the paths of the connector's jars, compared with the lock.
+
+    Args:
+        java: Gives the path of the `java` command; asked only where jars must be fetched.
+
+    Raises:
+        ConnectorError: The lock knows no connector of this PySpark, or the jars cannot be fetched or are others.
+    """
+    name = f"spark-kafka-{pyspark.__version__}"
+    known = sorted(each.removeprefix("spark-kafka-") for each in locked() if each.startswith("spark-kafka-"))
+    if name not in locked():
+        raise ConnectorError(
+            f"Spark's Kafka connector of PySpark {pyspark.__version__}: expected its SHA-256 in jars.lock, found those "
+            f"of {', '.join(known)}. No record was read.",
+            fix="Install one of these PySparks, or name the connector yourself under spark.conf in the migration file: "
+            f"its files in spark.jars, or {CONNECTOR}:{pyspark.__version__} in spark.jars.packages, which Spark "
+            "fetches without comparing it with anything that Offsetwise knows.",
+        )
+    try:
+        return [str(path) for path in sorted(locked_jars(name, java=java).iterdir())]
+    except JarError as error:
+        raise ConnectorError(
+            error.problem,
+            fix=f"{error.fix} Offline, put the connector's jars into spark.jars in the migration file.",
+        ) from error
 
 
 def new_folder() -> TemporaryDirectory[str]:
@@ -31,8 +71,8 @@ def new_folder() -> TemporaryDirectory[str]:
 
 
 @contextmanager
-def starting(properties: Mapping[str, str], folder: Path) -> Iterator[None]:
-    """Let the JVM that PySpark starts inside the block read these properties, and work in `folder`.
+def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str] = ()) -> Iterator[None]:
+    """Let the JVM that PySpark starts inside the block read these properties, have these options, work in `folder`.
 
     Everybody on the machine sees the command line of a process. So it names a file, which is its owner's alone and
     gone when the block ends. Spark's own defaults are read as without it. Workers keep the folder of this process.
@@ -43,7 +83,7 @@ def starting(properties: Mapping[str, str], folder: Path) -> Iterator[None]:
     *given, program = shlex.split(os.environ.get(_ARGUMENTS, _PROGRAM))
     told = {
         _ARGUMENTS: shlex.join([*given, "--load-spark-defaults", "--properties-file", str(file), program]),
-        _OPTIONS: f'{os.environ.get(_OPTIONS, "")} "-Duser.dir={folder}"'.strip(),
+        OPTIONS: " ".join([*_LATER, *options, os.environ.get(OPTIONS, ""), f'"-Duser.dir={folder}"']),
     }
     before = {name: os.environ.get(name) for name in told}
     os.environ.update(told)

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import IsolationLevel
+from offsetwise.position import OfPartition
 from offsetwise.translation.header import KAFKA_BACKUP, MAX_DIGITS, OFFSET_BYTES, PROVENANCE_HEADERS, REDPANDA
 from offsetwise.translation.identity import IDENTITY_BYTES, NULL_LENGTH, SCHEMA_PREFIX_BYTES
 
@@ -34,7 +35,7 @@ REST_OF_PART: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class OffsetRange:
+class OffsetRange(OfPartition):
     """The offsets `[start, end)` of one partition. Not every offset need hold a record."""
 
     topic: str
@@ -44,9 +45,7 @@ class OffsetRange:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.end:
-            raise ValueError(
-                f"{self.topic}-{self.partition}: expected 0 <= start <= end, found {self.start}, {self.end}"
-            )
+            raise ValueError(f"{self.topic_partition}: expected 0 <= start <= end, found {self.start}, {self.end}")
 
 
 def read_records(
@@ -113,6 +112,11 @@ def identify(records: DataFrame, *, salt: bytes) -> DataFrame:
         _may_hold_schema(value), F.lit(False)
     )
     timestamp = F.unix_millis("timestamp")
+    # librdkafka ends a header's name at a zero byte: cut here too, a record has one identity, whoever reads it.
+    headers = F.transform(
+        "headers",
+        lambda header: F.struct(F.substring_index(header["key"], "\0", 1).alias("key"), header["value"].alias("value")),
+    )
     return records.select(
         "topic",
         "partition",
@@ -124,14 +128,14 @@ def identify(records: DataFrame, *, salt: bytes) -> DataFrame:
         _schema_id(key).alias("key_schema"),
         _schema_id(value).alias("value_schema"),
         F.transform(
-            "headers",
+            headers,
             lambda header: F.struct(
                 header["key"].alias("name"),
                 _hash(salt, header["key"].cast("binary"), header["value"]).alias("hash"),
             ),
         ).alias("headers"),
-        _origin(F.col("headers")).alias("origin"),
-        (_size(key) + _size(value) + _size_of_headers(F.col("headers"))).alias("size"),
+        _origin(headers).alias("origin"),
+        (_size(key) + _size(value) + _size_of_headers(headers)).alias("size"),
     )
 
 
@@ -184,7 +188,7 @@ def _schema_id(part: Column) -> Column:
 def _layers(ranges: Iterable[OffsetRange]) -> list[list[OffsetRange]]:
     """Arrange ranges so that each layer names a partition once, as Spark's options demand."""
     layers: defaultdict[int, list[OffsetRange]] = defaultdict(list)
-    for _, of_partition in groupby(sorted(ranges), key=lambda r: (r.topic, r.partition)):
+    for _, of_partition in groupby(sorted(ranges), key=lambda r: r.topic_partition):
         for depth, merged in enumerate(_merged(of_partition)):
             layers[depth].append(merged)
     return list(layers.values())

@@ -13,27 +13,26 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
-from threading import RLock
+from threading import Event, RLock
 from traceback import walk_tb
+from types import FrameType
 from typing import IO, Final
 
-import grpc
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
-from pyspark.sql.connect.client import DefaultChannelBuilder
 
 from offsetwise.client_properties import ClientProperties, redaction, resolve_spark
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ConnectorError, SparkError
-from offsetwise.pipeline.connector import CONNECTOR, connector_jars
-from offsetwise.pipeline.launching import absolute_paths, new_folder, starting
+from offsetwise.pipeline.class_archive import archive_options
+from offsetwise.pipeline.launching import CONNECTOR, absolute_paths, connector_jars, new_folder, starting
 from offsetwise.pipeline.spark_errors import first_line, hide, tellable
 
 TASKS_PER_CORE: Final = 2
@@ -64,7 +63,7 @@ _folder: tempfile.TemporaryDirectory[str] | None = None
 """Of the JVM behind PySpark, where it was started here."""
 
 
-def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
+def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None = None) -> SparkSession:
     """Give a session that fits `settings`: the running one, else a new one.
 
     Spark allows one session of the classic kind per process. A running one that does not fit is closed first if it was
@@ -73,6 +72,7 @@ def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
     Args:
         settings: Master or Spark Connect address, and Spark's own configuration.
         kafka: Whether records will be read, which needs Spark's Kafka connector.
+        given_up: Set when nobody waits for the session any more; no JVM is started then.
 
     Raises:
         ConnectorError: The connector cannot be resolved, or the session or server has none.
@@ -91,15 +91,20 @@ def open_session(settings: SparkSettings, *, kafka: bool) -> SparkSession:
         elif SparkContext._active_spark_context is not None:
             session, ours = _adopt(), False
         else:
-            session, ours = _launch(settings.master or "local[*]", conf, kafka=kafka), True
+            session, ours = _launch(settings.master or "local[*]", conf, kafka=kafka, given_up=given_up), True
         _running = _Running(settings=settings, session=session, kafka=kafka, ours=ours)
-        if kafka:
+        if kafka and (remote or not ours or _brings_connector(conf)):
             try:
                 _check_connector(session, settings)
             except ConnectorError:
                 close_session()
                 raise
         return session
+
+
+def is_open() -> bool:
+    """Whether this process has a session. Asks nobody, and waits for nobody."""
+    return _running is not None
 
 
 def close_session() -> None:
@@ -125,7 +130,7 @@ def _stop(session: SparkSession) -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession:
+def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event | None) -> SparkSession:
     local = master.startswith("local")
     wanted = SESSION_CONF | QUIET_CONF | {"spark.master": master}
     if local:
@@ -138,21 +143,28 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession
             "spark.sql.shuffle.partitions": str(TASKS_PER_CORE * _cores(master)),
         }
     wanted |= conf
-    if kafka and "spark-sql-kafka" not in wanted.get("spark.jars.packages", "") + wanted.get("spark.jars", ""):
+    if kafka and not _brings_connector(conf):
         jars = [wanted["spark.jars"]] if wanted.get("spark.jars") else []
         wanted["spark.jars"] = ",".join([*jars, *connector_jars(_java)])
 
     wanted = absolute_paths(wanted | redaction(conf))
 
     global _folder  # noqa: PLW0603 - as the JVM
-    _java()
+    java = _java()
+    options = archive_options(java) if local else []
     _end_jvm()
     _folder = new_folder()
     logging.getLogger().addFilter(_not_of_gateway)
     # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name: it ends with the JVM.
     with tempfile.TemporaryFile() as log:
         try:
-            with starting(wanted, Path(_folder.name)):
+            with starting(wanted, Path(_folder.name), options):
+                if given_up is not None and given_up.is_set():
+                    raise SparkError(
+                        "Spark: expected somebody to wait for its start, found that it was given up. No JVM was "
+                        "started.",
+                        fix="Try again.",
+                    )
                 gateway = launch_gateway(popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
             SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(wanted.items())), gateway=gateway)
             return SparkSession.builder.getOrCreate()
@@ -162,8 +174,13 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool) -> SparkSession
             raise _launch_error(said, conf.masked(_read_all(log)), told) from tellable(error)
         except KeyboardInterrupt as interrupt:
             _end_jvm()
-            _end_starting_jvm(interrupt)
+            end_starting_jvm(frame for frame, _ in walk_tb(interrupt.__traceback__))
             raise
+
+
+def _brings_connector(conf: Mapping[str, str]) -> bool:
+    """Whether somebody named a connector, which only loading it can tell; ours was compared with the lock."""
+    return "spark-sql-kafka" in conf.get("spark.jars.packages", "") + conf.get("spark.jars", "")
 
 
 def _not_of_gateway(record: logging.LogRecord) -> bool:
@@ -172,6 +189,9 @@ def _not_of_gateway(record: logging.LogRecord) -> bool:
 
 
 def _connect(remote: str, conf: ClientProperties) -> SparkSession:
+    import grpc  # noqa: PLC0415 - only Spark Connect needs it, and it takes a second with what it imports
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - as above
+
     try:
         builder = DefaultChannelBuilder(remote)
         _knock(builder.endpoint)
@@ -226,13 +246,24 @@ def _adopt() -> SparkSession:
 
 def _alive(running: _Running) -> bool:
     """Ask for an answer that needs no job, so that a busy session is not waited for."""
-    if not running.settings.remote and SparkContext._active_spark_context is None:
+    if running.settings.remote:
+        return _server_answers(running.settings.remote, running.session)
+    if SparkContext._active_spark_context is None:
         return False
     try:
-        if running.settings.remote:
-            _knock(DefaultChannelBuilder(running.settings.remote).endpoint)
         return bool(running.session.range(1).schema)
-    except (PySparkException, Py4JError, grpc.RpcError, OSError):
+    except (PySparkException, Py4JError, OSError):
+        return False
+
+
+def _server_answers(remote: str, session: SparkSession) -> bool:
+    import grpc  # noqa: PLC0415 - as above
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - as above
+
+    try:
+        _knock(DefaultChannelBuilder(remote).endpoint)
+        return bool(session.range(1).schema)
+    except (PySparkException, grpc.RpcError, OSError):
         return False
 
 
@@ -307,17 +338,25 @@ def _end_jvm() -> None:
         _folder = None
 
 
-def _end_starting_jvm(interrupt: KeyboardInterrupt) -> None:
-    """End the JVM that PySpark was waiting for.
+def end_starting_jvm(frames: Iterable[FrameType]) -> bool:
+    """End the JVM that PySpark is, or was, waiting for.
 
     It would never end by itself: the folder where it says its port is gone, it fails to write there, and its
     gateway thread lives on. PySpark keeps the process to itself until it has the port.
+
+    Args:
+        frames: Of the thread that starts it.
+
+    Returns:
+        Whether the thread is launching one, so that only killing that ends its wait. There may be no process yet.
     """
-    for frame, _ in walk_tb(interrupt.__traceback__):
+    launching = [frame for frame in frames if frame.f_code.co_name == "launch_gateway"]
+    for frame in launching:
         process = frame.f_locals.get("proc")
-        if frame.f_code.co_name == "launch_gateway" and isinstance(process, Popen):
+        if isinstance(process, Popen):
             process.kill()
             process.communicate()
+    return bool(launching)
 
 
 def _cores(master: str) -> int:

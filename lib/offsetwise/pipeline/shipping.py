@@ -6,13 +6,15 @@ an installed Offsetwise. That is so for local masters, and for clusters whose im
 
 from __future__ import annotations
 
-import ast
 import io
+import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from platform import node
@@ -26,14 +28,24 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import offsetwise
 from offsetwise.errors import WorkerError
-from offsetwise.pipeline.interrupting import interruptible
+from offsetwise.pipeline.interrupting import interruptible, over_connect
 from offsetwise.pipeline.spark_errors import spark_errors
 
 PACKAGE: Final = Path(offsetwise.__file__).parent
-SHIPPED: Final = ("sources.spark_checkpoint_rows", "translation.content", "translation.identity", "translation.worker")
+SHIPPED: Final = (
+    "engines.rows",
+    "pipeline.windows",
+    "translation.content",
+    "translation.identity",
+    "translation.worker",
+)
 """Modules that hold what runs on workers. They are sent with every module of Offsetwise that they import."""
+CLIENT: Final = "confluent-kafka"
+"""Brings librdkafka; one of another release may lack calls or behave otherwise, so Spark's source reads then."""
+_IMPORT: Final = re.compile(r"\s*from offsetwise\.([\w.]+) import ")
 PROBED_TASKS: Final = 4
 SHIPPED_KEY: Final = "spark.offsetwise.shipped"
+CLIENT_KEY: Final = "spark.offsetwise.client"
 
 
 def ship(spark: SparkSession, *, uris: Sequence[str] = (), watch: Callable[[], None] = lambda: None) -> None:
@@ -57,18 +69,24 @@ def ship(spark: SparkSession, *, uris: Sequence[str] = (), watch: Callable[[], N
     done = f"{digest} {' '.join(needed)}"
     if spark.conf.get(SHIPPED_KEY, "") == done:
         return
-    answers = _ask_workers(spark, needed, tuple(files), watch)
-    for where, python, missing, _ in answers:
+    answers = _ask_here(spark, needed, tuple(files)) or _ask_workers(spark, needed, tuple(files), watch)
+    for where, python, missing, _, _ in answers:
         if missing:
             raise WorkerError(
                 f"Spark's Python workers on {where} ({python}) need {', '.join(needed)}, and lack {missing}. "
                 "Nothing was read.",
                 fix=f"Run there: {python} -m pip install {missing}",
             )
-    if any(installed != digest for *_, installed in answers):
+    if any(installed != digest for *_, installed, _ in answers):
         with spark_errors():
             spark.addArtifacts(str(keep_archive(files)), pyfile=True)
+    spark.conf.set(CLIENT_KEY, str(all(client for *_, client in answers)).lower())
     spark.conf.set(SHIPPED_KEY, done)
+
+
+def have_client(spark: SparkSession) -> bool:
+    """Say whether the workers that were asked by `ship` have librdkafka, so that they can read Kafka themselves."""
+    return spark.conf.get(CLIENT_KEY, "false") == "true"
 
 
 def write_archive(path: Path) -> None:
@@ -104,11 +122,12 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
     return made.getvalue()
 
 
+@cache
 def _files() -> dict[str, bytes]:
     """Follow the imports of `SHIPPED`; source by path below the package, in the order of the paths."""
     found: dict[str, bytes] = {}
     ahead = [""]  # the package's own __init__
-    ahead += SHIPPED
+    ahead += [name for module in SHIPPED for name in _around(module)]
     while ahead:
         path = _path(ahead.pop())
         name = path.relative_to(PACKAGE).as_posix()
@@ -124,11 +143,26 @@ def _path(module: str) -> Path:
 
 
 def _imports(source: bytes) -> Iterator[str]:
-    """Name the modules below `offsetwise` that a source imports, and the packages around them."""
-    for statement in ast.walk(ast.parse(source)):
-        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("offsetwise."):
-            parts = (statement.module or "").split(".")[1:]
-            yield from (".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    """Name the modules below `offsetwise` that a source imports when it runs, and the packages around them.
+
+    By its lines, which one tool formats: `ast.parse` fails now and then where two threads call it at once (CPython
+    issue 106905), and pages are parsed while Spark starts.
+    """
+    guard: int | None = None
+    for line in source.decode().splitlines():
+        depth = len(line) - len(line.lstrip())
+        if guard is not None and line.strip() and depth <= guard:
+            guard = None
+        if line.strip() == "if TYPE_CHECKING:":
+            guard = depth
+        elif guard is None and (found := _IMPORT.match(line)):
+            yield from _around(found[1])
+
+
+def _around(module: str) -> Iterator[str]:
+    """Name a module, after the packages that it is in."""
+    parts = module.split(".")
+    yield from (".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
 
 
 def _digest(files: Mapping[str, bytes]) -> str:
@@ -144,19 +178,47 @@ def _packages(uris: Sequence[str]) -> tuple[str, ...]:
     return ("pyarrow", *sorted({"fsspec", *(name.split(".")[0] for name in classes)}))
 
 
+_Answer = tuple[str, str, str, str, bool]
+"""Host, Python, packages that it lacks, digest of the Offsetwise that it imports, and whether it has our librdkafka."""
+
+
+def _ask_here(spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ...]) -> list[_Answer]:
+    """Ask the Python that the workers of a local master run, without them; empty where they may be others.
+
+    It answers as they would if it finds the same package: they have its environment and its folder.
+    """
+    if over_connect(spark) or not (spark.conf.get("spark.master", "") or "").startswith("local"):
+        return []
+    python = spark.conf.get("spark.pyspark.python", "")
+    if python != sys.executable:
+        return []
+    ran = subprocess.run(  # noqa: S603 - the interpreter that runs this
+        [python, "-c", "import importlib.util as u; print(u.find_spec('offsetwise').origin)"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [_question(needed, names)(0)] if ran.stdout.strip() == offsetwise.__file__ else []
+
+
 def _ask_workers(
     spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ...], watch: Callable[[], None]
-) -> list[tuple[str, str, str, str]]:
-    """Ask a few workers, without Arrow: host, Python, packages they lack, digest of the Offsetwise they import."""
-    answer = F.udf(_question(needed, names), "struct<host: string, python: string, lacks: string, installed: string>")
+) -> list[_Answer]:
+    """Ask a few workers, without Arrow."""
+    answer = F.udf(
+        _question(needed, names),
+        "struct<host: string, python: string, lacks: string, installed: string, client: boolean>",
+    )
     with spark_errors():
         asked = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
         rows = interruptible(spark, asked.collect, watch)
-    return sorted({(row.it.host, row.it.python, row.it.lacks, row.it.installed) for row in rows})
+    return sorted({tuple(row.it) for row in rows})
 
 
-def _question(needed: tuple[str, ...], names: tuple[str, ...]) -> Callable[[int], tuple[str, str, str, str]]:
-    def answer(_: int) -> tuple[str, str, str, str]:
+def _question(needed: tuple[str, ...], names: tuple[str, ...]) -> Callable[[int], _Answer]:
+    ours = version(CLIENT)
+
+    def answer(_: int) -> _Answer:
         lacks = " ".join(name for name in needed if find_spec(name) is None)
         package = find_spec("offsetwise")
         folder = Path(package.origin or "").parent if package else Path()
@@ -164,6 +226,10 @@ def _question(needed: tuple[str, ...], names: tuple[str, ...]) -> Callable[[int]
         for at, name in enumerate(names):
             source = (folder / name).read_bytes() if (folder / name).is_file() else b""
             installed.update((b"\0" if at else b"") + name.encode() + b"\0" + source)
-        return node(), sys.executable, lacks, installed.hexdigest()
+        try:
+            same = version(CLIENT) == ours
+        except PackageNotFoundError:
+            same = False
+        return node(), sys.executable, lacks, installed.hexdigest(), same
 
     return answer

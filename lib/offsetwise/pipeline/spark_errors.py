@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -102,19 +103,38 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
     """
     if isinstance(error, OffsetwiseError):
         return error
+    found = _found(error)
+    return found.kind(f"{found.lead}{found.what}. No result was used.", fix=found.fix)
+
+
+def cause_of(error: PySparkException | Py4JError) -> str:
+    """Say in one clause what went wrong in a Spark action."""
+    return first_line(_found(error).what)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    kind: type[OffsetwiseError]
+    what: str
+    """One clause."""
+    fix: str
+    lead: str = ""
+
+
+def _found(error: BaseException) -> _Found:
     text = _masked(str(error))
     if isinstance(error, (ConnectionError, Py4JNetworkError)) or _NO_ANSWER.fullmatch(text):
-        return SparkError(
-            "Spark: expected an answer from its Java process, which has ended. No result was used.",
-            fix="Run it again: a new one is started. If it ends again, look for what ended it, often the system for "
-            "want of memory (spark.driver.memory).",
+        return _Found(
+            SparkError,
+            "Spark: expected an answer from its Java process, which has ended",
+            "Run it again: a new one is started. If it ends again, look for what ended it, often the system for want "
+            "of memory (spark.driver.memory).",
         )
     for pattern, kind, problem, fix in _KNOWN:
-        if found := pattern.search(text):
-            return kind(f"{problem}: {_line_of(text, found.start())}. No result was used.", fix=fix)
-    return SparkError(
-        f"A Spark job failed: {_cause(text)}. No result was used.", fix="Run it again; if it stays, see Spark's log."
-    )
+        if match := pattern.search(text):
+            return _Found(kind, f"{problem}: {_line_of(text, match.start())}", fix)
+    fix = "Run it again; if it stays, see Spark's log."
+    return _Found(SparkError, _cause(text), fix, lead="A Spark job failed: ")
 
 
 @contextmanager

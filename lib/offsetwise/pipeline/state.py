@@ -14,11 +14,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from offsetwise.engines.spark.details import spark_details
 from offsetwise.errors import CheckpointError, SparkError
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows, StoreRows
 from offsetwise.pipeline.interrupting import interruptible
-from offsetwise.pipeline.spark_errors import first_line, spark_errors, translate_spark_error
+from offsetwise.pipeline.spark_errors import cause_of, spark_errors
 from offsetwise.progress import Progress, unheard
 
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
@@ -64,7 +65,7 @@ def read_state_rows(
     kind, batch = check_state(checkpoint)
     before = spark.conf.get(FORMAT, None)
     try:
-        if (checkpoint.commit_log_version or 1) > 1:
+        if (spark_details(checkpoint).commit_log_version or 1) > 1:
             spark.conf.set(FORMAT, "2")
         progress("list the state stores", 0, 1)
         found = _listed(spark, path, checkpoint.uri, progress)
@@ -87,18 +88,18 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
     Raises:
         CheckpointError: They cannot.
     """
-    if not checkpoint.state:
+    if not spark_details(checkpoint).state:
         raise CheckpointError(
             f"{checkpoint.uri}: expected state of a stateful operator, found none. There are no rows to count.",
             fix="Nothing is missing: the query keeps no state.",
         )
-    batch = checkpoint.last_committed_batch
+    batch = checkpoint.details.last_committed_batch
     if batch is None:
         raise CheckpointError(
             f"{checkpoint.uri}: expected a committed batch, found none. Spark reads state only as a batch left it.",
             fix="Let the query commit a batch first.",
         )
-    named = dict(checkpoint.configuration).get(PROVIDER)
+    named = dict(spark_details(checkpoint).configuration).get(PROVIDER)
     if named is None:
         return "HDFS-backed", batch
     if named not in PROVIDERS:
@@ -165,9 +166,6 @@ def _type(frame: DataFrame, column: str) -> str:
     return frame.schema[column].dataType.simpleString()
 
 
-def _why(error: Exception) -> str:
-    text = str(error)
-    said = translate_spark_error(error).problem.removesuffix(" No result was used.")
-    known = next((words for pattern, words in _WORDS if pattern.search(text)), None)
-    detail = first_line(said.removeprefix("A Spark job failed: "))
-    return detail if known is None else f"{known} ({detail})"
+def _why(error: PySparkException | Py4JError) -> str:
+    known = next((words for pattern, words in _WORDS if pattern.search(str(error))), None)
+    return cause_of(error) if known is None else f"{known} ({cause_of(error)})"

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from offsetwise.config import Migration
+from offsetwise.engines.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
+from offsetwise.engines.rows import FailedCheckpoint, read_one
 from offsetwise.errors import StorageError
 from offsetwise.fleet import Fleet, RootTrouble, assemble
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet import inspect_many
 from offsetwise.progress import Progress
-from offsetwise.sources.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
-from offsetwise.sources.location import locate
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint, read_one
+from offsetwise.storage.location import locate
 
 WAVE_SIZE: Final = 500
 """Checkpoints per job, so that a person sees progress. Jobs of 250 take twice the CPU of one of 1,000."""

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
-from offsetwise.findings.codes import Code, describe
+from offsetwise.findings.logs import partition_missing
+from offsetwise.findings.place import (
+    below_log_start,
+    native_below,
+    not_yet_mirrored,
+    pending_batch_differs,
+    replay_not_tolerated,
+    untranslated,
+)
 from offsetwise.model import (
+    AnyPosition,
     Comparison,
     Evidence,
     Exactness,
@@ -19,6 +28,7 @@ from offsetwise.model import (
     PartitionComparison,
     PartitionState,
     PlannedPosition,
+    Problem,
     Proof,
     RestartPoint,
     Side,
@@ -27,11 +37,12 @@ from offsetwise.model import (
     TopicPartition,
     offsets_by_partition,
 )
-from offsetwise.plan.request import DraftRequest, Reason, StartChoice, group_of, partitions_of
+from offsetwise.plan.refusals import DECIDE, skip
+from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.position import of_one_stream, offset_of
 from offsetwise.wording import many
 
 DRAINED = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
-DECIDE = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +61,12 @@ class Grounds:
     passed: Mapping[tuple[str, str, int], int]
     """By source, topic and partition: how many offsets going back to an earlier batch reads again."""
 
-    def ends(self, topic: str, partition: int) -> tuple[int, int] | None:
+    def ends(self, topic: str, partition: int) -> tuple[AnyPosition, AnyPosition] | None:
         """Give the first and the last place on the new log; None where it was not read."""
-        state = self.logs.get(TopicPartition(topic=topic, partition=partition))
+        state = self.logs.get(TopicPartition(topic, partition))
         if state is None:
             return None
-        end = state.lso if self.isolation is IsolationLevel.READ_COMMITTED else state.hw
+        end = state.log.end(self.isolation)
         return None if state.log_start is None or end is None else (state.log_start, end)
 
 
@@ -73,11 +84,12 @@ def grounds_of(
     Raises:
         PlanError: A decision names a partition or topic that is not compared, one twice, or gives no reason.
     """
-    rows = {TopicPartition(topic=row.topic, partition=row.partition) for row in comparison.partitions}
+    rows = {row.topic_partition: row for row in comparison.partitions}
     topics = {row.topic for row in comparison.partitions}
     overrides: dict[TopicPartition, Override] = {}
     for key, override in request.overrides:
         _check_decision(str(key), known=key in rows, twice=key in overrides, reason=override.reason)
+        _check_stream(rows[key], override.offset)
         overrides[key] = override
     starts: dict[str, StartChoice] = {}
     for choice in request.starts:
@@ -87,7 +99,7 @@ def grounds_of(
         job=job,
         isolation=isolation,
         new=new,
-        logs=partitions_of(new),
+        logs=new.partitions(),
         overrides=overrides,
         starts=starts,
         keeps_pending=keeps_pending,
@@ -95,7 +107,7 @@ def grounds_of(
     )
 
 
-def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | None, tuple[Reason, ...]]:
+def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | None, tuple[Problem, ...]]:
     """Say where one partition starts, and what speaks against it. Without a place there is no position."""
     decided, reason = _decided(row, on)
     if reason is not None:
@@ -126,11 +138,23 @@ def _check_decision(subject: str, *, known: bool, twice: bool, reason: str) -> N
         )
 
 
+def _check_stream(row: PartitionComparison, offset: AnyPosition) -> None:
+    if not of_one_stream(row.old_offset, row.new_offset, row.new.log_start, offset):
+        known = row.old_offset or row.new_offset or row.new.log_start
+        raise PlanError(
+            f"The decision about {row.topic_partition}: expected a position as its stream has them, such as {known}, "
+            f"found {offset}. Nothing was written.",
+            fix="Write the position as `inspect` and `compare` show those of the partition.",
+        )
+
+
 def _passed(comparison: Comparison) -> Iterator[tuple[tuple[str, str, int], int]]:
     """Give how far the last committed batch had read beyond where each partition is taken back to."""
     checkpoint = comparison.checkpoint
-    batches = () if checkpoint is None else checkpoint.batches
-    last = next((b for b in batches if checkpoint is not None and b.id == checkpoint.last_committed_batch), None)
+    batches = () if checkpoint is None else checkpoint.details.batches
+    last = next(
+        (b for b in batches if checkpoint is not None and b.id == checkpoint.details.last_committed_batch), None
+    )
     reached = {
         (source.id, *at): offset
         for source in (() if last is None else last.sources)
@@ -139,11 +163,11 @@ def _passed(comparison: Comparison) -> Iterator[tuple[tuple[str, str, int], int]
     for row in comparison.partitions:
         key = (row.source, row.topic, row.partition)
         if row.old_offset is not None and key in reached:
-            yield key, reached[key] - row.old_offset
+            yield key, reached[key] - offset_of(row.old_offset)
 
 
-def _decided(row: PartitionComparison, on: Grounds) -> tuple[tuple[Start, Override] | None, Reason | None]:
-    key = TopicPartition(topic=row.topic, partition=row.partition)
+def _decided(row: PartitionComparison, on: Grounds) -> tuple[tuple[Start, Override] | None, Problem | None]:
+    key = row.topic_partition
     if key in on.overrides:
         return (Start.SPECIFIC, on.overrides[key]), None
     choice = on.starts.get(row.topic)
@@ -151,11 +175,11 @@ def _decided(row: PartitionComparison, on: Grounds) -> tuple[tuple[Start, Overri
         return None, None
     offset, missing = _chosen(row, choice, on)
     if offset is None:
-        return None, Reason(code=Code.UNTRANSLATED, told=f"{key}: {missing}", fix=DECIDE)
+        return None, untranslated.problem(f"{key}: {missing}", DECIDE)
     return (choice.start, Override(offset=offset, reason=choice.reason, by=choice.by)), None
 
 
-def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple[int | None, str]:
+def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple[AnyPosition | None, str]:
     ends = on.ends(row.new_topic, row.partition)
     match choice.start:
         case Start.EARLIEST:
@@ -166,7 +190,7 @@ def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple
             # The end of the log would skip what is written until the job starts: never an answer of its own.
             return dict(choice.looked_up).get(row.partition), "no record on the new cluster is that young."
         case Start.GROUP:
-            group = group_of(on.new, choice.group)
+            group = on.new.group(choice.group)
             found = (each for each in (() if group is None else group.offsets) if each.topic == row.new_topic)
             offset = next((each.offset for each in found if each.partition == row.partition), None)
             return offset, f"group {choice.group!r} has committed nothing for it on the new cluster."
@@ -184,6 +208,7 @@ def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None
         new_offset=row.new_offset,
         start=Start.TRANSLATED,
         replay=None if row.replay is None else row.replay + again,
+        skip=row.skip,
     )
 
 
@@ -201,9 +226,9 @@ def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | N
 def _overridden(row: PartitionComparison, start: Start, override: Override, on: Grounds) -> PlannedPosition:
     place = row.new_offset if row.exactness.proven else None
     same = place == override.offset
-    # Distances between offsets: at most so many records, for a log may have holes.
-    replay = None if place is None else (row.replay or 0) + max(0, place - override.offset)
-    skip = None if place is None else (row.skip or 0) + max(0, override.offset - place)
+    # Distances between positions: at most so many records, for a log may have holes.
+    replay = None if place is None else _more(row.replay, place - override.offset)
+    skip = None if place is None else _more(row.skip, override.offset - place)
     return _position(
         row,
         on,
@@ -219,17 +244,21 @@ def _overridden(row: PartitionComparison, start: Start, override: Override, on: 
     )
 
 
+def _more(counted: int | None, distance: int | None) -> int | None:
+    return None if distance is None else (counted or 0) + max(0, distance)
+
+
 def _position(
     row: PartitionComparison,
     on: Grounds,
     *,
-    new_offset: int,
+    new_offset: AnyPosition,
     start: Start,
     method: Method | None = None,
     exactness: Exactness | None = None,
-    bounds: tuple[int | None, int | None] | None = None,
+    bounds: tuple[AnyPosition | None, AnyPosition | None] | None = None,
     replay: int | None,
-    skip: int | None = -1,
+    skip: int | None,
     override: Override | None = None,
     proof: bool = True,
     reason: str | None = None,
@@ -247,7 +276,7 @@ def _position(
         restart=_restart(row, new_offset, on),
         bounds=row.bounds if bounds is None else bounds,
         replay=replay,
-        skip=row.skip if skip == -1 else skip,
+        skip=skip,
         foreign_below=row.foreign_below,
         counted=row.counted and override is None,
         old=row.old,
@@ -260,7 +289,7 @@ def _position(
     )
 
 
-def _restart(row: PartitionComparison, new_offset: int, on: Grounds) -> tuple[RestartPoint, ...]:
+def _restart(row: PartitionComparison, new_offset: AnyPosition, on: Grounds) -> tuple[RestartPoint, ...]:
     if not row.restart:
         return ()
     first, *rest = row.restart
@@ -279,7 +308,7 @@ def _end_proof_of(row: PartitionComparison) -> Proof | None:
     return _proof(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
 
 
-def _proof(evidence: Evidence, old: int | None, place: int | None) -> Proof | None:
+def _proof(evidence: Evidence, old: AnyPosition | None, place: AnyPosition | None) -> Proof | None:
     if not evidence.salt or place is None or old is None:
         return None
     both = [
@@ -301,46 +330,39 @@ def _proof(evidence: Evidence, old: int | None, place: int | None) -> Proof | No
     )
 
 
-def _against(row: PartitionComparison, on: Grounds) -> Iterator[Reason]:
+def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     """Say why the translated place may not be used unless a person decides."""
-    name = f"{row.topic}-{row.partition}"
+    name = str(row.topic_partition)
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:
-            yield _reason(Code.PARTITION_MISSING, f"{name}: the new cluster did not say where its log starts.")
+            yield partition_missing.problem(f"{name}: the new cluster did not say where its log starts.")
         return
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
         why = row.evidence.reason or "no reason was given."
-        yield Reason(code=Code.UNTRANSLATED, told=f"{name}: {row.old_offset:,} {word}. {why}", fix=DECIDE)
+        yield untranslated.problem(f"{name}: {row.old_offset:,} {word}. {why}", DECIDE)
         return
     tolerated = on.job.tolerates_replay is True
     if not tolerated and row.exactness is Exactness.BOUNDED:
         count = "an unknown number of records" if row.replay is None else many(row.replay, "record")
-        yield _reason(
-            Code.REPLAY_NOT_TOLERATED,
+        yield replay_not_tolerated.problem(
             f"{name}: {row.new_offset:,} is the safe end of its bounds and may read up to {count} twice.",
         )
     elif not tolerated and row.replay:
-        yield _reason(
-            Code.REPLAY_NOT_TOLERATED,
+        yield replay_not_tolerated.problem(
             f"{name}: {row.new_offset:,} would read up to {many(row.replay, 'record')} twice.",
         )
-    if row.skip:
-        yield Reason(
-            code="SKIP", told=f"{name}: {row.new_offset:,} would skip up to {many(row.skip, 'record')}.", fix=DECIDE
-        )
+    yield from skip(row)
     if row.foreign_below:
-        yield _reason(
-            Code.NATIVE_BELOW, f"{name}: {many(row.foreign_below, 'record')} of other writers lie below the place."
-        )
+        yield native_below.problem(f"{name}: {many(row.foreign_below, 'record')} of other writers lie below the place.")
     yield from _against_pending(row, on, row.new_offset)
 
 
-def _against_pending(row: PartitionComparison, on: Grounds, start: int) -> Iterator[Reason]:
+def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) -> Iterator[Problem]:
     """The batch that runs again must hold the same records, in full, and between two proven ends."""
     if not on.keeps_pending or len(row.restart) < 2:
         return
-    name, end = f"{row.topic}-{row.partition}", row.restart[-1]
+    name, end = str(row.topic_partition), row.restart[-1]
     if end.new is None:
         told = f"{name}: {end.old:,}, the end of pending batch {end.batch}, has no known place on the new cluster."
     elif row.new_offset != start:
@@ -353,23 +375,19 @@ def _against_pending(row: PartitionComparison, on: Grounds, start: int) -> Itera
         told = f"{name}: pending batch {end.batch} would end at {end.new:,}, before its start {start:,}."
     else:
         return
-    yield Reason(code=Code.PENDING_BATCH_DIFFERS, told=told, fix=DRAINED)
+    yield pending_batch_differs.problem(told, DRAINED)
 
 
-def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Reason]:
+def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
     """Every place must lie in [new log start, new log end]. None is ever moved there."""
-    name = f"{position.new_topic}-{position.partition}"
+    name = str(position.new_topic_partition)
     ends = on.ends(position.new_topic, position.partition)
     if ends is None:
-        yield _reason(Code.PARTITION_MISSING, f"{name}: the new cluster did not give its log's start and end.")
+        yield partition_missing.problem(f"{name}: the new cluster did not give its log's start and end.")
         return
     start, end = ends
     for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):
         if place < start:
-            yield _reason(Code.BELOW_LOG_START, f"{name}: {place:,} lies below the new log's start, {start:,}.")
+            yield below_log_start.problem(f"{name}: {place:,} lies below the new log's start, {start:,}.")
         elif place > end:
-            yield _reason(Code.NOT_YET_MIRRORED, f"{name}: {place:,} lies past the new log's end, {end:,}.")
-
-
-def _reason(code: Code, told: str) -> Reason:
-    return Reason(code=code.value, told=told, fix=describe(code).remedy)
+            yield not_yet_mirrored.problem(f"{name}: {place:,} lies past the new log's end, {end:,}.")

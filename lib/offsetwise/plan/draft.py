@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
-from offsetwise.findings.codes import Code, describe
+from offsetwise.findings import describe
+from offsetwise.findings.logs import partition_missing, topic_missing, topic_recreated
+from offsetwise.findings.migration import checkpoint_polluted
+from offsetwise.findings.place import (
+    below_log_start,
+    native_below,
+    not_yet_mirrored,
+    pending_batch_differs,
+    replay_not_tolerated,
+    untranslated,
+)
+from offsetwise.findings.reading import checkpoint_damaged, group_unreadable
 from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
     CheckpointRequirement,
@@ -20,37 +31,42 @@ from offsetwise.model import (
     Plan,
     PlannedPosition,
     PlanTotals,
+    Problem,
     Requirements,
     Severity,
     Snapshot,
     StatedJob,
     Target,
-    TargetKind,
     TopicPartition,
     TopicRequirement,
+    epoch_ms,
 )
 from offsetwise.plan.decide import Grounds, decide, grounds_of
-from offsetwise.plan.gate import skew_findings, start_gate
+from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
-from offsetwise.plan.request import CHECKPOINT_KINDS, FRESH_KINDS, DraftRequest, Reason, group_of, refuse, traits_of
-from offsetwise.plan.strategies import REWIND, against_target, dropped_batch, way_of
+from offsetwise.plan.refusals import cluster_id, group_type
+from offsetwise.plan.request import DraftRequest, refuse, traits_of
+from offsetwise.plan.settling import Settling
+from offsetwise.plan.sinks.gate import grounds_of_sinks
+from offsetwise.plan.sinks.marking import marks_of, requirement_of
+from offsetwise.plan.strategies import against_target, dropped_batch, way_of
+from offsetwise.targets.spec import spec_of
 
 DECIDED_BY_ROW: Final = frozenset(
-    {
-        Code.UNTRANSLATED,
-        Code.NOT_YET_MIRRORED,
-        Code.PENDING_BATCH_DIFFERS,
-        Code.REPLAY_NOT_TOLERATED,
-        Code.NATIVE_BELOW,
-        Code.PARTITION_MISSING,
-        Code.TOPIC_MISSING,
-        Code.MIRROR_SKEW_EXCEEDS_WATERMARK,
-    }
+    kind.code
+    for kind in (
+        untranslated,
+        not_yet_mirrored,
+        pending_batch_differs,
+        replay_not_tolerated,
+        native_below,
+        partition_missing,
+        topic_missing,
+    )
 )
 """Blocking codes that drafting decides anew: from the row as it is planned, or from the clusters' topics."""
-OVERRIDABLE: Final = frozenset({Code.BELOW_LOG_START, Code.TOPIC_RECREATED})
+OVERRIDABLE: Final = frozenset({below_log_start.code, topic_recreated.code})
 """Blocking codes about one partition that a person's own offset, with a reason, settles."""
-_ORDINARY_GROUPS: Final = frozenset({None, "Classic", "Consumer", "Unknown"})
 
 
 def draft(
@@ -61,6 +77,7 @@ def draft(
     request: DraftRequest,
     *,
     drafted_at: str,
+    settling: Settling | None = None,
 ) -> Plan:
     """Draft a plan.
 
@@ -71,15 +88,17 @@ def draft(
         migration: The migration.
         request: What to write, and what people decided.
         drafted_at: ISO 8601, UTC.
+        settling: What it does about transactions of the job's sinks; None where no target ends any.
 
     Raises:
         PlanError: The plan may not be made; every reason is named.
         ConfigError: The migration names no such checkpoint.
     """
-    _check_request(comparison, old, new, migration, request)
+    check_request(request)
+    _check_readings(comparison, old, new, migration, request)
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = dropped_batch(comparison)
-    edits_checkpoint = any(target.kind in CHECKPOINT_KINDS for target in request.targets)
+    edits_checkpoint = any(spec_of(target.kind).keeps_state for target in request.targets)
     on = grounds_of(
         comparison,
         new,
@@ -90,17 +109,20 @@ def draft(
     )
     decided = [decide(row, on) for row in comparison.partitions]
     positions = tuple(position for position, _ in decided if position is not None)
+    ended = () if settling is None else settling.transactions
+    marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
     gate = start_gate(
         comparison,
         old,
         new,
         migration,
-        int(datetime.fromisoformat(new.taken_at).timestamp() * 1000),
+        epoch_ms(new.taken_at),
         job=job,
         newest=request.newest,
         cutover_ms=request.cutover_ms,
+        sinks=grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=epoch_ms(new.taken_at)),
     )
-    skew = skew_findings(gate)
+    skew = tuple(mirror_skew_exceeds_watermark.finding(each.message) for each in mirror_skew_exceeds_watermark(gate))
     refuse(
         (
             *_against_targets(comparison, job, request),
@@ -113,28 +135,34 @@ def draft(
             *_against_gaps(new, positions, request),
         )
     )
-    kind = REWIND if request.rewind_to is not None else way_of(request.targets[0].kind, comparison)
+    moving = [target for target in request.targets if not spec_of(target.kind).ends]
+    way = way_of(moving[0].kind, comparison, rewound=request.rewind_to is not None)
     return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
         author=request.author,
         editors=request.editors,
         identities=request.identities,
-        strategy=kind.title,
-        targets=request.targets,
+        strategy=way.title,
+        targets=in_order(request.targets),
         rewind_to=request.rewind_to,
         compared_at=comparison.taken_at,
         isolation_level=migration.isolation_level,
-        job=_stated(job, request),
+        job=stated_of(job, request),
         positions=positions,
-        requirements=_requirements(comparison, old, new, request),
-        gate=gate,
-        findings=(*comparison.findings, *skew),
+        requirements=replace(
+            _requirements(comparison, old, new, request),
+            sink=requirement_of(migration, job, request, marks) if settling is None else settling.requirement,
+        ),
+        gate=gate if settling is None else (*gate, settling.gate),
+        findings=(*comparison.findings, *skew, *(() if request.sink is None else request.sink.findings)),
         prediction=predict(comparison, rewound=request.rewind_to is not None),
-        keeps=kind.keeps,
-        gives_up=(*kind.gives_up, *_given_up(positions, dropped, edits_checkpoint=edits_checkpoint)),
+        keeps=way.keeps,
+        gives_up=(*way.gives_up, *_given_up(positions, dropped, edits_checkpoint=edits_checkpoint)),
         totals=totals_of(positions),
         dropped_batch=dropped if edits_checkpoint and request.rewind_to is None else None,
+        transactions=ended,
+        marks=marks,
     )
 
 
@@ -149,21 +177,35 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
     )
 
 
-def _check_request(
-    comparison: Comparison, old: Snapshot, new: Snapshot, migration: Migration, request: DraftRequest
-) -> None:
-    """Refuse what does not fit together, before anything is judged."""
-    kinds = [target.kind for target in request.targets]
-    if not kinds or len(set(request.targets)) != len(kinds):
-        raise _unfit("at least one target, each once", f"{len(kinds)}", "Name each target once.")
-    if len(CHECKPOINT_KINDS & set(kinds)) > 1:
+def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Put what ends transactions first: a copy of the savepoint tells what they came to."""
+    return tuple(sorted(targets, key=lambda target: not spec_of(target.kind).ends))
+
+
+def check_request(request: DraftRequest) -> None:
+    """Refuse a request that does not fit together, before anything is read or judged.
+
+    Raises:
+        PlanError: It does not.
+    """
+    if not request.targets or len(set(request.targets)) != len(request.targets):
+        raise _unfit("at least one target, each once", f"{len(request.targets)}", "Name each target once.")
+    chosen = {target: spec_of(target.kind) for target in request.targets}
+    if len({spec.name for spec in chosen.values() if spec.keeps_state}) > 1:
         raise _unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
-    beside = {TargetKind.CONSUMER_GROUP, TargetKind.STARTING_OFFSETS}
-    if TargetKind.FLINK_SAVEPOINT_WITHOUT_SOURCES in kinds and not beside & set(kinds):
-        fix = "Add --target consumer-group:GROUP, or --target starting-offsets."
-        raise _unfit("a place for the positions beside a savepoint that keeps none", "no other target", fix)
-    for target in request.targets:
-        if (target.kind is TargetKind.CONSUMER_GROUP) != bool(target.group):
+    for spec in chosen.values():
+        needed = {each.partition(":")[0] for each in spec.needs_beside}
+        if needed and needed.isdisjoint(target.kind for target in request.targets):
+            fix = f"Add --target {', or --target '.join(spec.needs_beside)}."
+            raise _unfit("a place for the positions beside a savepoint that keeps none", "no other target", fix)
+    ending = [spec for spec in chosen.values() if spec.ends]
+    if len(ending) > 1 or (ending and ending[0].alone and len(chosen) > 1):
+        fix = "Draft a plan of its own for hanging transactions."
+        raise _unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
+    if request.settlements and not ending:
+        raise _unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
+    for target, spec in chosen.items():
+        if spec.takes_group != bool(target.group):
             raise _unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
     if not request.author.strip():
         raise _unfit("an author", "none", "Say who drafts it: --author NAME.")
@@ -174,6 +216,12 @@ def _check_request(
                 f"{code_points(unseen)} in {name[:80]!a}",
                 "Write the name of the author or editor without it.",
             )
+
+
+def _check_readings(
+    comparison: Comparison, old: Snapshot, new: Snapshot, migration: Migration, request: DraftRequest
+) -> None:
+    """Refuse readings that are not of one migration and moment."""
     for name, wanted, found in (
         ("migration", migration.name, comparison.migration),
         ("old cluster", comparison.old.cluster_id, old.cluster_id),
@@ -188,8 +236,8 @@ def _check_request(
         raise _unfit(f"the positions after batch {back}", "those of another", f"Compare again with batch {back}.")
 
 
-def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Reason]:
-    seen: set[Reason] = set()
+def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Problem]:
+    seen: set[Problem] = set()
     for target in request.targets:
         for reason in against_target(
             target.kind,
@@ -203,41 +251,34 @@ def _against_targets(comparison: Comparison, job: JobTraits, request: DraftReque
                 yield reason
 
 
-def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Reason]:
+def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Problem]:
     """Let every finding that blocks do so, unless the plan itself settles it."""
     for finding in findings:
         kind = describe(finding.code)
         if finding.severity is not Severity.BLOCKS or kind.unedited:
             continue
-        if finding.code == Code.MIRROR_SKEW_EXCEEDS_WATERMARK:
-            yield Reason(code=finding.code, told=finding.message, fix=finding.remedy)
-            continue
         if finding.code in DECIDED_BY_ROW:
             continue
-        if finding.code == Code.CHECKPOINT_POLLUTED and leaves_out:
+        if finding.code == checkpoint_polluted.code and leaves_out:
             # The positions are those of a committed batch: an edit drops the polluted one, and every other target
             # never names it.
             continue
         if finding.code in OVERRIDABLE and _overridden(finding, on):
             continue
-        yield Reason(code=finding.code, told=finding.message, fix=finding.remedy)
+        yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 
 
 def _overridden(finding: Finding, on: Grounds) -> bool:
-    if finding.topic is None or finding.partition is None:
-        return False
-    key = TopicPartition(topic=finding.topic, partition=finding.partition)
-    return key in on.overrides or finding.topic in on.starts
+    key = finding.topic_partition
+    return key is not None and (key in on.overrides or key.topic in on.starts)
 
 
 def _against_clusters(
     comparison: Comparison, old: Snapshot, new: Snapshot, positions: Sequence[PlannedPosition]
-) -> Iterator[Reason]:
+) -> Iterator[Problem]:
     """A plan must be able to say which clusters and topics it was made for."""
     for snapshot in (old, new):
-        if snapshot.cluster_id is None:
-            told = f"{snapshot.name!r} did not tell its cluster id, so the plan could not be held to it."
-            yield Reason(code="CLUSTER_ID", told=told, fix="Compare again when the cluster answers.")
+        yield from cluster_id(snapshot)
     used = (
         (old, {row.topic for row in comparison.partitions if row.old_offset is not None}),
         (new, {row.new_topic for row in comparison.partitions}),
@@ -248,41 +289,38 @@ def _against_clusters(
             topic = found.get(name)
             if topic is None or topic.error is not None:
                 why = "it does not exist" if topic is None else f"it could not be read: {topic.error}"
-                told = f"Topic {name!r} on {snapshot.name!r}: {why}."
-                yield Reason(code=Code.TOPIC_MISSING, told=told, fix=describe(Code.TOPIC_MISSING).remedy)
+                yield topic_missing.problem(f"Topic {name!r} on {snapshot.name!r}: {why}.")
     planned = {(one.source, one.topic, one.partition) for one in positions}
     if len(planned) != len(positions):
-        told = "One partition of one source stands in the comparison twice."
-        yield Reason(code=Code.CHECKPOINT_DAMAGED, told=told, fix="Compare again.")
+        told = "One partition of one source is in the comparison twice."
+        yield checkpoint_damaged.problem(told, "Compare again.")
 
 
-def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Reason]:
+def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
     for name in (target.group for target in request.targets if target.group is not None):
-        group = group_of(new, name)
+        group = new.group(name)
         if group is None or group.error is not None or group.state is None:
             why = "it was not read" if group is None else f"it could not be read: {group.error or 'no state'}"
             told = f"Group {name!r} on {new.name!r}: {why}, so nobody knows what would be overwritten."
-            yield Reason(
-                code=Code.GROUP_UNREADABLE, told=told, fix="Add it to `groups` of the migration and try again."
-            )
-        elif group.type not in _ORDINARY_GROUPS or name.startswith("connect-"):
-            told = f"Group {name!r} is of type {group.type or 'Connect'}, whose offsets are not written from outside."
-            yield Reason(code="GROUP_TYPE", told=told, fix="Use the means of the system that the group belongs to.")
+            yield group_unreadable.problem(told, "Add it to `groups` of the migration and try again.")
+        else:
+            yield from group_type(group)
 
 
-def _against_gaps(new: Snapshot, positions: Sequence[PlannedPosition], request: DraftRequest) -> Iterator[Reason]:
+def _against_gaps(new: Snapshot, positions: Sequence[PlannedPosition], request: DraftRequest) -> Iterator[Problem]:
     """A fresh checkpoint needs exactly all partitions."""
-    if not any(target.kind in FRESH_KINDS for target in request.targets):
+    if not any(spec_of(target.kind).fresh for target in request.targets):
         return
     counted = {topic.name: len(topic.partitions) for topic in new.topics}
     for name in sorted({one.new_topic for one in positions}):
         have = {one.partition for one in positions if one.new_topic == name}
         if have != set(range(counted.get(name, 0))):
             told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(have):,}."
-            yield Reason(code=Code.PARTITION_MISSING, told=told, fix="Compare again, so that every partition is there.")
+            yield partition_missing.problem(told, "Compare again, so that every partition is there.")
 
 
-def _stated(job: JobTraits, request: DraftRequest) -> StatedJob:
+def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
+    """Give what is stated about the job, as a plan records it."""
     return StatedJob(
         stateful=job.stateful,
         watermark_ms=job.watermark_ms,
@@ -305,8 +343,8 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
     old_names = {row.topic for row in comparison.partitions}
     new_names = {row.new_topic for row in comparison.partitions}
     targets: list[Target] = [target for target in request.targets if target.group is not None]
-    new_keys = {(row.new_topic, row.partition) for row in comparison.partitions}
-    old_keys = {(row.topic, row.partition) for row in comparison.partitions}
+    new_keys = {row.new_topic_partition for row in comparison.partitions}
+    old_keys = {row.topic_partition for row in comparison.partitions}
     return Requirements(
         old=_cluster(comparison.old, old, old_names),
         new=_cluster(comparison.new, new, new_names),
@@ -316,9 +354,9 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
             uri=checkpoint.uri,
             engine=checkpoint.engine,
             job_id=checkpoint.job_id,
-            last_planned_batch=checkpoint.last_planned_batch,
-            last_committed_batch=checkpoint.last_committed_batch,
-            files=checkpoint.offset_files,
+            last_planned_batch=checkpoint.details.last_planned_batch,
+            last_committed_batch=checkpoint.details.last_committed_batch,
+            files=checkpoint.pins,
         ),
         groups=tuple(_group(new, target.group, new_keys) for target in targets if target.group is not None),
         old_group=None if comparison.group is None else _group(old, comparison.group, old_keys),
@@ -337,18 +375,16 @@ def _cluster(ref: ClusterRef, snapshot: Snapshot, names: set[str]) -> ClusterReq
     )
 
 
-def _group(snapshot: Snapshot, name: str, keys: set[tuple[str, int]]) -> GroupBefore:
-    found = group_of(snapshot, name)
+def _group(snapshot: Snapshot, name: str, keys: set[TopicPartition]) -> GroupBefore:
+    found = snapshot.group(name)
     if found is None:
         raise PlanError(
             f"Group {name!r} on {snapshot.name!r}: expected what it has committed, but it was not read. "
             "Nothing was written.",
             fix="Compare again with the group among `groups` of the migration file.",
         )
-    offsets = sorted((each.topic, each.partition, each.offset) for each in found.offsets)
-    return GroupBefore(
-        group=name, state=found.state, offsets=tuple(each for each in offsets if (each[0], each[1]) in keys)
-    )
+    offsets = sorted((*at, each.offset) for each in found.offsets if (at := each.topic_partition) in keys)
+    return GroupBefore(group=name, state=found.state, offsets=tuple(offsets))
 
 
 def _unfit(expected: str, found: str, fix: str) -> PlanError:

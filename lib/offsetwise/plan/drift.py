@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from offsetwise.model import (
+    AnyPosition,
     Checkpoint,
     CheckpointRequirement,
     Cluster,
     ClusterRequirement,
     GroupBefore,
-    IsolationLevel,
     PartitionState,
     Plan,
     Snapshot,
     TopicPartition,
 )
-from offsetwise.plan.request import group_of, partitions_of
+from offsetwise.position import of_one_stream
 
 
 class DriftKind(StrEnum):
@@ -41,6 +41,9 @@ class DriftKind(StrEnum):
     CHECKPOINT_EDITED = "CHECKPOINT_EDITED"
     GROUP_ACTIVE = "GROUP_ACTIVE"
     GROUP_MOVED = "GROUP_MOVED"
+    SINK_REPLACED = "SINK_REPLACED"
+    SINK_MOVED = "SINK_MOVED"
+    """A transaction of the job's sinks is in another state, or there is one that was not."""
     UNREADABLE = "UNREADABLE"
     """It cannot be told: what cannot be read may have changed."""
 
@@ -78,18 +81,24 @@ def drift(
         old: The old cluster now, with the plan's topics and the group that the positions were read from.
         new: The new cluster now, with the plan's topics and groups.
         checkpoint: The checkpoint now; None where it cannot be read, or the plan was made from a group.
-        files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.offset_files` where not given.
+        files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.pins` where not given.
     """
     wanted = plan.requirements
     made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
-    if wanted.checkpoint is not None:
-        made += _checkpoint(wanted.checkpoint, checkpoint, files)
-    planned = {(one.new_topic, one.partition) for one in plan.positions}
+    made += drift_of_checkpoint(wanted.checkpoint, checkpoint, files)
+    planned = {one.new_topic_partition for one in plan.positions}
     for group in wanted.groups:
         made += _group(group, new, planned)
     if wanted.old_group is not None:
-        made += _group(wanted.old_group, old, {(one.topic, one.partition) for one in plan.positions})
+        made += _group(wanted.old_group, old, {one.topic_partition for one in plan.positions})
     return tuple(made)
+
+
+def drift_of_checkpoint(
+    wanted: CheckpointRequirement | None, now: Checkpoint | None, files: Mapping[str, str] | None
+) -> tuple[Drift, ...]:
+    """Hold what a plan requires of a checkpoint alone against what is there now; see `drift`."""
+    return () if wanted is None else tuple(_checkpoint(wanted, now, files))
 
 
 def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterator[Drift]:
@@ -119,26 +128,33 @@ def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterat
 
 
 def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
-    logs = partitions_of(new)
+    logs = new.partitions()
     gone = {topic.name for topic in plan.requirements.new.topics} - {topic.name for topic in new.topics}
     for one in plan.positions:
         if one.new_topic in gone:
             continue  # told once, for the topic
-        key = TopicPartition(topic=one.new_topic, partition=one.partition)
+        key = one.new_topic_partition
         state = logs.get(key)
         if state is None:
             yield _drift(DriftKind.PARTITION_MISSING, str(key), "there", "not there", topic=key)
             continue
-        end = state.lso if plan.isolation_level is IsolationLevel.READ_COMMITTED else state.hw
+        end = state.log.end(plan.isolation_level)
         if state.log_start is None or end is None:
             yield _drift(DriftKind.UNREADABLE, str(key), "read", state.error or "the broker did not say", topic=key)
+            continue
+        if not of_one_stream(one.new_offset, end):
+            yield _drift(DriftKind.UNREADABLE, str(key), f"a position as {one.new_offset}", f"the end {end}", topic=key)
             continue
         places = {one.new_offset, *(point.new for point in one.restart if point.new is not None)}
         yield from _within(key, places, one.new.hw, state, end)
 
 
 def _within(
-    key: TopicPartition, places: set[int], reviewed_hw: int | None, now: PartitionState, end: int
+    key: TopicPartition,
+    places: set[AnyPosition],
+    reviewed_hw: AnyPosition | None,
+    now: PartitionState,
+    end: AnyPosition,
 ) -> Iterator[Drift]:
     start = now.log_start
     if start is not None and min(places) < start:
@@ -160,31 +176,35 @@ def _checkpoint(
     for kind, what, reviewed, found in (
         (DriftKind.CHECKPOINT_REPLACED, "engine", wanted.engine, now.engine),
         (DriftKind.CHECKPOINT_REPLACED, "query id", wanted.job_id, now.job_id),
-        (DriftKind.CHECKPOINT_MOVED, "last planned batch", wanted.last_planned_batch, now.last_planned_batch),
-        (DriftKind.CHECKPOINT_MOVED, "last committed batch", wanted.last_committed_batch, now.last_committed_batch),
+        (DriftKind.CHECKPOINT_MOVED, "last planned batch", wanted.last_planned_batch, now.details.last_planned_batch),
+        (
+            DriftKind.CHECKPOINT_MOVED,
+            "last committed batch",
+            wanted.last_committed_batch,
+            now.details.last_committed_batch,
+        ),
     ):
         if reviewed != found:
             yield _drift(kind, f"{wanted.uri}, {what}", reviewed, found)
-    there = dict(now.offset_files) if files is None else files
+    there = dict(now.pins) if files is None else files
     for path, digest in wanted.files:
         if there.get(path) != digest:
             yield _drift(DriftKind.CHECKPOINT_EDITED, f"{wanted.uri}/{path}, SHA-256", digest, there.get(path))
 
 
-def _group(wanted: GroupBefore, now: Snapshot, planned: set[tuple[str, int]]) -> Iterator[Drift]:
+def _group(wanted: GroupBefore, now: Snapshot, planned: set[TopicPartition]) -> Iterator[Drift]:
     subject = f"Group {wanted.group!r} on {now.name!r}"
-    found = group_of(now, wanted.group)
+    found = now.group(wanted.group)
     if found is None or found.error is not None or found.state is None:
         yield _drift(DriftKind.UNREADABLE, subject, "read", "not read" if found is None else found.error)
         return
     if found.state.casefold() not in {"empty", "dead"}:
         yield _drift(DriftKind.GROUP_ACTIVE, subject, wanted.state, found.state)
-    before = {(topic, partition): offset for topic, partition, offset in wanted.offsets}
-    stands = {(each.topic, each.partition): each.offset for each in found.offsets}
-    for key in sorted({*before, *planned}):
-        if before.get(key) != stands.get(key):
-            at = TopicPartition(topic=key[0], partition=key[1])
-            yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(key), stands.get(key), topic=at)
+    before = {TopicPartition(topic, partition): offset for topic, partition, offset in wanted.offsets}
+    stands = {each.topic_partition: each.offset for each in found.offsets}
+    for at in sorted({*before, *planned}):
+        if before.get(at) != stands.get(at):
+            yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(at), stands.get(at), topic=at)
 
 
 def _drift(

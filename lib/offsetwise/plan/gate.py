@@ -9,27 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
-from offsetwise.findings.codes import Code
-from offsetwise.findings.committed import ask_about, deadline_of, open_transactions, timeout_told
-from offsetwise.findings.sentence import overall
+from offsetwise.findings import Stage, finding
 from offsetwise.model import (
+    AnyPosition,
     Comparison,
     Exactness,
-    Finding,
     GateCheck,
     Outcome,
     PartitionComparison,
+    Severity,
     Side,
     Snapshot,
     TopicPartition,
 )
-from offsetwise.plan.request import partitions_of
+from offsetwise.plan.sinks.gate import SinkGrounds, sink_checks
 from offsetwise.wording import duration, many, utc
 
 MIRRORED: Final = "everything mirrored"
 TRANSACTIONS: Final = "no open transaction"
 SKEW: Final = "skew within the watermark"
-PENDING: Final = "transactions of the sink"
 RETENTION: Final = "retention after the cutover"
 HORIZON_MS: Final = 24 * 3_600_000
 """How far ahead retention is looked at where no cutover was named."""
@@ -45,8 +43,9 @@ def start_gate(
     job: JobTraits | None = None,
     newest: Iterable[tuple[TopicPartition, int | None]] = (),
     cutover_ms: int | None = None,
+    sinks: SinkGrounds | None = None,
 ) -> tuple[GateCheck, ...]:
-    """Judge the four conditions of the start, and a fifth where a Flink job's sink holds transactions open.
+    """Judge the four conditions of the start, and those of a Flink job's sinks whose transactions it holds.
 
     Args:
         comparison: The comparison.
@@ -57,49 +56,28 @@ def start_gate(
         job: What is stated about the job.
         newest: Per partition of the new cluster the time of its newest record, where it was read.
         cutover_ms: When the job is to start.
+        sinks: The job's sinks; None for a group.
     """
     return (
         _mirrored(comparison, migration),
         _transactions(comparison, old, new),
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
         _retention(comparison, new, now_ms, cutover_ms),
-        *_pending(comparison, job or JobTraits(), now_ms if cutover_ms is None else cutover_ms),
+        *(() if sinks is None else sink_checks(sinks)),
     )
 
 
-def _pending(comparison: Comparison, job: JobTraits, until: int) -> Iterator[GateCheck]:
-    """Hold what the sink's transactions have left against the start.
-
-    Only their cluster knows whether they are done, and no client library that runs here can ask it: a person does.
-    """
-    checkpoint = comparison.checkpoint
-    if checkpoint is None or not open_transactions(checkpoint):
-        return
-    told, command = ask_about(checkpoint, job.sink_servers)
-    deadline = deadline_of(checkpoint, job.transaction_timeout_ms)
-    outcome = Outcome.UNKNOWN
-    if deadline is None:
-        left = "do not run out, or when they do is not known"
-    elif deadline <= until:
-        outcome = Outcome.FAILED
-        left = f"run out by {utc(deadline)}, {duration(until - deadline)} before the start"
-    else:
-        left = f"run out by {utc(deadline)}, {duration(deadline - until)} after the start"
-    because = "" if deadline is None else f" ({timeout_told(job.transaction_timeout_ms)})"
-    yield GateCheck(
-        name=PENDING,
-        outcome=outcome,
-        told=f"{told}: if not committed yet, they {left}{because}. Each must be CompleteCommit: {command}",
-    )
-
-
-def skew_findings(gate: Iterable[GateCheck]) -> tuple[Finding, ...]:
-    """Give MIRROR_SKEW_EXCEEDS_WATERMARK where the gate has measured it."""
-    return tuple(
-        overall(Code.MIRROR_SKEW_EXCEEDS_WATERMARK, check.told)
-        for check in gate
-        if check.name == SKEW and check.outcome is Outcome.FAILED
-    )
+@finding(
+    code="MIRROR_SKEW_EXCEEDS_WATERMARK",
+    severity=Severity.BLOCKS,
+    title="One partition is mirrored behind the others by more than the watermark",
+    remedy="Stop the producers and let the mirror bring every partition to its end before the job starts.",
+    rank=170,
+    stage=Stage.GATE,
+)
+def mirror_skew_exceeds_watermark(gate: Iterable[GateCheck]) -> Iterator[str]:
+    """The gate has measured more skew than the job's watermark allows."""
+    yield from (check.told for check in gate if check.name == SKEW and check.outcome is Outcome.FAILED)
 
 
 def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
@@ -109,13 +87,13 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     if failed:
         told = (
             f"{many(len(failed), 'partition')} of the old cluster hold records that are not on the new one yet, for "
-            f"example {_name(failed[0])}: {_behind(failed[0])}."
+            f"example {failed[0].topic_partition}: {_behind(failed[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.FAILED, told=told)
     if unknown:
         told = (
             f"Of {many(len(unknown), 'partition')} it is not known whether the last record is on the new cluster, for "
-            f"example {_name(unknown[0])}: {_behind(unknown[0])}."
+            f"example {unknown[0].topic_partition}: {_behind(unknown[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=told)
     every = "the only partition" if len(judged) == 1 else f"all {many(len(judged), 'partition')}"
@@ -149,20 +127,18 @@ def _behind(row: PartitionComparison) -> str:
 
 
 def _transactions(comparison: Comparison, old: Snapshot, new: Snapshot) -> GateCheck:
-    logs = {"old": partitions_of(old), "new": partitions_of(new)}
+    logs = {"old": old.partitions(), "new": new.partitions()}
     opened: list[str] = []
     unread: list[str] = []
     for row in comparison.partitions:
-        for side, topic in (("old", row.topic), ("new", row.new_topic)):
-            state = logs[side].get(TopicPartition(topic=topic, partition=row.partition))
+        for side, at in (("old", row.topic_partition), ("new", row.new_topic_partition)):
+            state = logs[side].get(at)
             if state is None and side == "old" and row.old_offset is None:
                 continue
             if state is None or state.lso is None or state.hw is None:
-                unread.append(f"{topic}-{row.partition} on the {side} cluster")
+                unread.append(f"{at} on the {side} cluster")
             elif state.lso < state.hw:
-                opened.append(
-                    f"{topic}-{row.partition} on the {side} cluster: last stable offset {state.lso:,}, end {state.hw:,}"
-                )
+                opened.append(f"{at} on the {side} cluster: last stable offset {state.lso:,}, end {state.hw:,}")
     if opened:
         more = "" if len(opened) == 1 else f", and {len(opened) - 1:,} more"
         return GateCheck(name=TRANSACTIONS, outcome=Outcome.FAILED, told=f"A transaction is open: {opened[0]}{more}.")
@@ -192,19 +168,16 @@ def _skew(
             return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
         told = f"{behind_others}, and the job's watermark is not stated."
         return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
-    times = {
-        (row.new_topic, row.partition): newest.get(TopicPartition(topic=row.new_topic, partition=row.partition))
-        for row in comparison.partitions
-    }
+    times = {row.new_topic_partition: newest.get(row.new_topic_partition) for row in comparison.partitions}
     known = [time for time in times.values() if time is not None]
-    late = [(times[row.new_topic, row.partition], row) for row in behind]
+    late = [(times[row.new_topic_partition], row) for row in behind]
     measured = [(time, row) for time, row in late if time is not None]
     if measured:
         earliest, row = min(measured, key=lambda each: each[0])
         skew = max(known) - earliest
         if skew > job.watermark_ms:
             told = (
-                f"{row.new_topic}-{row.partition} is mirrored up to {utc(earliest)}, {duration(skew)} behind the "
+                f"{row.new_topic_partition} is mirrored up to {utc(earliest)}, {duration(skew)} behind the "
                 f"furthest partition: more than the job's watermark of {duration(job.watermark_ms)}."
             )
             return GateCheck(name=SKEW, outcome=Outcome.FAILED, told=told)
@@ -243,12 +216,12 @@ def _retention(comparison: Comparison, new: Snapshot, now_ms: int, cutover_ms: i
     )
     if deadline is not None and deadline[0] <= until:
         row = deadline[1]
-        told = f"The next record of {row.new_topic}-{row.partition} may be deleted from {utc(deadline[0])} on: {named}."
+        told = f"The next record of {row.new_topic_partition} may be deleted from {utc(deadline[0])} on: {named}."
         return GateCheck(name=RETENTION, outcome=Outcome.FAILED, told=told)
     if unknown:
         told = (
             f"Of {many(len(unknown), 'partition')} it is not known when retention takes the next record, for example "
-            f"of {_name(unknown[0])}."
+            f"of {unknown[0].topic_partition}."
         )
         return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=told)
     told = (
@@ -263,9 +236,5 @@ def _empty_ahead(row: PartitionComparison) -> bool:
     return row.new_offset is not None and row.new_offset == row.new.hw
 
 
-def _name(row: PartitionComparison) -> str:
-    return f"{row.topic}-{row.partition}"
-
-
-def _number(value: int | None) -> str:
+def _number(value: AnyPosition | None) -> str:
     return "an unknown place" if value is None else f"{value:,}"

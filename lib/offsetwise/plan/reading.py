@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from offsetwise import files
-from offsetwise.errors import OutsideRootsError, PlanError
-from offsetwise.model import FLINK_SOURCE, Plan, PlannedPosition
+from offsetwise.engines.registry import engine_of, engines, labels
+from offsetwise.errors import PlanError
+from offsetwise.model import AnyPosition, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
-from offsetwise.regular_files import below
-
-_SPARK_SOURCE: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
-"""How Spark names the folder of a source."""
+from offsetwise.plan.settling import contradictions as of_transactions
+from offsetwise.plan.sinks.marking import contradictions as of_marks
+from offsetwise.position import of_one_stream, offset_or_none
+from offsetwise.regular_files import stays_below
+from offsetwise.targets.spec import spec_of
 
 
 def plan_bytes(path: Path) -> bytes:
@@ -36,9 +36,17 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
 
     Raises:
         FileError: Not a plan's file; see `files.load`.
-        PlanError: A plan whose parts contradict each other: it was not written by `offsetwise draft`.
+        PlanError: A plan of an engine that this release does not know; or one whose parts contradict each other: it
+            was not written by `offsetwise draft`.
     """
     plan: Plan = files.load(data, "plan", subject=subject)
+    required = plan.requirements.checkpoint
+    if required is not None and required.engine not in {each.name for each in engines()}:
+        raise PlanError(
+            f"{subject}: expected the plan of a checkpoint of {labels()}, found one of {required.engine[:80]!r}, which "
+            "this release does not know. Nothing was used from it.",
+            fix="Use the release of Offsetwise that wrote the file.",
+        )
     wrong = next(contradictions(plan), None)
     if wrong is not None:
         raise PlanError(
@@ -52,14 +60,16 @@ def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself."""
     if not plan.targets:
         yield "it names no target"
-    if not plan.positions:
+    if not plan.positions and not all(spec_of(target.kind).ends for target in plan.targets):
         yield "it has no positions"
+    yield from of_transactions(plan)
+    yield from of_marks(plan)
     yield from _paths(plan)
     seen: set[tuple[str, str, int]] = set()
     for one in plan.positions:
         key = one.source, one.topic, one.partition
         if key in seen:
-            yield f"{one.topic}-{one.partition} stands in it twice"
+            yield f"{one.topic_partition} is in it twice"
         seen.add(key)
         yield from _position(one)
     if plan.totals != totals_of(plan.positions):
@@ -71,32 +81,41 @@ def _paths(plan: Plan) -> Iterator[str]:
     required = plan.requirements.checkpoint
     if required is None:
         return  # of a group, whose name may be anything and stands in no path
-    named = FLINK_SOURCE if required.engine == "flink" else _SPARK_SOURCE
+    engine = engine_of(required.engine)
     for source in sorted({one.source for one in plan.positions}):
-        if not named.fullmatch(source):
+        if not engine.source_name.fullmatch(source):
             yield f"its source {source[:300]!r} is no name that {required.engine} gives"
     for path, _ in required.files:
-        try:
-            below(required.uri, path)
-        except OutsideRootsError:
+        if not stays_below(path):
             yield f"its checkpoint's file {path[:300]!r} is no path inside the checkpoint"
 
 
 def _position(one: PlannedPosition) -> Iterator[str]:
-    name = f"{one.topic}-{one.partition}"
-    if one.partition < 0 or one.new_offset < 0 or (one.old_offset is not None and one.old_offset < 0):
+    name = str(one.topic_partition)
+    if one.partition < 0 or _negative(one.new_offset) or _negative(one.old_offset):
         yield f"{name} has a negative number, and no place is one"
+    ends = (end for point in one.restart for end in (point.old, point.new))
+    logs = (end for log in (one.old, one.new) for end in (log.log_start, log.lso, log.hw))
+    chosen = None if one.override is None else one.override.offset
+    if not of_one_stream(one.old_offset, one.new_offset, chosen, *one.bounds, *ends, *logs):
+        yield f"{name} has positions of several streams"
+        return
     if (one.old_offset is None) != (not one.restart):
         yield f"{name} has an old offset without a restart, or the other way round"
     if one.restart and (one.restart[0].old, one.restart[0].new) != (one.old_offset, one.new_offset):
         yield f"the restart of {name} begins elsewhere than at its offsets"
-    if any(point.new is None or point.new < 0 for point in one.restart):
+    if any(point.new is None or _negative(point.new) for point in one.restart):
         yield f"an end of the batch of {name} has no place"
     if one.end_proof is not None and len(one.restart) < 2:
         yield f"{name} proves the end of a batch, and none is pending"
     if one.override is not None and one.override.offset != one.new_offset:
-        yield f"{name} stands at {one.new_offset}, but {one.override.offset} was decided"
+        yield f"{name} starts at {one.new_offset}, but {one.override.offset} was decided"
     if one.override is not None and not one.override.reason.strip():
         yield f"{name} was decided without a reason"
     if min(one.replay or 0, one.skip or 0, one.foreign_below or 0) < 0:
         yield f"{name} has a negative count"
+
+
+def _negative(position: AnyPosition | None) -> bool:
+    offset = offset_or_none(position)
+    return offset is not None and offset < 0

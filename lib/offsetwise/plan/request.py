@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
 from offsetwise.model import (
-    SAVEPOINT_KINDS,
+    AnyPosition,
     Comparison,
-    GroupState,
     Identity,
     Override,
-    PartitionState,
-    Snapshot,
+    Problem,
+    Settlement,
     Start,
     Target,
-    TargetKind,
     TopicPartition,
 )
-
-CHECKPOINT_KINDS = frozenset({TargetKind.SPARK_CHECKPOINT, TargetKind.SPARK_CHECKPOINT_IN_PLACE, *SAVEPOINT_KINDS})
-"""Targets that keep state, and Spark's batch ids."""
-FRESH_KINDS = frozenset({TargetKind.STARTING_OFFSETS, TargetKind.SEEDED_CHECKPOINT})
-"""Targets that begin a checkpoint anew: state is given up, and batch ids start at 0."""
+from offsetwise.transactions.report import SinkTransactions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +34,18 @@ class StartChoice:
     """For `timestamp`."""
     group: str | None = None
     """For `group`: whose committed offsets on the new cluster."""
-    looked_up: tuple[tuple[int, int | None], ...] = ()
+    looked_up: tuple[tuple[int, AnyPosition | None], ...] = ()
     """For `timestamp`: (partition, offset) as the new cluster answered; None where no record is that young."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettlementChoice:
+    """A person's decision about a transaction of a sink that nothing explains."""
+
+    transactional_id: str
+    decision: Settlement
+    reason: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,23 +63,19 @@ class DraftRequest:
     overrides: tuple[tuple[TopicPartition, Override], ...] = ()
     """By partition of the old cluster."""
     starts: tuple[StartChoice, ...] = ()
+    settlements: tuple[SettlementChoice, ...] = ()
+    sink_topics: tuple[str, ...] = ()
+    """Topics of the sink to look at for transactions, beside those that open ones name."""
+    mark_settled: bool = False
+    """Whether the copy of the savepoint is to say that the sink's transactions are committed."""
+    sink: SinkTransactions | None = None
+    """What the cluster of the job's sink says of its transactions; None where it was not asked."""
     sink_rewound: bool = False
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None
     """When the job is to start on the new cluster, epoch ms."""
     newest: tuple[tuple[TopicPartition, int | None], ...] = ()
     """(partition of the new cluster, time of its newest record in epoch ms), where they were read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """Why a plan may not be made as asked for."""
-
-    code: str
-    """A finding's code where one says it."""
-    told: str
-    """One sentence."""
-    fix: str
 
 
 def traits_of(migration: Migration, comparison: Comparison, name: str | None) -> JobTraits:
@@ -93,21 +92,7 @@ def traits_of(migration: Migration, comparison: Comparison, name: str | None) ->
     return next((each.job for each in migration.checkpoints if each.uri == uri), JobTraits())
 
 
-def partitions_of(snapshot: Snapshot) -> Mapping[TopicPartition, PartitionState]:
-    """Give the partitions of a snapshot by their names."""
-    return {
-        TopicPartition(topic=topic.name, partition=each.partition): each
-        for topic in snapshot.topics
-        for each in topic.partitions
-    }
-
-
-def group_of(snapshot: Snapshot, name: str | None) -> GroupState | None:
-    """Give a group of a snapshot; None where it was not asked for."""
-    return next((each for each in snapshot.groups if each.name == name), None)
-
-
-def refuse(reasons: tuple[Reason, ...]) -> None:
+def refuse(reasons: tuple[Problem, ...]) -> None:
     """Go on only where nothing speaks against the plan.
 
     Raises:
@@ -115,7 +100,7 @@ def refuse(reasons: tuple[Reason, ...]) -> None:
     """
     if not reasons:
         return
-    grouped: dict[str, list[Reason]] = {}
+    grouped: dict[str, list[Problem]] = {}
     for reason in reasons:
         grouped.setdefault(reason.code, []).append(reason)
     told = [f"{code}: {_together(found)}" for code, found in grouped.items()]
@@ -131,7 +116,7 @@ NAMED = 5
 """How many partitions an error names for one kind of reason."""
 
 
-def _together(found: list[Reason]) -> str:
-    told = list(dict.fromkeys(reason.told for reason in found))
+def _together(found: list[Problem]) -> str:
+    told = list(dict.fromkeys(reason.message for reason in found))
     more = f" And {len(told) - NAMED:,} more like these." if len(told) > NAMED else ""
     return " ".join(told[:NAMED]) + more

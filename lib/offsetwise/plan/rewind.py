@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from offsetwise.errors import PlanError
 from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, SourcePosition
+from offsetwise.streams.spec import is_compared
 
 
 def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:
@@ -21,8 +22,8 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
     Raises:
         PlanError: The batch is not retained, not committed, or not earlier than the last committed one.
     """
-    found = next((each for each in checkpoint.batches if each.id == batch), None)
-    last = checkpoint.last_committed_batch
+    found = next((each for each in checkpoint.details.batches if each.id == batch), None)
+    last = checkpoint.details.last_committed_batch
     if found is None or not found.committed or last is None or batch >= last:
         why = (
             "it is not retained"
@@ -31,7 +32,9 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
             if not found.committed
             else "it is the last"
         )
-        known = [each.id for each in checkpoint.batches if each.committed and last is not None and each.id < last]
+        known = [
+            each.id for each in checkpoint.details.batches if each.committed and last is not None and each.id < last
+        ]
         there = f"{known[0]} to {known[-1]}" if known else "none"
         raise PlanError(
             f"{checkpoint.uri}: expected batch {batch} to be an earlier, committed one, but {why} (earlier ones: "
@@ -41,14 +44,14 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
     return replace(
         checkpoint,
         sources=tuple(_source(source, found) for source in checkpoint.sources),
-        reruns_batch=None,
-        offset_files=tuple(dict((*checkpoint.offset_files, *files)).items()),
+        details=checkpoint.details.without_pending(),
+        pins=tuple(dict((*checkpoint.pins, *files)).items()),
     )
 
 
 def _source(source: CheckpointSource, batch: Batch) -> CheckpointSource:
     then: BatchSource | None = next((each for each in batch.sources if each.id == source.id), None)
-    if source.kind != "kafka":
+    if not is_compared(source.kind):
         return source
     if then is None:
         raise PlanError(

@@ -69,7 +69,7 @@ def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, 
     named = f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
     if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
         return NotAllowed(
-            why=f"Your identity, {named}, cannot stand in a plan or an approval: expected {strict.A_NAME}.",
+            why=f"Your identity, {named}, cannot be in a plan or an approval: expected {strict.A_NAME}.",
             fix="Ask the operator of the identity provider for another subject.",
         )
     if demo != (person.issuer == DEMO_ISSUER) or (not demo and person.issuer.startswith((OWN_ISSUER, RESERVED))):

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.errors import NotAStoreError, UsageError
+from offsetwise.review.audited import Audited
 from offsetwise.store.address import address
 from offsetwise.store.audit import Noted
 from offsetwise.store.store import open_store
 
 _NOTED: Final = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
-    """What came of reading the whole audit log."""
-
-    intact: bool
-    broken: str | None
-    """The first thing that is wrong, in a sentence; null where nothing is."""
-    row: int
-    """The number of the last row that is whole; 0 where there is none."""
-    hash: str
-    """Its hash: `ROW:HASH` is what to note elsewhere, for `--noted` later."""
-    at_ms: int | None
-    """When that row was written."""
 
 
 def noted(text: str) -> Noted:

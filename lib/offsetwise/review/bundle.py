@@ -226,7 +226,7 @@ def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
         place = ".".join(str(part) for part in first["loc"]) or "the top level"
         raise _unusable(subject, f"{place} is wrong: {first['msg'][:200]}") from error
     if read.digest != _digest({key: value for key, value in body.items() if key != "digest"}):
-        raise _unusable(subject, "what it holds does not have the digest that stands in it: it was changed")
+        raise _unusable(subject, "what it holds does not have the digest written in it: it was changed")
     parts = {kind: part for kind in _KINDS if (part := getattr(read.parts, kind)) is not None}
     kept = {kind: _checked(part, kind, subject) for kind, part in parts.items()}
     try:
@@ -284,7 +284,7 @@ def _unpacked(data: bytes, subject: str) -> bytes:
     if len(made) > most:
         raise _unusable(subject, f"it unpacks to more than {most:,} bytes, {MAX_RATIO} for each of its own at most")
     if not unpacking.eof or unpacking.unused_data:
-        raise _unusable(subject, "it is cut off, or something stands behind it")
+        raise _unusable(subject, "it is cut off, or something follows it")
     if not made.isascii():
         raise _unusable(subject, "it has other characters than ASCII")
     return made

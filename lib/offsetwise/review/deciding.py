@@ -57,9 +57,9 @@ def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
             return Stale(digest=newest.digest, difference=None, drifts=wanted.drifts)
         if facts.confirm is not None and wanted.typed != facts.confirm:
             return NotAllowed(
-                why=f"Something in this plan is unsafe or skips records: expected {facts.confirm!r} to be typed, "
-                f"found {(wanted.typed or '')[:80]!a}.",
-                fix=f"Look at the rows marked unsafe, then type {facts.confirm}.",
+                why="Something in this plan is unsafe, skips records or cannot be taken back: expected "
+                f"{facts.confirm!r} to be typed, found {(wanted.typed or '')[:80]!a}.",
+                fix=f"Look at the rows marked unsafe and the transactions that end, then type {facts.confirm}.",
             )
     try:
         content_of(attempt.change, newest)

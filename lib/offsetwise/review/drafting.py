@@ -46,11 +46,7 @@ class Drafted:
     @property
     def moves(self) -> str:
         """What it moves: its checkpoint, or its group on the old cluster. One plan is open for each."""
-        needs = self.plan.requirements
-        if needs.checkpoint is not None:
-            return f"checkpoint {needs.checkpoint.uri.rstrip('/')}"
-        name = self.plan.positions[0].source if needs.old_group is None else needs.old_group.group
-        return f"group {name} on {needs.old.cluster_id or needs.old.name}"
+        return self.plan.moves
 
 
 def save(attempt: Attempt, drafted: Drafted) -> SaveAnswer:

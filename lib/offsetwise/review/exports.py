@@ -5,12 +5,11 @@ What nobody approved says DRAFT, and no tool takes it for more; what was applied
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 
 from offsetwise.model import Plan
-from offsetwise.plan.exports import consumer_groups_csv, for_flink, starting_offsets
+from offsetwise.plan.exports import consumer_groups_csv, starting_form
 from offsetwise.review.sheet import Mark
 
 
@@ -66,14 +65,9 @@ def exported(
         return (_file(f"{begin}.json", content, "application/json", digest, mark),)
     draft = f"DRAFT: plan {digest} is not approved"
     if kind is ExportKind.STARTING_OFFSETS:
-        text = starting_offsets(plan)
-        if for_flink(plan):
-            text = f"-- {draft}\n{text}" if nobody_may else text
-            return (_file(f"{begin}.starting-offsets.txt", text.encode(), "text/plain", digest, mark),)
-        if nobody_may:
-            # Spark fails at it, as it should: nobody agreed to these offsets.
-            text = json.dumps({draft: json.loads(text)}, separators=(",", ":"))
-        return (_file(f"{begin}.starting-offsets.json", text.encode(), "application/json", digest, mark),)
+        form = starting_form(plan)
+        text = form.draft(form.text(plan), draft) if nobody_may else form.text(plan)
+        return (_file(f"{begin}.starting-offsets.{form.suffix}", text.encode(), form.mime, digest, mark),)
     lines = consumer_groups_csv(plan)
     text = f"{draft}\n{lines}" if nobody_may else lines
     return (_file(f"{begin}.groups.csv", text.encode(), "text/csv", digest, mark),)

@@ -11,6 +11,7 @@ from typing import Final
 
 from offsetwise.approval import demo
 from offsetwise.model import Exactness, Outcome, Plan, PlannedPosition, Start
+from offsetwise.wording.irrevocable import confirmation
 
 _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -23,7 +24,7 @@ class Facts:
     risky: int
     """Partitions with at least one risk."""
     confirm: str | None
-    """What an approver has to type; None where nothing is unsafe and nothing skips."""
+    """What an approver has to type; None where nothing is unsafe, nothing skips, and all of it can be taken back."""
     sample: bool
     """Whether it is a plan of the bundled sample."""
     names: tuple[str, ...]
@@ -72,7 +73,7 @@ def risks(one: PlannedPosition) -> Iterator[str]:
     if one.foreign_below is not None and one.foreign_below > 0:
         yield f"{one.foreign_below} foreign below"
     if one.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN):
-        yield f"the place is {one.exactness}"
+        yield f"the place is {one.exactness.lower()}"
     if one.override is not None:
         yield f"decided by a person: {one.override.reason}"
     elif one.start is not Start.TRANSLATED and one.old_offset is not None:
@@ -90,7 +91,12 @@ def plan_risks(plan: Plan) -> Iterator[str]:
 
 
 def _confirm(plan: Plan, digest: str, risky: list[PlannedPosition]) -> str | None:
-    if not risky and next(plan_risks(plan), None) is None:
+    words = (_unsafe(plan, digest, risky), confirmation(plan))
+    return " ".join(each for each in words if each is not None) or None
+
+
+def _unsafe(plan: Plan, digest: str, risky: list[PlannedPosition]) -> str | None:
+    if not risky and (not plan.positions or next(plan_risks(plan), None) is None):
         return None
     count = Counter(one.new_topic for one in risky or plan.positions)
     topic = min(count, key=lambda name: (-count[name], name))

@@ -222,7 +222,7 @@ def _all(connection: Connection) -> Iterator[Row[Any]]:
 
 def _wrong(found: Row[Any], seq: int, previous: str) -> str | None:
     if found.seq != seq:
-        return f"Row {seq} is missing: row {found.seq} stands in its place."
+        return f"Row {seq} is missing: row {found.seq} is in its place."
     if found.previous != previous:
         return f"Row {seq} does not follow the row before it: one of them was changed, or one was put in."
     try:

@@ -21,7 +21,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offsetwise.model import Exactness, GroupPosition, LagPartition, LogRange, Method
+from offsetwise.model import AnyPosition, Exactness, GroupPosition, LagPartition, LogRange, Method
+from offsetwise.position import offset_or_none
 
 CHUNK_ROWS: Final = 256
 """Partitions per payload. A chart of one partition reads one payload of each sample, not the whole sample."""
@@ -197,17 +198,16 @@ def decode(payload: bytes, count: int, rows: int, base: Columns | None) -> Colum
     return Columns(values, known)
 
 
+def _positions(row: LagPartition) -> tuple[AnyPosition | None, ...]:
+    """Give what is kept of a partition as integers; a position that is none counts as unknown here."""
+    old, new = row.old, row.new
+    return old.log_start, old.lso, old.hw, new.log_start, new.lso, new.hw, row.position, row.new_position
+
+
 def _numbers(row: LagPartition, groups: int) -> list[int | None]:
     commits = [each for group in row.groups for each in (group.old, group.new)]
     return [
-        row.old.log_start,
-        row.old.lso,
-        row.old.hw,
-        row.new.log_start,
-        row.new.lso,
-        row.new.hw,
-        row.position,
-        row.new_position,
+        *map(offset_or_none, _positions(row)),
         METHODS.index(row.method),
         EXACTNESS.index(row.exactness),
         *commits,

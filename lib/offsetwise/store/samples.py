@@ -16,7 +16,8 @@ from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.moments import Key
 from offsetwise.lag.series import Kept, Tick, thin
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import LagSample
+from offsetwise.model import LagPartition, LagSample, SubjectKind
+from offsetwise.position import OpaquePosition
 from offsetwise.store import codec
 from offsetwise.store.tables import lag_layout, lag_payload, lag_sample, lag_subject
 
@@ -60,7 +61,7 @@ def add(connection: Connection, sample: LagSample) -> int:
             taken_at_ms=sample.taken_at_ms,
             interval_ms=sample.interval_ms,
             missing=len(sample.missing),
-            head=_json(files.dump(replace(sample, partitions=()), indent=None)),
+            head=_json(files.dump(replace(sample, partitions=_in_words(sample)), indent=None)),
             totals=_dump_totals(totals(sample)),
         )
         .on_conflict_do_nothing()
@@ -89,7 +90,7 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
     rows = connection.execute(select(lag_subject.c.migration, lag_subject.c.kind, lag_subject.c.name))
     return tuple(
         sorted(
-            (LagSubject(migration=migration, **{kind: name}) for migration, kind, name in rows),
+            (LagSubject(migration=migration, kind=SubjectKind(kind), name=name) for migration, kind, name in rows),
             key=lambda each: (each.migration, str(each)),
         )
     )
@@ -114,7 +115,12 @@ def window(connection: Connection, subject: LagSubject, since_ms: int, most: int
     kept = _thinned(_ticks(connection, subject, since_ms), most)
     found = _heads(connection, [row.id for row, _ in kept])
     return tuple(
-        StoredTotals(id=row.id, head=_head(found[row.id]), totals=_load_totals(found[row.id].totals), after_gap=gap)
+        StoredTotals(
+            id=row.id,
+            head=replace(_head(found[row.id]), partitions=()),
+            totals=_load_totals(found[row.id].totals),
+            after_gap=gap,
+        )
         for row, gap in kept
     )
 
@@ -162,8 +168,7 @@ def _insert(connection: Connection, table: Table) -> Any:
 
 
 def _subject_id(connection: Connection, subject: LagSubject, *, make: bool = False) -> int | None:
-    kind, name = ("checkpoint", subject.checkpoint) if subject.checkpoint is not None else ("group", subject.group)
-    named = {"migration": subject.migration, "kind": kind, "name": name}
+    named = {"migration": subject.migration, "kind": subject.kind.value, "name": subject.name}
     found = select(lag_subject.c.id).where(*(lag_subject.c[column] == value for column, value in named.items()))
     there: int | None = connection.execute(found).scalar()
     if there is not None or not make:
@@ -255,7 +260,10 @@ def _whole(
             parts.append(numbers.rows([at % codec.CHUNK_ROWS for at in inside]))
             named.extend(layout.rows[at] for at in inside)
         rows = codec.partitions(named, codec.joined(parts, layout.columns))
-        yield StoredSample(id=row.id, sample=replace(_head(heads[row.id]), partitions=rows), after_gap=gap)
+        head = _head(heads[row.id])
+        in_words = {each.key: each for each in head.partitions}
+        whole = tuple(in_words.get(each.key, each) for each in rows) if in_words else rows
+        yield StoredSample(id=row.id, sample=replace(head, partitions=whole), after_gap=gap)
 
 
 def _decoded(
@@ -301,6 +309,15 @@ def _payloads(connection: Connection, ids: Sequence[int], chunks: Sequence[int])
             query = select(lag_payload).where(lag_payload.c.sample_id.in_(some), lag_payload.c.chunk.in_(numbers))
             made.update({(row.sample_id, row.chunk): row.body for row in connection.execute(query)})
     return made
+
+
+def _in_words(sample: LagSample) -> tuple[LagPartition, ...]:
+    """Give the partitions whose positions are no integers: payloads do not hold them."""
+    return tuple(
+        each
+        for each in sample.partitions
+        if any(isinstance(at, OpaquePosition) for at in (each.position, each.old.hw, each.new.hw))
+    )
 
 
 def _head(row: _Row) -> LagSample:

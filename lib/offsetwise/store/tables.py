@@ -58,7 +58,8 @@ lag_sample = Table(
 )
 """`base_id` names the sample that this one's payloads are differences from; without one, it stands alone.
 
-`missing` is 0 where everything was read. `head` is an `offsetwise/lag-sample` file without its partitions.
+`missing` is 0 where everything was read. `head` is an `offsetwise/lag-sample` file without its partitions, but for
+those whose positions are no integers, which the payloads do not hold.
 """
 
 lag_payload = Table(

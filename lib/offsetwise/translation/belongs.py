@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from offsetwise.model import BelongsTo, Cluster, LogRange, TopicPartition
+from offsetwise.model import AnyPosition, BelongsTo, Cluster, LogRange, TopicPartition
 
 SHOWN = 3
 
@@ -19,7 +19,7 @@ class Standing:
     """One position beside what both clusters hold under its topic's names. None: no such partition."""
 
     partition: TopicPartition
-    offset: int
+    offset: AnyPosition
     old: LogRange | None
     new: LogRange | None
     time_on_old: int | None = None
@@ -44,7 +44,7 @@ def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, name
     """
     standings = tuple(standings)
     if not standings:
-        return BelongsTo(cluster=None, reason="There is no Kafka position to tell it from.")
+        return BelongsTo(cluster=None, reason="There is no position to tell it from.")
     against = {cluster: _against(standings, cluster, planned_at_ms) for cluster in Cluster}
     possible = [cluster for cluster, reasons in against.items() if not reasons]
     if len(possible) == 1:

@@ -30,6 +30,7 @@ def decide(
     natives_excluded: bool = False,
     aborted: Iterable[Hashable] = (),
     last: bool = False,
+    chain: list[Pair] | None = None,
 ) -> Cut:
     """Find where `position` of the old log resumes on the new one, by counting records.
 
@@ -40,11 +41,12 @@ def decide(
         natives_excluded: Somebody stated that nobody but the mirror writes to the new topic.
         aborted: Identities of the old log's aborted records, for a job that does not read them.
         last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
+        chain: `anchors` of both windows, where they were paired for another position already.
 
     Returns:
         The cut; `exactness` is None where larger windows are needed (never with `last`).
     """
-    chain = anchors(old.identities, new.identities)
+    chain = anchors(old.identities, new.identities) if chain is None else chain
     split = bisect_left(old.offsets, position)
     before = [pair for pair in chain if pair[0] < split]
     after = chain[len(before) :]

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from offsetwise.model import Candidate, Exactness, PartitionComparison
+from collections.abc import Collection
+from enum import StrEnum
+
+from offsetwise.model import AnyPosition, Candidate, Exactness, PartitionComparison
 from offsetwise.translation.windows import Cut, Reason
 
 
+class Way(StrEnum):
+    """How records were read."""
+
+    CLIENT = "client"
+    """Narrow windows by librdkafka, one client for many partitions in a task of Spark."""
+    SOURCE = "source"
+    """By Spark's own Kafka source."""
+
+
+def read_by(ways: Collection[Way]) -> str:
+    """Say how the records behind a proof were read; nothing where none was.
+
+    >>> read_by({Way.SOURCE})
+    "The records were read by Spark's own Kafka source."
+    """
+    if {*ways} == {Way.CLIENT}:
+        return "The records were read by librdkafka in Spark's tasks."
+    if Way.CLIENT in ways:
+        return "The records were read by librdkafka in Spark's tasks, and some by Spark's own Kafka source."
+    return "The records were read by Spark's own Kafka source." if ways else ""
+
+
 def explain(
-    row: PartitionComparison, offset: int, cut: Cut, *, made_of: str, candidates: tuple[Candidate, ...]
+    row: PartitionComparison, offset: AnyPosition, cut: Cut, *, made_of: str, candidates: tuple[Candidate, ...]
 ) -> tuple[str, tuple[str, ...]]:
     """Give the reason in one sentence, and the statements that lead to it.
 
@@ -17,8 +42,8 @@ def explain(
     return _reason(row, offset, cut), tuple(each for each in statements if each)
 
 
-def _reason(row: PartitionComparison, offset: int, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
-    where = f"{row.new_topic}-{row.partition}"
+def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
+    where = str(row.new_topic_partition)
     if row.exactness is Exactness.CLAIMED:
         return f"Too few records could be paired to prove a place; the offset is a claim of {row.method}."
     match cut.reason:
@@ -102,11 +127,19 @@ def _ahead(row: PartitionComparison) -> list[str]:
     return [f"Ahead, read on both clusters to the end: {', '.join(differences)}."]
 
 
+def _width(each: Candidate) -> float:
+    if each.lo is None or each.hi is None or (width := each.hi - each.lo) is None:
+        return float("inf")
+    return width
+
+
 def _claims(row: PartitionComparison, candidates: tuple[Candidate, ...]) -> list[str]:
     brackets = [each for each in candidates if each.lo is not None and each.hi is not None and each.lo < each.hi]
     if not brackets or row.new_offset is None or not row.exactness.proven:
         return []
-    narrowest = min(brackets, key=lambda each: (each.hi or 0) - (each.lo or 0))
-    lo, hi = narrowest.lo or 0, narrowest.hi or 0
+    narrowest = min(brackets, key=_width)
+    lo, hi = narrowest.lo, narrowest.hi
+    if lo is None or hi is None:
+        return []
     word = "contains it" if lo <= row.new_offset <= hi else "does not contain it: the records decide"
     return [f"The narrowest bracket anybody claims, [{lo:,}, {hi:,}] by {narrowest.method}, {word}."]

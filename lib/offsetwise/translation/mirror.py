@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Final, TypeVar
 
 from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
+from offsetwise.position import offset_or_none
 from offsetwise.translation.mirror_store import Mm2Store, NoAnswer
 from offsetwise.translation.sync_index import Bracket, Brackets, SyncIndex
 
@@ -166,7 +167,8 @@ def _of_checkpoints(
     if not usable:
         return []
     best = max(usable, key=lambda checkpoint: (checkpoint.upstream, checkpoint.downstream))
-    lo = best.downstream if new_range.log_start is None else max(best.downstream, new_range.log_start)
+    start = offset_or_none(new_range.log_start)
+    lo = best.downstream if start is None else max(best.downstream, start)
     relation = (
         "the job's own position" if best.upstream == position else f"{position - best.upstream} offsets before the job"
     )
@@ -180,7 +182,7 @@ def _of_checkpoints(
 def _width(candidate: Candidate) -> float:
     if candidate.lo is None or candidate.hi is None:
         return float("inf")
-    return candidate.hi - candidate.lo
+    return float("inf") if (width := candidate.hi - candidate.lo) is None else width
 
 
 def _pair(sync: OffsetSync) -> str:

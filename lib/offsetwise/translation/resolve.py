@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from offsetwise.model import (
     Ahead,
+    AnyPosition,
     Candidate,
     Evidence,
     Exactness,
@@ -16,28 +17,30 @@ from offsetwise.model import (
     RawReuse,
     RawVerdict,
     RestartPoint,
+    Translation,
 )
-from offsetwise.translation.explain import explain
+from offsetwise.position import OfTwins
+from offsetwise.translation.explain import Way, explain, read_by
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class Position(OfTwins):
     """Where one partition stands, and what both clusters hold. A log range of None: there is no such partition."""
 
     source: str
     topic: str
     partition: int
     new_topic: str
-    offset: int | None
+    offset: AnyPosition | None
     """None for a partition that the job has no position for."""
     old: LogRange | None
     new: LogRange | None
     isolation: IsolationLevel
     batch: int | None = None
     """The batch that ended at `offset`, where a checkpoint says so."""
-    planned: int | None = None
+    planned: AnyPosition | None = None
     planned_batch: int | None = None
 
 
@@ -45,6 +48,8 @@ class Position:
 class Told:
     """What was learnt about a position."""
 
+    stream: Translation | None = None
+    """What the stream itself tells, where it matches records in a way of its own; nothing else counts then."""
     answer: Answer | None = None
     """From the records; None where none were read."""
     preserved: bool = False
@@ -53,6 +58,8 @@ class Told:
     """What the probes said, as a sentence."""
     candidates: tuple[Candidate, ...] = ()
     mirror_maker: int | None = None
+    ways: frozenset[Way] = frozenset()
+    """How the records were read."""
     old_read: int = 0
     new_read: int = 0
     salt: str = ""
@@ -72,13 +79,15 @@ def resolve(position: Position, told: Told, *, planned: Told | None = None) -> P
     row = _start(position, old, new)
     if offset is None:
         row = _without_position(row, position)
+    elif told.stream is not None:
+        row = _of_stream(row, told.stream)
     elif told.preserved:
         row = _preserved(row, offset, told)
     elif told.answer is not None and told.answer.cut is not None:
         row = _by_content(row, offset, told, told.answer.cut)
     else:
         row = _claimed(row, position, offset, told)
-    end_new = new.lso if position.isolation is IsolationLevel.READ_COMMITTED else new.hw
+    end_new = new.end(position.isolation)
     row = replace(row, lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset)
     if offset is None:
         return row
@@ -97,7 +106,7 @@ _NOTHING = LogRange(log_start=None, lso=None, hw=None)
 
 
 def _start(position: Position, old: LogRange, new: LogRange) -> PartitionComparison:
-    end_old = old.lso if position.isolation is IsolationLevel.READ_COMMITTED else old.hw
+    end_old = old.end(position.isolation)
     offset = position.offset
     return PartitionComparison(
         source=position.source,
@@ -136,14 +145,28 @@ def _without_position(row: PartitionComparison, position: Position) -> Partition
         bounds=(start, start),
         evidence=Evidence(
             reason=(
-                f"The job has no position for {position.topic}-{position.partition}. It would start at the earliest "
+                f"The job has no position for {position.topic_partition}. It would start at the earliest "
                 "record unless decided otherwise."
             )
         ),
     )
 
 
-def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionComparison:
+def _of_stream(row: PartitionComparison, told: Translation) -> PartitionComparison:
+    return replace(
+        row,
+        new_offset=told.place,
+        exactness=told.exactness,
+        method=told.method,
+        bounds=(told.place, told.place),
+        replay=told.replay,
+        skip=told.skip,
+        raw=told.raw,
+        evidence=Evidence(reason=told.reason),
+    )
+
+
+def _preserved(row: PartitionComparison, offset: AnyPosition, told: Told) -> PartitionComparison:
     inside = _inside(offset, row.new)
     exactness = Exactness.PRESERVED if told.probed else Exactness.CLAIMED
     reason = f"The link is stated to keep offsets. {told.probed}".strip()
@@ -164,6 +187,7 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
         ),
         evidence=Evidence(
             reason=reason,
+            statements=_said(read_by(told.ways)),
             neighbours=answer.kept,
             candidates=told.candidates,
             old_records_read=told.old_read,
@@ -179,7 +203,7 @@ def _preserved(row: PartitionComparison, offset: int, told: Told) -> PartitionCo
 _RAW_IF_PRESERVED = {True: RawVerdict.SAME, False: RawVerdict.OUT_OF_RANGE, None: RawVerdict.UNKNOWN}
 
 
-def _by_content(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> PartitionComparison:
+def _by_content(row: PartitionComparison, offset: AnyPosition, told: Told, cut: Cut) -> PartitionComparison:
     exactness = cut.exactness or Exactness.UNKNOWN
     claim = _best_claim(told.candidates) if exactness is Exactness.UNKNOWN and _may_claim(cut) else None
     counted = exactness in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED) and cut.replay is not None
@@ -208,7 +232,7 @@ def _by_content(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> 
     return replace(row, evidence=_evidence(row, offset, told, cut))
 
 
-def _claimed(row: PartitionComparison, position: Position, offset: int, told: Told) -> PartitionComparison:
+def _claimed(row: PartitionComparison, position: Position, offset: AnyPosition, told: Told) -> PartitionComparison:
     row = replace(row, mirror_maker=told.mirror_maker, raw=_raw(row, offset, None))
     claim = _best_claim(told.candidates)
     missing = _why_not(position, offset)
@@ -225,10 +249,12 @@ def _claimed(row: PartitionComparison, position: Position, offset: int, told: To
     )
 
 
-def _why_not(position: Position, offset: int) -> str:
+def _why_not(position: Position, offset: AnyPosition) -> str:
     """Say why there can be no answer; empty where a claim may stand."""
-    for side, name, log in (("old", position.topic, position.old), ("new", position.new_topic, position.new)):
-        where = f"{name}-{position.partition}"
+    for side, where, log in (
+        ("old", position.topic_partition, position.old),
+        ("new", position.new_topic_partition, position.new),
+    ):
         if log is None:
             return f"The {side} cluster has no {where}."
         if log.log_start is None or log.hw is None:
@@ -249,7 +275,7 @@ def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:
     return max(usable, key=lambda each: each.lo or 0, default=None)
 
 
-def _raw(row: PartitionComparison, offset: int, cut: Cut | None) -> RawReuse:
+def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None) -> RawReuse:
     inside = _inside(offset, row.new)
     if inside is None:
         return RawReuse(verdict=RawVerdict.UNKNOWN)
@@ -271,18 +297,22 @@ def _raw(row: PartitionComparison, offset: int, cut: Cut | None) -> RawReuse:
     return RawReuse(verdict=RawVerdict.UNKNOWN)
 
 
-def _inside(offset: int, log: LogRange) -> bool | None:
+def _inside(offset: AnyPosition, log: LogRange) -> bool | None:
     if log.log_start is None or log.hw is None:
         return None
     return log.log_start <= offset <= log.hw
 
 
-def _evidence(row: PartitionComparison, offset: int, told: Told, cut: Cut) -> Evidence:
+def _said(*sentences: str) -> tuple[str, ...]:
+    return tuple(each for each in sentences if each)
+
+
+def _evidence(row: PartitionComparison, offset: AnyPosition, told: Told, cut: Cut) -> Evidence:
     answer = told.answer or Answer()
     reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=told.candidates)
     return Evidence(
         reason=reason,
-        statements=(*statements, told.probed) if told.probed else statements,
+        statements=(*statements, *_said(told.probed, read_by(told.ways))),
         neighbours=cut.neighbours,
         at_raw=cut.at_raw,
         candidates=told.candidates,

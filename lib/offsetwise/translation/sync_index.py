@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from offsetwise.model import LogRange, OffsetSync
+from offsetwise.model import LogRange, OffsetSync, TopicPartition
+from offsetwise.position import offset_or_none
 
 Int64s: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -57,7 +58,7 @@ class SyncIndex:
     """All retained syncs of a syncs topic, by topic and partition."""
 
     def __init__(
-        self, partitions: Sequence[tuple[str, int]], ordinal: Int64s, upstream: Int64s, downstream: Int64s
+        self, partitions: Sequence[TopicPartition], ordinal: Int64s, upstream: Int64s, downstream: Int64s
     ) -> None:
         """Index syncs given as columns in log order.
 
@@ -77,10 +78,9 @@ class SyncIndex:
     @classmethod
     def of(cls, syncs: Iterable[OffsetSync]) -> SyncIndex:
         """Index syncs in log order."""
-        numbers: dict[tuple[str, int], int] = {}
+        numbers: dict[TopicPartition, int] = {}
         rows = [
-            (numbers.setdefault((sync.topic, sync.partition), len(numbers)), sync.upstream, sync.downstream)
-            for sync in syncs
+            (numbers.setdefault(sync.topic_partition, len(numbers)), sync.upstream, sync.downstream) for sync in syncs
         ]
         columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return cls(tuple(numbers), columns[:, 0], columns[:, 1], columns[:, 2])
@@ -165,7 +165,7 @@ class SyncIndex:
         return first, at, last
 
     def _slice(self, topic: str, partition: int) -> tuple[int, int]:
-        number = self._number.get((topic, partition))
+        number = self._number.get(TopicPartition(topic, partition))
         return (0, 0) if number is None else (int(self._begin[number]), int(self._begin[number + 1]))
 
     def _sync(self, topic: str, partition: int, at: int) -> OffsetSync:
@@ -196,7 +196,7 @@ def _unsort(column: NDArray[Number], order: Int64s) -> NDArray[Number]:
 def _bracket(
     position: int, floor: OffsetSync | None, ceiling: OffsetSync | None, survived: int, new: LogRange
 ) -> Bracket:
-    start, end = new.log_start, new.hw
+    start, end = offset_or_none(new.log_start), offset_or_none(new.hw)
     if floor is not None and end is not None and floor.downstream >= end:
         floor = None  # its record is not on the new log, so it bounds nothing
     hi = end if ceiling is None else _at_most(ceiling.downstream, end)

@@ -79,3 +79,8 @@ class Cut:
     new_records: int = 0
     neighbours: tuple[Neighbour, ...] = ()
     at_raw: tuple[Neighbour, ...] = ()
+
+    @property
+    def place(self) -> int | None:
+        """The offset, where it is proven."""
+        return self.offset if self.exactness is not None and self.exactness.proven else None

@@ -7,14 +7,17 @@ JSON object, whatever the number of records.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from offsetwise.model import Exactness, Neighbour
-from offsetwise.translation.content import decide
+from offsetwise.translation.content import anchors, decide
+from offsetwise.translation.counting import Pair
 from offsetwise.translation.identify import Identified, Records, identify
 from offsetwise.translation.preserved import Probe, kept, probe
 from offsetwise.translation.search import Span
@@ -62,6 +65,17 @@ class Task:
     new_whole: Span
     natives_excluded: bool = False
     last: bool = True
+    until: int | None = None
+    """Of a cut: where the batch that begins at the position ends, if one is pending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A pending batch on the new log, and whether it holds the same records as on the old one."""
+
+    start: int
+    end: int
+    same: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +87,8 @@ class Answer:
     kept: tuple[Neighbour, ...] = ()
     """Of a probe: the records around the position that agree."""
     same: bool | None = None
+    batch: Batch | None = None
+    """Of a cut: the pending batch, where the records read hold all of it and prove both its ends."""
     made_of: str = ""
     timed: bool = True
     ignored_headers: tuple[str, ...] = ()
@@ -106,11 +122,41 @@ def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
     return pa.table({"task": pa.array([number], pa.int64()), "answer": pa.array([text], pa.string())})
 
 
+class Paired:
+    """What all questions about the same records of both logs share: their identities, and which are copies."""
+
+    def __init__(self, old: Records, new: Records, aborted: Records) -> None:
+        self.identified = identify(old, new, _only_aborted(aborted, old))
+        self.cuts: dict[Task, Cut] = {}
+        """By what was asked, without the end of a batch."""
+
+    @cached_property
+    def chain(self) -> list[Pair]:
+        """The anchors of both logs."""
+        return anchors(self.identified.old, self.identified.new)
+
+
 def answer(
-    task: Task, old: Records, new: Records, aborted: Records, origins: Mapping[int, int] | None = None
+    task: Task,
+    old: Records,
+    new: Records,
+    aborted: Records,
+    *,
+    origins: Mapping[int, int] | None = None,
+    paired: Paired | None = None,
 ) -> Answer:
-    """Answer one task from its records. Without any record this is what a driver calls itself."""
-    identified = identify(old, new, _only_aborted(aborted, old))
+    """Answer one task from its records. Without any record this is what a driver calls itself.
+
+    Args:
+        task: The question.
+        old: The records of its span of the old log.
+        new: Those of its span of the new one.
+        aborted: Those of the old log with aborted transactions, for a job that does not read them.
+        origins: The old offsets that provenance headers claim, by new offset.
+        paired: Of the very same records, where another question about them was answered before.
+    """
+    paired = paired or Paired(old, new, aborted)
+    identified = paired.identified
     windows = (
         _window(task.old, task.old_whole, old, identified.old),
         _window(task.new, task.new_whole, new, identified.new),
@@ -127,16 +173,46 @@ def answer(
         return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
     if task.question is Question.SAME:
         return replace(made, same=Counter(identified.old) == Counter(identified.new))
-    cut = decide(
-        task.position,
-        *windows,
-        natives_excluded=task.natives_excluded,
-        aborted=identified.aborted,
-        last=task.last,
-    )
+
+    def cut_at(position: int) -> Cut:
+        asked = replace(task, position=position, until=None)
+        if asked not in paired.cuts:
+            paired.cuts[asked] = decide(
+                position,
+                *windows,
+                natives_excluded=task.natives_excluded,
+                aborted=identified.aborted,
+                last=task.last,
+                chain=paired.chain,
+            )
+        return paired.cuts[asked]
+
+    cut = cut_at(task.position)
+    if task.until is not None:
+        made = replace(made, batch=_batch(task, (cut.place, cut_at(task.until).place), old, new, aborted))
     if not identified.timed:
         cut = replace(cut, unread_since=None)
     return replace(made, cut=_no_better_than_masked(cut, identified))
+
+
+def _batch(
+    task: Task, place: tuple[int | None, int | None], old: Records, new: Records, aborted: Records
+) -> Batch | None:
+    """Compare a batch as a question of its own would, whose windows are the batch on both logs."""
+    start, end = place
+    last = task.until
+    if start is None or end is None or last is None or start > end:
+        return None
+    if not task.old.start <= task.position <= last <= task.old.end:
+        return None
+    of_old, of_aborted = (_within(each, task.position, last) for each in (old, aborted))
+    found = Paired(of_old, _within(new, start, end), of_aborted).identified
+    return Batch(start=start, end=end, same=Counter(found.old) == Counter(found.new))
+
+
+def _within(records: Records, start: int, end: int) -> Records:
+    low, high = bisect_left(records.offsets, start), bisect_left(records.offsets, end)
+    return Records(**{name: getattr(records, name)[low:high] for name in Records.__slots__})
 
 
 def records_of(table: Any) -> Records:

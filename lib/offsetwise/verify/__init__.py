@@ -1,4 +1,4 @@
-"""What stands at the targets of a receipt now: before the job starts what was approved, then where the job began.
+"""What is at the targets of a receipt now: before the job starts what was approved, then where the job began.
 
 A checkpoint tells where its job began: the file of the batch that was written, and the first batch after it. A group
 tells only where it stands now. What cannot be seen is UNKNOWN, never taken as right.
@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from offsetwise.apply.writers import writer_module
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
-    SAVEPOINT_KINDS,
     Plan,
     Receipt,
     ReceiptStep,
     StepState,
-    TargetKind,
     Turnout,
     Verification,
     VerifiedPosition,
+    VerifiedTransaction,
 )
-from offsetwise.verify import flink, group, spark, starting_offsets
+from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import Eyes, LiveEyes
 from offsetwise.verify.seen import Seen, for_all
 
-__all__ = ["Eyes", "LiveEyes", "decided", "exit_code_of", "verify", "watch"]
+__all__ = ["Eyes", "LiveEyes", "decided", "verify", "watch"]
 
 
 def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | None = None) -> Verification:
-    """Hold what stands at every target against the plan of a receipt.
+    """Hold what is at every target against the plan of a receipt.
 
     Args:
         receipt: What was written.
@@ -37,9 +37,24 @@ def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | 
         checkpoint: The checkpoint that the new job made, for a target that is no checkpoint itself (`startingOffsets`).
     """
     positions: list[VerifiedPosition] = []
+    transactions: list[VerifiedTransaction] = []
     started = []
     for step in receipt.steps:
         seen = _look(receipt.plan, step, eyes, checkpoint)
+        if spec_of(step.target.kind).ends:
+            transactions += [
+                VerifiedTransaction(
+                    target=step.target,
+                    transactional_id=planned.transactional_id,
+                    producer_id=planned.producer_id,
+                    epoch=planned.epoch,
+                    decision=planned.decision,
+                    turnout=each.turnout,
+                    told=each.told,
+                )
+                for planned, each in zip(receipt.plan.transactions, seen, strict=True)
+            ]
+            continue
         started.append(any(each.started for each in seen))
         positions += [
             VerifiedPosition(
@@ -59,6 +74,7 @@ def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | 
         verified_at=verified_at,
         started=bool(started) and all(started),
         positions=tuple(positions),
+        transactions=tuple(transactions),
     )
 
 
@@ -83,29 +99,22 @@ def watch(
 def decided(verification: Verification) -> bool:
     """Whether looking again can tell nothing new about where the job began."""
     turnouts = {each.turnout for each in verification.positions}
-    return Turnout.DIFFERENT in turnouts or (verification.started and Turnout.UNKNOWN not in turnouts)
-
-
-def exit_code_of(verification: Verification) -> int:
-    """Give the exit code: 5 for anything DIFFERENT, else 1 for anything UNKNOWN.
-
-    >>> exit_code_of(Verification(plan_digest="", verified_at="", started=False, positions=()))
-    0
-    """
-    turnouts = {each.turnout for each in verification.positions}
-    return 5 if Turnout.DIFFERENT in turnouts else 1 if Turnout.UNKNOWN in turnouts else 0
+    turnouts |= {each.turnout for each in verification.transactions}
+    started = verification.started or not verification.positions
+    return Turnout.DIFFERENT in turnouts or (started and Turnout.UNKNOWN not in turnouts)
 
 
 def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Give one for each position of the plan; of a target that ends transactions, for each of these."""
     if step.state is not StepState.DONE:
-        return for_all(plan, Turnout.UNKNOWN, f"{step.target} was not written: {step.told}")
+        return _unknown(plan, step, f"{step.target} was not written: {step.told}")
     try:
-        if step.target.kind is TargetKind.CONSUMER_GROUP:
-            return [*group.group(plan, step, eyes)]
-        if step.target.kind is TargetKind.STARTING_OFFSETS:
-            return starting_offsets.starting_offsets(plan, step, eyes, checkpoint)
-        if step.target.kind in SAVEPOINT_KINDS:
-            return flink.savepoint(plan, step, eyes, checkpoint)
-        return spark.checkpoint(plan, step, eyes, step.place)
+        return writer_module(step.target.kind).verify(plan, step, eyes, checkpoint)
     except OffsetwiseError as error:
-        return for_all(plan, Turnout.UNKNOWN, error.problem)
+        return _unknown(plan, step, error.problem)
+
+
+def _unknown(plan: Plan, step: ReceiptStep, told: str) -> list[Seen]:
+    if spec_of(step.target.kind).ends:
+        return [Seen(found=None, turnout=Turnout.UNKNOWN, told=told) for _ in plan.transactions]
+    return for_all(plan, Turnout.UNKNOWN, told)

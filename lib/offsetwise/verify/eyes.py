@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
 
+from offsetwise.apply.object_store import COPY_MARKER
 from offsetwise.config import Migration
-from offsetwise.model import Checkpoint, Cluster, ReceiptStep, Snapshot
-from offsetwise.sources import kafka
-from offsetwise.sources.flink_checkpoint import read_checkpoint as read_flink
-from offsetwise.sources.spark_folder import COPY_MARKER
-from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
-from offsetwise.sources.storage import open_tree
+from offsetwise.engines.checkpoint import read_with_times
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.model import Cluster, PlannedTransaction, ReceiptStep, Snapshot
+from offsetwise.storage.folders import open_tree
+from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.transactions.ended import Ends
 
 
 class Eyes(Protocol):
@@ -21,14 +22,6 @@ class Eyes(Protocol):
 
     def checkpoint(self, uri: str) -> CheckpointReading:
         """Read a checkpoint.
-
-        Raises:
-            StorageError: It cannot be read.
-            CheckpointError: It is none.
-        """
-
-    def savepoint(self, uri: str) -> Checkpoint:
-        """Read a checkpoint or savepoint of Flink.
 
         Raises:
             StorageError: It cannot be read.
@@ -49,6 +42,14 @@ class Eyes(Protocol):
             ClusterError: It gave no answer.
         """
 
+    def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
+        """Read what became of transactions on a cluster, by its name in the migration file.
+
+        Raises:
+            ClusterError: It gave no answer.
+            ConfigError: The file names no such cluster.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveEyes:
@@ -60,10 +61,6 @@ class LiveEyes:
         """Read a checkpoint; see `Eyes`."""
         return read_with_times(uri, roots=self._roots())
 
-    def savepoint(self, uri: str) -> Checkpoint:
-        """Read a checkpoint or savepoint of Flink; see `Eyes`."""
-        return read_flink(uri, roots=self._roots())
-
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         """Read files of a folder; see `Eyes`."""
         read = open_tree(folder, roots=self._roots()).for_large_files().read_many(dict.fromkeys(paths))
@@ -71,7 +68,12 @@ class LiveEyes:
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read the new cluster; see `Eyes`."""
-        return kafka.read_cluster(Cluster.NEW, self.migration.target, topics=topics, groups=groups, mirror=False)
+        return read_cluster(self.migration, Cluster.NEW, topics=topics, groups=groups, mirror=False)
+
+    def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
+        """Read what became of transactions; see `Eyes`."""
+        config = self.migration.named(cluster)
+        return reader_of(config).read_ends(config, transactions)
 
     def _roots(self) -> tuple[str, ...]:
         return (*self.migration.checkpoint_roots, *self.migration.write_roots)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offsetwise.model import PartitionState, Plan, Snapshot, TopicPartition, Turnout
+from offsetwise.model import AnyPosition, Plan, TopicPartition, Turnout
 
-Places = Mapping[tuple[str, int], int]
+Places = Mapping[TopicPartition, int]
 """Offsets by topic and partition."""
 
 
@@ -15,7 +15,7 @@ Places = Mapping[tuple[str, int], int]
 class Seen:
     """One position at one target."""
 
-    found: int | None
+    found: AnyPosition | None
     turnout: Turnout
     told: str
     started: bool = False
@@ -26,7 +26,7 @@ def for_all(plan: Plan, turnout: Turnout, told: str) -> list[Seen]:
     return [Seen(found=None, turnout=turnout, told=told) for _ in plan.positions]
 
 
-def number(value: int | None) -> str:
+def number(value: AnyPosition | None) -> str:
     """Name an offset in a sentence."""
     return "nothing" if value is None else str(value)
 
@@ -34,8 +34,3 @@ def number(value: int | None) -> str:
 def topics_of(plan: Plan) -> tuple[str, ...]:
     """Name the topics on the new cluster, each once, sorted."""
     return tuple(sorted({position.new_topic for position in plan.positions}))
-
-
-def logs_of(now: Snapshot) -> dict[TopicPartition, PartitionState]:
-    """Give what a snapshot tells of each partition."""
-    return {TopicPartition(topic=t.name, partition=p.partition): p for t in now.topics for p in t.partitions}

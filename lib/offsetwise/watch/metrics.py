@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from offsetwise.errors import ConfigError
 from offsetwise.lag.amounts import drift, lag, totals
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Cluster
+from offsetwise.model import AnyPosition, Cluster
 from offsetwise.watch.sampler import Taken
 
 if TYPE_CHECKING:
@@ -206,8 +206,8 @@ def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFam
     yield from (lags, starts, ends, places, drifts, omitted)
 
 
-def _add(family: GaugeMetricFamily, labels: list[str], value: int | None) -> None:
-    if value is not None:
+def _add(family: GaugeMetricFamily, labels: list[str], value: AnyPosition | None) -> None:
+    if isinstance(value, int):
         family.add_metric(labels, float(value))
 
 

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from offsetwise.comparison import Scene, Subject, planned_at_ms, positions_of, standings_of
-from offsetwise.config import Migration
+from offsetwise.comparison import ReadSubject, Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.config import JobTraits, Migration
+from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
+from offsetwise.model import Checkpoint, Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
 from offsetwise.proof import Proof, learnt_of
-from offsetwise.sources import kafka
-from offsetwise.sources.checkpoint import newest_checkpoint, read_checkpoint
+from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import resolve
 
@@ -67,29 +67,33 @@ def take_samples(
     return tuple(made)
 
 
-def _subject(migration: Migration, subject: LagSubject) -> tuple[Subject, MissingPart | None]:
+def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, MissingPart | None]:
     if subject.checkpoint is None:
-        return Subject(group=subject.group), None
+        return _read(subject), None
     config = migration.checkpoint(subject.checkpoint)
     try:
         # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
         newest = newest_checkpoint(config.uri, roots=migration.checkpoint_roots)
         read = read_checkpoint(newest, roots=migration.checkpoint_roots)
     except OffsetwiseError as error:
-        return Subject(traits=config.job), _missing(LagPart.POSITIONS, error)
+        return _read(subject, config.job), _missing(LagPart.POSITIONS, error)
     if any(source.positions for source in read.sources):
-        return Subject(checkpoint=read, traits=config.job), None
+        return _read(subject, config.job, read), None
     why = "; ".join(problem.message for problem in read.problems) or "it has no Kafka source"
-    return Subject(checkpoint=read, traits=config.job), MissingPart(
+    return _read(subject, config.job, read), MissingPart(
         part=LagPart.POSITIONS,
         problem=f"{config.uri}: expected Kafka positions, found none that can be used: {why}",
         fix=f"Look at it: offsetwise inspect {config.uri}",
     )
 
 
+def _read(subject: LagSubject, traits: JobTraits | None = None, read: Checkpoint | None = None) -> ReadSubject:
+    return ReadSubject(kind=subject.kind, name=subject.name, read=read, traits=traits or JobTraits())
+
+
 def _old(
     migration: Migration,
-    found: Mapping[LagSubject, tuple[Subject, MissingPart | None]],
+    found: Mapping[LagSubject, tuple[ReadSubject, MissingPart | None]],
     groups: tuple[str, ...],
     before: Mapping[LagSubject, LagSample],
 ) -> tuple[Snapshot, MissingPart | None, tuple[str, ...]]:
@@ -98,10 +102,10 @@ def _old(
     topics |= {topic for subject, _ in found.values() for topic in subject.topics()}
     try:
         if any(subject.group is not None for subject, _ in found.values()):
-            committed = kafka.read_cluster(Cluster.OLD, migration.source, topics=(), groups=groups, mirror=False)
+            committed = read_cluster(migration, Cluster.OLD, topics=(), groups=groups, mirror=False)
             topics |= {topic for subject, _ in found.values() for topic in subject.topics(committed)}
         wanted = tuple(sorted(topics))
-        return kafka.read_cluster(Cluster.OLD, migration.source, topics=wanted, groups=groups), None, wanted
+        return read_cluster(migration, Cluster.OLD, topics=wanted, groups=groups), None, wanted
     except OffsetwiseError as error:
         wanted = tuple(sorted(topics))
         return _unread(migration, Cluster.OLD, wanted), _missing(LagPart.OLD, error), wanted
@@ -114,7 +118,7 @@ def _new(migration: Migration, topics: tuple[str, ...], groups: tuple[str, ...])
     wanted = (*sorted(renamed), *old_names)
     try:
         return (
-            kafka.read_cluster(Cluster.NEW, migration.target, topics=wanted, groups=groups, if_there=old_names),
+            read_cluster(migration, Cluster.NEW, topics=wanted, groups=groups, if_there=old_names),
             None,
         )
     except OffsetwiseError as error:
@@ -126,12 +130,12 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
     positions = positions_of(scene)
     if subject.group is not None and not lacking and not any(each.offset is not None for each in positions):
         head = replace(head, missing=(*head.missing, _uncommitted(scene)))
-    if scene.subject.checkpoint is not None and not lacking:
+    if scene.subject.read is not None and not lacking:
         elsewhere = _belongs_elsewhere(scene, subject)
         if elsewhere is not None:
             head = replace(head, missing=(*head.missing, elsewhere))
     rows = [resolve(position, learnt_of(scene, position, Proof()).told) for position in positions]
-    return sample_of(head, scene, rows, checkpoint=subject.checkpoint)
+    return sample_of(head, scene, rows)
 
 
 def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
@@ -140,7 +144,7 @@ def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
         return None
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
     standings = standings_of(scene, positions_of(scene))
-    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.checkpoint), names=names)
+    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.read), names=names)
     if belongs.cluster is not Cluster.NEW:
         return None
     return MissingPart(

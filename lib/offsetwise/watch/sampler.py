@@ -12,7 +12,7 @@ from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.lag.alerts import Alert, alerts
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import LagSample
+from offsetwise.model import LagSample, SubjectKind
 from offsetwise.store.store import Store
 from offsetwise.watch.reading import take_samples
 
@@ -211,10 +211,14 @@ def subjects_of(
     """
     if checkpoints or groups:
         return (
-            *(LagSubject(migration=migration.name, checkpoint=migration.checkpoint(name).name) for name in checkpoints),
-            *(LagSubject(migration=migration.name, group=name) for name in groups),
+            *(_subject(migration, SubjectKind.CHECKPOINT, migration.checkpoint(name).name) for name in checkpoints),
+            *(_subject(migration, SubjectKind.GROUP, name) for name in groups),
         )
     return (
-        *(LagSubject(migration=migration.name, checkpoint=each.name) for each in migration.checkpoints),
-        *(LagSubject(migration=migration.name, group=name) for name in migration.groups),
+        *(_subject(migration, SubjectKind.CHECKPOINT, each.name) for each in migration.checkpoints),
+        *(_subject(migration, SubjectKind.GROUP, name) for name in migration.groups),
     )
+
+
+def _subject(migration: Migration, kind: SubjectKind, name: str) -> LagSubject:
+    return LagSubject(migration=migration.name, kind=kind, name=name)

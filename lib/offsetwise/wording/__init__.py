@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from offsetwise.model import MAX_TIME_MS
+from offsetwise.model import MAX_TIME_MS, AnyPosition
 
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-def number(value: int | None) -> str:
-    """Print an integer with thousands separators; an unknown one as `?`.
+def number(value: AnyPosition | None) -> str:
+    """Print an integer with thousands separators, a position of another stream as its text; an unknown one as `?`.
 
     >>> number(9007199254740993), number(None), number(-100)
     ('9,007,199,254,740,993', '?', '-100')
@@ -28,13 +29,34 @@ def signed(value: int | None) -> str:
     return "?" if value is None else "0" if value == 0 else f"{value:+,}"
 
 
-def many(count: int, noun: str, plural: str | None = None) -> str:
-    """Count a noun.
+def many(count: int | None, noun: str, plural: str | None = None) -> str:
+    """Count a noun; say so where its number is not known.
 
-    >>> many(1, "partition"), many(2_000, "partition")
-    ('1 partition', '2,000 partitions')
+    >>> many(1, "partition"), many(2_000, "partition"), many(None, "record")
+    ('1 partition', '2,000 partitions', 'an unknown number of records')
     """
+    if count is None:
+        return f"an unknown number of {plural or noun + 's'}"
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def part(count: int, total: int, noun: str) -> str:
+    """Count how many of all there are shown.
+
+    >>> part(3, 2_000, "partition"), part(8, 8, "partition")
+    ('3 of 2,000 partitions', '8 partitions')
+    """
+    return many(total, noun) if count == total else f"{count:,} of {many(total, noun)}"
+
+
+def sentence(clauses: Sequence[str]) -> str:
+    """Make one sentence of clauses.
+
+    >>> sentence(["the old log has none", "the new one has two"])
+    'The old log has none; the new one has two.'
+    """
+    text = "; ".join(clauses)
+    return text[:1].upper() + text[1:] + "."
 
 
 def at_most(count: int) -> str:

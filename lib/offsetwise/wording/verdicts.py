@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from offsetwise.model import Comparison, Exactness, Method, Outcome, PartitionComparison, RawVerdict, Severity
+from offsetwise.position import offset_of
 from offsetwise.wording import at_most, many, number
 
 
@@ -24,6 +25,11 @@ class Tone(StrEnum):
     def colour(self) -> str:
         """The name of its colour, as Streamlit has it."""
         return {Tone.RIGHT: "green", Tone.WRONG: "red", Tone.CAREFUL: "orange", Tone.UNKNOWN: "gray"}[self]
+
+    @property
+    def icon(self) -> str:
+        """What stands beside the words, where the verdict has no icon of its own."""
+        return {Tone.RIGHT: "✓", Tone.WRONG: "!", Tone.CAREFUL: "▲", Tone.UNKNOWN: "?"}[self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,7 @@ MEANING: Final = {
     Exactness.PRESERVED: "The link keeps offsets, and records probed along the log agree.",
     Exactness.BOUNDED: "Proven to lie between two offsets; the lower one is used.",
     Exactness.CLAIMED: "A sync, a checkpoint or a timestamp says so; no record confirmed it.",
-    Exactness.UNKNOWN: "Nobody can tell yet; the reason stands in the evidence.",
+    Exactness.UNKNOWN: "It is not known yet; the evidence gives the reason.",
 }
 
 METHOD: Final = {
@@ -181,8 +187,7 @@ def consequence(row: PartitionComparison) -> str:
         case RawVerdict.OUT_OF_RANGE:
             text = (
                 f"{number_} is {_outside(row)} of the new log ({number(row.new.log_start)} to {number(row.new.hw)}). "
-                "Spark would stop with an error or jump to another place; Flink and a group would follow the reset "
-                "policy, which raises no error unless it is none."
+                "The job would stop with an error or, by its settings, jump to another place without one."
             )
         case RawVerdict.UNKNOWN:
             text = "Nobody can tell: the place on the new cluster is not known."
@@ -198,7 +203,7 @@ def mirror_maker(row: PartitionComparison) -> str:
         return f"{number(answer_)}, which no record confirms."
     if answer_ == row.new_offset:
         return f"{number(answer_)}, the same place."
-    away = many(abs(answer_ - row.new_offset), "offset")
+    away = many(abs(answer_ - offset_of(row.new_offset)), "offset")
     if answer_ < row.new_offset:
         return f"{number(answer_)}, which is {away} earlier: safe, but those records would be read again."
     return f"{number(answer_)}, which is {away} too late."
@@ -272,7 +277,11 @@ def _outside(row: PartitionComparison) -> str:
     if row.old_offset is None:
         return "outside the log"
     if row.new.hw is not None and row.old_offset > row.new.hw:
-        return f"{row.old_offset - row.new.hw:,} past the end"
+        return _by(row.old_offset - row.new.hw, "past the end")
     if row.new.log_start is not None and row.old_offset < row.new.log_start:
-        return f"{row.new.log_start - row.old_offset:,} before the start"
+        return _by(row.new.log_start - row.old_offset, "before the start")
     return "outside the log"
+
+
+def _by(distance: int | None, where: str) -> str:
+    return where if distance is None else f"{distance:,} {where}"

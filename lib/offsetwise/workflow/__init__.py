@@ -1,28 +1,41 @@
 """The verbs that read: what the console and the command line both call, so that they cannot differ.
 
-Nothing here writes to a cluster or a checkpoint.
+Nothing here writes to a cluster or a checkpoint. Each verb is imported when it is first used: inspecting a checkpoint
+needs neither Kafka's client nor Arrow.
 """
 
-from offsetwise.workflow.checkpoints import batch_files, checkpoint_reading, fleet, inspect, state_rows
-from offsetwise.workflow.comparing import check_two_clusters, compare, observe, snapshot
-from offsetwise.workflow.counting import reconcile
-from offsetwise.workflow.planning import draft, drift
-from offsetwise.workflow.recorded import (
-    load_migrations,
-    sample,
-    sample_comparison,
-    sample_drift,
-    sample_observed,
-    sample_reconciliation,
-)
-from offsetwise.workflow.stored import Observed, load_observed, load_snapshots
+from typing import TYPE_CHECKING
+
+from offsetwise.lazy import exported
+
+if TYPE_CHECKING:
+    from offsetwise.workflow.checkpoints import batch_files, checkpoint_reading, fleet, inspect, state_rows
+    from offsetwise.workflow.comparing import compare, observe, snapshot
+    from offsetwise.workflow.comparing_all import Compared, all_jobs, compare_all
+    from offsetwise.workflow.counting import reconcile
+    from offsetwise.workflow.planning import draft, drift
+    from offsetwise.workflow.recorded import (
+        load_migrations,
+        sample,
+        sample_comparison,
+        sample_drift,
+        sample_observed,
+        sample_reconciliation,
+    )
+    from offsetwise.workflow.scenes import Wanted, check_two_clusters
+    from offsetwise.workflow.sinks import sink_transactions
+    from offsetwise.workflow.stored import Observed, load_observed, load_snapshots
 
 __all__ = [
+    "Compared",
     "Observed",
+    "Wanted",
+    "all_jobs",
     "batch_files",
     "check_two_clusters",
     "checkpoint_reading",
     "compare",
+    "compare_all",
     "draft",
     "drift",
     "fleet",
@@ -37,6 +50,39 @@ __all__ = [
     "sample_drift",
     "sample_observed",
     "sample_reconciliation",
+    "sink_transactions",
     "snapshot",
     "state_rows",
 ]
+
+_HOMES = {
+    "Compared": "comparing_all",
+    "Observed": "stored",
+    "Wanted": "scenes",
+    "all_jobs": "comparing_all",
+    "batch_files": "checkpoints",
+    "check_two_clusters": "scenes",
+    "checkpoint_reading": "checkpoints",
+    "compare": "comparing",
+    "compare_all": "comparing_all",
+    "draft": "planning",
+    "drift": "planning",
+    "fleet": "checkpoints",
+    "inspect": "checkpoints",
+    "load_migrations": "recorded",
+    "load_observed": "stored",
+    "load_snapshots": "stored",
+    "observe": "comparing",
+    "reconcile": "counting",
+    "sample": "recorded",
+    "sample_comparison": "recorded",
+    "sample_drift": "recorded",
+    "sample_observed": "recorded",
+    "sample_reconciliation": "recorded",
+    "sink_transactions": "sinks",
+    "snapshot": "comparing",
+    "state_rows": "checkpoints",
+}
+
+if not TYPE_CHECKING:  # where mypy saw it, every name would do
+    __getattr__ = exported(__name__, _HOMES)

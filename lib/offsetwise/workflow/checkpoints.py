@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from offsetwise.config import Migration, SparkSettings
+from offsetwise.engines.batch_files import BatchFiles
+from offsetwise.engines.checkpoint import parts_of, read_batch_files, read_checkpoint, read_with_times
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import MissingError, OffsetwiseError, UsageError
-from offsetwise.fleet import Fleet
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
-from offsetwise.pipeline.fleet import expand, inspect_many
-from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.pipeline.state_path import spark_path
 from offsetwise.progress import Progress, unheard
-from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.spark_batch_files import BatchFiles, read_batch_files
-from offsetwise.sources.spark_checkpoint_rows import FailedCheckpoint
-from offsetwise.sources.spark_reading import CheckpointReading, read_with_times
-from offsetwise.sources.spark_state_path import spark_path
+from offsetwise.storage.patterns import expand
+
+if TYPE_CHECKING:
+    from offsetwise.config import Migration, SparkSettings
+    from offsetwise.fleet import Fleet
 
 INSPECT_IN_PROCESS = 3
 """Up to so many checkpoints are read here; more go through Spark."""
@@ -29,8 +31,9 @@ def inspect(
     spark: SparkSettings | None = None,
     batches: int = 100,
     uids: Sequence[str] = (),
+    committer: str | None = None,
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
-    """Read checkpoints, globs of folders expanded: a few in-process, many on Spark.
+    """Read checkpoints, globs of folders and dumps of several tables expanded: a few in-process, many on Spark.
 
     Args:
         uris: Paths and URIs.
@@ -38,23 +41,29 @@ def inspect(
         spark: Where many are read; a local session by default.
         batches: How many of the newest retained batches to read.
         uids: Uids of a Flink job's operators, which then is the only one inspected.
+        committer: The table of a DynamoDB committer, whose query then is the only one inspected.
 
     Raises:
-        UsageError: Uids were named with several paths.
+        UsageError: Uids or a committer's table were named with several paths.
         StorageError: A single path cannot be read.
         CheckpointError: A single path holds no checkpoint. One of many is a `FailedCheckpoint`.
     """
-    found = expand(uris, roots=roots)
-    if uids and len(found) != 1:
+    named = frozenset(uris)  # a glob gives folders alone, which hold one each
+    plain = expand(uris, roots=roots)
+    found = tuple(part for uri in plain for part in (parts_of(uri, roots=roots) if uri in named else (uri,)))
+    if (uids or committer is not None) and len(found) != 1:
         raise UsageError(
-            f"inspect: expected one path where uids are named, found {len(found)}. Nothing was read.",
-            fix="Give one Flink checkpoint or savepoint.",
+            f"inspect: expected one path where uids or a committer's table are named, found {len(found)}. Nothing was "
+            "read.",
+            fix="Give the one checkpoint that they are of.",
         )
     if len(found) <= INSPECT_IN_PROCESS:
         for uri in found:
-            yield _inspected(uri, roots, batches, uids, alone=len(found) == 1)
+            yield _inspected(uri, roots, batches, uids, committer, alone=len(found) == 1)
         return
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.config import SparkSettings  # noqa: PLC0415 - a few are read without
+    from offsetwise.pipeline.fleet import inspect_many  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
 
     session = start_spark(spark or SparkSettings(), unheard)
     yield from inspect_many(session, found, roots=roots, batches=batches)
@@ -77,13 +86,12 @@ def checkpoint_reading(migration: Migration, name: str, *, retained: int | None 
     read = read_with_times(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
     if retained is None:
         return read
-    saved = read.checkpoint.saved
-    others = {} if saved is None else {each.id: each.uri for each in saved.retained}
+    others = {each.id: each.uri for each in read.checkpoint.details.retained}
     if retained not in others:
         raise MissingError(
             f"{read.checkpoint.uri}: expected checkpoint {retained} beside it, found "
             f"{', '.join(map(str, others)) or 'no other'}. Nothing was read.",
-            fix="Choose one that is still retained: Flink removes the oldest as it takes new ones.",
+            fix="Choose one that is still retained: an engine removes the oldest as it takes new ones.",
         )
     return read_with_times(others[retained], roots=migration.checkpoint_roots)
 
@@ -132,14 +140,22 @@ def fleet(migration: Migration, *, progress: Progress = unheard) -> Fleet:
         WorkerError: The workers cannot run the parser.
         SparkError: Spark cannot be started, or the job failed.
     """
+    from offsetwise.pipeline.whole_fleet import read_fleet  # noqa: PLC0415 - as above
+
     return read_fleet(migration, progress, in_process=INSPECT_IN_PROCESS)
 
 
 def _inspected(
-    uri: str, roots: tuple[str, ...] | None, batches: int, uids: Sequence[str], *, alone: bool
+    uri: str,
+    roots: tuple[str, ...] | None,
+    batches: int,
+    uids: Sequence[str],
+    committer: str | None,
+    *,
+    alone: bool,
 ) -> Checkpoint | FailedCheckpoint:
     try:
-        return read_checkpoint(uri, roots=roots, batches=batches, uids=uids)
+        return read_checkpoint(uri, roots=roots, batches=batches, uids=uids, committer=committer)
     except OffsetwiseError as error:
         if alone:
             raise

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from offsetwise.client_properties import ClientProperties
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import ClusterError
-from offsetwise.model import Cluster, IsolationLevel, Reconciliation, TopicPartition
+from offsetwise.model import Cluster, Reconciliation
+from offsetwise.position import offset_of
 from offsetwise.progress import Progress, unheard
-from offsetwise.sources import kafka
+from offsetwise.streams.reader import read_cluster, reader_of
 
 if TYPE_CHECKING:
     from offsetwise.pipeline.reconcile import TopicLog
@@ -64,21 +65,19 @@ def _topic_log(migration: Migration, side: Cluster, name: str, properties: Clien
     from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
 
     config = migration.cluster(side)
-    taken = kafka.read_cluster(side, config, topics=(name,), groups=())
-    committed = migration.isolation_level is IsolationLevel.READ_COMMITTED
+    taken = read_cluster(migration, side, topics=(name,), groups=())
     ranges = []
-    for partition in (p for state in taken.topics for p in state.partitions):
-        end = partition.lso if committed else partition.hw
+    for at, partition in taken.partitions().items():
+        end = partition.log.end(migration.isolation_level)
         if partition.log_start is None or end is None:
             raise ClusterError(
-                f"{name}-{partition.partition} on {config.name!r}: expected its log start and end, but "
+                f"{at} on {config.name!r}: expected its log start and end, but "
                 f"{partition.error or 'the broker did not say'}. Nothing was compared.",
                 fix="Check the broker that leads it, then try again.",
             )
+        start = offset_of(partition.log_start)
         ranges.append(
-            OffsetRange(
-                topic=name, partition=partition.partition, start=partition.log_start, end=max(end, partition.log_start)
-            )
+            OffsetRange(topic=name, partition=partition.partition, start=start, end=max(offset_of(end), start))
         )
     if not ranges:
         why = next((state.error for state in taken.topics if state.error), "it does not exist")
@@ -90,12 +89,11 @@ def _topic_log(migration: Migration, side: Cluster, name: str, properties: Clien
 
 
 def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> None:
-    starts = kafka.log_starts(
-        migration.cluster(side), [TopicPartition(topic=each.topic, partition=each.partition) for each in log.ranges]
-    )
+    config = migration.cluster(side)
+    starts = reader_of(config).log_starts(config, [each.topic_partition for each in log.ranges])
     for each in log.ranges:
-        now = starts.get(TopicPartition(topic=each.topic, partition=each.partition))
-        where = f"{each.topic}-{each.partition} on {migration.cluster(side).name!r}"
+        now = starts.get(each.topic_partition)
+        where = f"{each.topic_partition} on {migration.cluster(side).name!r}"
         if now is None:
             raise ClusterError(
                 f"{where}: expected its log start once more after the records were read, but the broker did not say. "

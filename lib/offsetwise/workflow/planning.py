@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from offsetwise.config import Migration
-from offsetwise.errors import CheckpointError, PlanError, StorageError
-from offsetwise.model import Checkpoint, Cluster, Plan, Start, TopicPartition
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import CheckpointError, ConfigError, OffsetwiseError, PlanError, StorageError
+from offsetwise.findings.committed import open_transactions
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointRequirement,
+    Cluster,
+    Plan,
+    Start,
+    Subject,
+    TopicPartition,
+    epoch_ms,
+)
+from offsetwise.plan.draft import check_request
 from offsetwise.plan.draft import draft as draft_plan
-from offsetwise.plan.drift import Drift
+from offsetwise.plan.drift import Drift, drift_of_checkpoint
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.plan.settled import draft_settling
+from offsetwise.plan.settling import ends_of, moved
+from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
-from offsetwise.sources import kafka
-from offsetwise.sources.checkpoint import read_checkpoint
-from offsetwise.sources.record_times import timestamps_at
-from offsetwise.workflow.comparing import digests, observe
+from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.targets.spec import spec_of
+from offsetwise.workflow.comparing import observe
+from offsetwise.workflow.scenes import digests
+from offsetwise.workflow.sinks import settling_of, sink_of, transactions_of
 from offsetwise.workflow.stored import Observed
 
 
 def draft(
     migration: Migration,
+    subject: Subject | None,
     request: DraftRequest,
     *,
     drafted_at: str,
-    checkpoint: str | None = None,
-    group: str | None = None,
     observed: Observed | None = None,
     progress: Progress = unheard,
 ) -> Plan:
@@ -34,24 +50,42 @@ def draft(
 
     Args:
         migration: The migration.
+        subject: One of its checkpoints, or a consumer group of the old cluster. None for whoever `observed` is of: a
+            checkpoint is then looked for in the migration by its URI.
         request: What to write, and what people decided.
         drafted_at: ISO 8601, UTC.
-        checkpoint: The name of one of its checkpoints; or
-        group: the name of a consumer group on the old cluster.
-        observed: Draft from this reading instead of a new one; nothing is contacted then.
+        observed: Draft from this reading instead of a new one; nothing is contacted then, but the cluster of the sink
+            where a target ends its transactions, or the copy of the savepoint says that they are committed.
         progress: Told each step.
 
     Raises:
         PlanError: The plan may not be made; every reason is named.
         CheckpointError: The checkpoint cannot be used.
         ClusterError: A cluster cannot be read.
+        ConfigError: The migration names no such checkpoint, or there is neither a job nor a comparison.
         SparkError: Spark cannot read the records.
     """
+    request = replace(request, checkpoint=None if subject is None else subject.checkpoint)
+    settling = None
+    if request.mark_settled or ends_of(request.targets):
+        check_request(request)
+        found = request.sink or sink_of(migration, request, observed, progress=progress)
+        request = replace(request, sink=found)
+    if ends_of(request.targets):
+        settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), progress=progress)
+        if all(spec_of(target.kind).ends for target in request.targets):
+            of = migration.checkpoint(request.checkpoint or "")
+            read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
+            return draft_settling(read, settling, migration, request, drafted_at=drafted_at)
     if observed is None:
+        if subject is None:
+            raise ConfigError(
+                "draft: expected a checkpoint or a group, or a comparison, found none of them. Nothing was read.",
+                fix="Name one checkpoint of the migration file, or one consumer group.",
+            )
         observed = observe(
             migration,
-            checkpoint=checkpoint,
-            group=group,
+            subject,
             progress=progress,
             rewind_to=request.rewind_to,
             groups=(
@@ -64,13 +98,21 @@ def draft(
             starts=tuple(_looked_up(migration, observed, choice) for choice in request.starts),
             newest=_newest(migration, observed),
         )
+        if (
+            request.sink is None
+            and request.checkpoint is not None
+            and open_transactions(observed.comparison.checkpoint)
+        ):
+            with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
+                request = replace(request, sink=sink_of(migration, request, observed, progress=progress))
     return draft_plan(
         observed.comparison,
         observed.old,
         observed.new,
         migration,
-        replace(request, checkpoint=checkpoint),
+        request,
         drafted_at=drafted_at,
+        settling=settling,
     )
 
 
@@ -88,46 +130,45 @@ def drift(plan: Plan, migration: Migration, *, progress: Progress = unheard) -> 
             fix="Give the migration file that the plan was drafted with.",
         )
     wanted = plan.requirements
+    of_sink = () if wanted.sink is None else moved(plan, transactions_of(migration, plan, progress=progress))
+    if not plan.positions:
+        return (*drift_of_checkpoint(wanted.checkpoint, *_checkpoint(wanted.checkpoint, migration)), *of_sink)
     taken = {}
     for side, required, groups in (
         (Cluster.OLD, wanted.old, () if wanted.old_group is None else (wanted.old_group.group,)),
         (Cluster.NEW, wanted.new, tuple(each.group for each in wanted.groups)),
     ):
-        progress(f"read the {side} cluster", 0, 1)
         topics = tuple(topic.name for topic in required.topics)
-        config = migration.cluster(side)
-        taken[side] = kafka.read_cluster(side, config, topics=topics, groups=groups, mirror=False)
-        progress(f"read the {side} cluster", 1, 1)
-    found: Checkpoint | None = None
-    files_now: Mapping[str, str] = {}
-    if wanted.checkpoint is not None:
-        try:
-            found = read_checkpoint(wanted.checkpoint.uri, roots=migration.checkpoint_roots, batches=0)
-            files_now = digests(migration, wanted.checkpoint.uri, [path for path, _ in wanted.checkpoint.files])
-        except (CheckpointError, StorageError):
-            found = None  # told as a drift: what cannot be read may have changed
-    return drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now)
+        taken[side] = read_cluster(migration, side, topics=topics, groups=groups, mirror=False, progress=progress)
+    found, files_now = _checkpoint(wanted.checkpoint, migration)
+    return (*drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now), *of_sink)
+
+
+def _checkpoint(
+    wanted: CheckpointRequirement | None, migration: Migration
+) -> tuple[Checkpoint | None, Mapping[str, str]]:
+    """Read a checkpoint as it is now, and digests of its files; None where it cannot be: it may have changed."""
+    if wanted is None:
+        return None, {}
+    try:
+        found = read_checkpoint(wanted.uri, roots=migration.checkpoint_roots, batches=0)
+        return found, digests(migration, wanted.uri, [path for path, _ in wanted.files])
+    except (CheckpointError, StorageError):
+        return None, {}
 
 
 def _looked_up(migration: Migration, observed: Observed, choice: StartChoice) -> StartChoice:
     """Ask the new cluster where a topic's records of a time begin."""
     if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
         return choice
-    keys = [
-        TopicPartition(topic=row.new_topic, partition=row.partition)
-        for row in observed.comparison.partitions
-        if row.topic == choice.topic
-    ]
-    found = kafka.offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
+    keys = [row.new_topic_partition for row in observed.comparison.partitions if row.topic == choice.topic]
+    found = reader_of(migration.target).offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
     return replace(choice, looked_up=tuple((key.partition, found.get(key)) for key in keys))
 
 
 def _newest(migration: Migration, observed: Observed) -> tuple[tuple[TopicPartition, int | None], ...]:
     """Read the time of the newest record of every partition on the new cluster."""
-    ends = {
-        TopicPartition(topic=row.new_topic, partition=row.partition): row.new.hw - 1
-        for row in observed.comparison.partitions
-        if row.new.hw
-    }
-    found = timestamps_at(migration.target, ends.items())
+    rows = observed.comparison.partitions
+    ends = {row.new_topic_partition: end - 1 for row in rows if (end := offset_or_none(row.new.hw))}
+    found = reader_of(migration.target).timestamps_at(migration.target, ends.items())
     return tuple((key, found[key, offset]) for key, offset in ends.items())

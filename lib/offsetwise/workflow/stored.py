@@ -30,7 +30,7 @@ def load_observed(comparison: Path, old: Path, new: Path) -> Observed:
     return Observed(comparison=read_file(comparison, "comparison"), old=taken[0], new=taken[1])
 
 
-def load_snapshots(old: Path, new: Path) -> tuple[Snapshot, Snapshot]:
+def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot]:
     """Read two snapshot files.
 
     Raises:
@@ -38,7 +38,7 @@ def load_snapshots(old: Path, new: Path) -> tuple[Snapshot, Snapshot]:
     """
     loaded = []
     for path, wanted in ((old, Cluster.OLD), (new, Cluster.NEW)):
-        found: Snapshot = read_file(path, "snapshot")
+        found: Snapshot = read_file(Path(path), "snapshot")
         if found.cluster is not wanted:
             raise FileError(
                 f"{path}: expected a snapshot of the {wanted} cluster, found one of the {found.cluster} cluster "

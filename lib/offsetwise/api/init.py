@@ -1,0 +1,154 @@
+"""A migration file from two addresses and roots of checkpoints: `offsetwise init`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from offsetwise import files, new_files
+from offsetwise.client_properties import GivenCluster, given_cluster
+from offsetwise.config import JobTraits, Migration, load_migration
+from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
+from offsetwise.progress import Progress, unheard
+from offsetwise.strict_yaml import MAX_BYTES
+from offsetwise.survey.found import Survey, Trouble
+from offsetwise.survey.reading import survey
+from offsetwise.survey.text import migration_text
+from offsetwise.survey.update import additions, differences, updated
+from offsetwise.wording import many
+
+
+def init(
+    path: str | Path,
+    *,
+    old: str | None = None,
+    new: str | None = None,
+    checkpoints: Sequence[str] = (),
+    update: bool = False,
+    confirm: Callable[[str], bool] = lambda _: True,
+    progress: Progress = unheard,
+) -> Survey:
+    """Find out what a migration file says, and write it. Clusters and checkpoints are only read.
+
+    Args:
+        path: The file to write. It must not exist; with `update` it must.
+        old: The old cluster: HOST:PORT, or a file of client properties, of the Java client or of librdkafka.
+        new: The new cluster.
+        checkpoints: The folders to look for checkpoints in: paths or URIs.
+        update: Keep every line of the file, and add what it lacks. What is not given is taken from it.
+        confirm: Asked before a file is changed, with the difference; False leaves it as it is.
+        progress: Told each step.
+
+    Returns:
+        What was found, what is missing, and what could not be read. The file has everything else.
+
+    Raises:
+        FileError: The file exists, or with `update` does not, or cannot be written.
+        ConfigError: Properties that no client could use, one address twice, or a file that cannot be updated.
+        UsageError: A cluster or the checkpoints are not given.
+    """
+    path = Path(path).absolute()
+    before = None
+    if update:
+        before = files.read_bytes(path, "the migration file to update", fix="Leave --update away to write a new one.")
+    elif os.path.lexists(path):
+        raise FileError(
+            f"{path}: expected no file there yet, found something of that name. Nothing was read or written.",
+            fix="Add --update to keep what it says and add what it lacks, or name another file.",
+        )
+    said = None if before is None else load_migration(path)
+    sides = (
+        _given(old, None if said is None else said.source.properties, prefix="OLD", option="--old"),
+        _given(new, None if said is None else said.target.properties, prefix="NEW", option="--new"),
+    )
+    if not checkpoints and said is None:
+        raise _not_given("--checkpoints", "the folders that hold checkpoints")
+    roots = tuple(checkpoints) or (said.checkpoint_roots if said is not None else ())
+    found = replace(survey(*sides, roots, progress), file=str(path))
+    if before is None or said is None:
+        return _new(path, found)
+    return _updated(path, before, said, found, confirm)
+
+
+def _given(given: str | None, said: Mapping[str, str] | None, *, prefix: str, option: str) -> GivenCluster:
+    if given is not None:
+        return given_cluster(given, prefix=prefix, option=option)
+    if said is None:
+        raise _not_given(option, "HOST:PORT of a cluster, or a file of client properties")
+    return GivenCluster(properties=said)
+
+
+def _not_given(option: str, what: str) -> UsageError:
+    return UsageError(f"init: expected {option}, {what}, found none. Nothing was read.", fix=f"Add {option}.")
+
+
+def _new(path: Path, found: Survey) -> Survey:
+    name = path.parent.name if path.stem == "migration" and path.parent.name else path.stem
+    text, left = migration_text(found, path.parent, name)
+    if left:
+        told = Trouble(
+            problem=f"{path.name}: {many(left, 'checkpoint or group', 'checkpoints and groups')} of those found do not "
+            f"fit into a migration file, which has at most {MAX_BYTES:,} bytes, and are not in it.",
+            fix="Give narrower roots, and write a migration file for each. The Fleet screen shows all below the roots.",
+        )
+        found = replace(found, problems=(*found.problems, told))
+    new_files.publish(path, text, load_migration)
+    return replace(found, written=True)
+
+
+def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm: Callable[[str], bool]) -> Survey:
+    text = before.decode("utf-8")
+    added = additions(text, said, found, path.parent)
+    after = updated(text, added)
+    stated = said.model_fields_set | {
+        f"checkpoints[].job.{key}"
+        for key in JobTraits.model_fields
+        if all(getattr(each.job, key) is not None for each in said.checkpoints)
+    }
+    found = replace(
+        found,
+        differences=tuple(differences(said, found, path.parent)),
+        missing=tuple(each for each in found.missing if each.key not in stated),
+    )
+    if not added:
+        return found
+    names = (str(path), f"{path} updated")
+    diff = "".join(difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), *names))
+
+    def check(beside: Path) -> None:
+        try:
+            whole = load_migration(beside)
+        except OffsetwiseError as error:
+            raise _not_placed(path, error.problem) from None
+        if not _keeps(said, whole):
+            raise _not_placed(path, "something that it says would change")
+
+    found = replace(found, diff=diff)
+    if not confirm(diff):
+        return found
+    new_files.publish(path, after, check, instead_of=before)
+    return replace(found, written=True)
+
+
+def _keeps(before: Migration, after: Migration) -> bool:
+    """Tell whether everything that a file said is said still, and its lists have only grown at their ends."""
+    grown = {"checkpoints", "checkpoint_roots", "groups", "topics"}
+    return (
+        before.model_dump(exclude=grown) == after.model_dump(exclude=grown)
+        and before.topics.model_dump(exclude={"map"}) == after.topics.model_dump(exclude={"map"})
+        and before.topics.map.items() <= after.topics.map.items()
+        and after.checkpoints[: len(before.checkpoints)] == before.checkpoints
+        and after.groups[: len(before.groups)] == before.groups
+        and set(before.checkpoint_roots) <= set(after.checkpoint_roots)
+    )
+
+
+def _not_placed(path: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"{path}: what was found could not be added between its lines: {why}. Nothing was written.",
+        fix="Write lists and maps in block style, one element a line, and give the command again; or add by hand what "
+        "the difference shows.",
+    )

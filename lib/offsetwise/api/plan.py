@@ -1,0 +1,237 @@
+"""A plan: saved, signed, held against the clusters, applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, overload
+
+from offsetwise import approval, files, model, new_files, workflow
+from offsetwise.api import live
+from offsetwise.api.receipt import Receipt
+from offsetwise.apply import run
+from offsetwise.approval.key_files import read_approval
+from offsetwise.approval.signing import LIFETIME
+from offsetwise.errors import NotApprovedError, UsageError
+from offsetwise.plan import exports
+from offsetwise.plan.digest import digest
+from offsetwise.plan.drift import Drift
+from offsetwise.plan.reading import plan_bytes, read_plan
+from offsetwise.progress import Progress, unheard
+from offsetwise.wording.irrevocable import confirmation, irrevocable
+
+if TYPE_CHECKING:
+    from offsetwise.api.migration import Migration
+
+SUFFIX = ".receipt.json"
+"""Of the receipt beside a plan's file."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """What to write, and every byte of its file: an approval names the digest of exactly these bytes."""
+
+    document: model.Plan
+    """What the file says."""
+    content: bytes
+    migration: Migration | None = None
+    path: Path | None = None
+    """Where it was read or saved."""
+
+    @classmethod
+    def of(cls, document: model.Plan, *, migration: Migration) -> Self:
+        """Give a plan that has just been drafted."""
+        return cls(document=document, content=files.dump(document).encode(), migration=migration)
+
+    @classmethod
+    def load(cls, path: str | Path, *, migration: Migration | None = None) -> Self:
+        """Read a plan's file.
+
+        Args:
+            path: The file.
+            migration: The one it was drafted with, without which it can be read and signed only.
+
+        Raises:
+            FileError: It cannot be read, or is no plan.
+            PlanError: It contradicts itself.
+        """
+        content = plan_bytes(Path(path))
+        document = read_plan(content, subject=str(path))
+        return cls(document=document, content=content, migration=migration, path=Path(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan's file, which must not exist yet.
+
+        Raises:
+            FileError: It exists, or cannot be written.
+        """
+        new_files.write_new(Path(path), self.content.decode())
+        self.path = Path(path)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file, hex."""
+        return digest(self.content)
+
+    @property
+    def confirmation(self) -> str | None:
+        """What whoever approves it has to say, because it cannot be taken back; None where all of it can."""
+        return confirmation(self.document)
+
+    def sign(
+        self,
+        key: approval.PrivateKey,
+        *,
+        expires_in: timedelta = LIFETIME,
+        verdict: approval.Verdict = approval.Verdict.APPROVED,
+        confirm: str | None = None,
+    ) -> bytes:
+        """Approve or reject exactly this plan; give the approval's file, for `write_approval`.
+
+        Args:
+            key: The signer's.
+            expires_in: How long the approval is good for.
+            verdict: Approved or rejected.
+            confirm: What shows that the signer knows that it cannot be taken back, for a plan that ends transactions:
+                `confirmation` gives it.
+
+        Raises:
+            NotApprovedError: The signer drafted or edited the plan, or did not confirm what cannot be taken back.
+            UsageError: A lifetime that cannot be.
+        """
+        if verdict is approval.Verdict.APPROVED and confirm != self.confirmation:
+            raise NotApprovedError(
+                f"{irrevocable(self.document) or 'All of this plan can be taken back.'} Expected "
+                f"{self.confirmation!r} as confirmation, found {None if confirm is None else confirm[:80]!r}. Nothing "
+                "was signed.",
+                fix="Look at the transactions of the plan, then give the confirmation (--confirm)."
+                if self.confirmation is not None
+                else "Leave the confirmation out.",
+            )
+        return approval.sign(
+            self.content,
+            key,
+            subject=key.public.subject,
+            issuer=key.public.issuer,
+            now=datetime.now(UTC),
+            expires_in=expires_in,
+            verdict=verdict,
+            name=str(self.path or "the plan"),
+        )
+
+    def drift(self, *, progress: Progress = unheard) -> tuple[Drift, ...]:
+        """Say what has changed since the plan was drafted; empty where nothing has. Growth of logs is no change.
+
+        Raises:
+            PlanError: The plan is one of another migration.
+            ClusterError: A cluster cannot be read.
+        """
+        return workflow.drift(self.document, self._migration().settings, progress=progress)
+
+    def starting_offsets(self) -> str:
+        """Give the positions as where a new job starts: Spark's `startingOffsets`, or Flink's words."""
+        return exports.starting_offsets(self.document)
+
+    def consumer_groups_csv(self) -> str:
+        """Give the positions as Kafka's `kafka-consumer-groups --from-file` reads them."""
+        return exports.consumer_groups_csv(self.document)
+
+    @overload
+    def apply(
+        self,
+        *,
+        output: str | Path | None = None,
+        receipt: str | Path | None = None,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: Literal[False] = False,
+        progress: Progress = unheard,
+    ) -> run.DryRun: ...
+    @overload
+    def apply(
+        self,
+        *,
+        output: str | Path | None = None,
+        receipt: str | Path | None = None,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: Literal[True],
+        progress: Progress = unheard,
+    ) -> Receipt: ...
+    def apply(
+        self,
+        *,
+        output: str | Path | None = None,
+        receipt: str | Path | None = None,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: bool = False,
+        progress: Progress = unheard,
+    ) -> run.DryRun | Receipt:
+        """Say what the plan would write; with `execute`, write it. The same call again goes on where it ended.
+
+        Args:
+            output: Where a copy or a file is written, below one of the migration's write roots.
+            receipt: The receipt to write, its journal beside it; `plan.receipt.json` beside `plan.json` by default.
+            approvals: The files of approvals. A dry run reads neither these nor keys.
+            trust: The `.pub` files of reviewers besides those that the migration file trusts.
+            execute: Write.
+            progress: Told each step.
+
+        Raises:
+            NotApprovedError: Nobody trusted has approved exactly this plan.
+            StalePlanError: Something is not as it was reviewed. Nothing was written. A dry run tells it in `failed`.
+            PlanError: The plan is one of another migration.
+            ApplyError: A target could not be written. The message says what stands where now, and how to go on.
+        """
+        order, written = self._order(output), str(self._receipt(receipt))
+        tools = live.tools_for(order.migration, progress)
+        if not execute:
+            return run.dry_run(order, tools, written)
+        with run.telling_of_earlier(order, written):
+            order = replace(
+                order,
+                approvals=tuple(read_approval(Path(path)) for path in approvals),
+                policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
+            )
+        done = run.apply(order, written, tools)
+        return Receipt(written, migration=self._migration(), plan=self.content, already=done.already)
+
+    def require(self, found: run.DryRun, *, receipt: str | Path | None = None) -> None:
+        """Go on only if a dry run found everything as it was reviewed.
+
+        Raises:
+            StalePlanError: Something is not as it was reviewed.
+            ApplyError: Nothing is known to differ, but something could not be read.
+        """
+        run.require_held(self._order(None), found, str(self._receipt(receipt)))
+
+    def _order(self, output: str | Path | None) -> run.Order:
+        return run.Order(
+            plan_bytes=self.content,
+            plan=self.document,
+            migration=self._migration().settings,
+            output=None if output is None else str(output),
+        )
+
+    def _migration(self) -> Migration:
+        if self.migration is None:
+            raise UsageError(
+                f"Plan {self.digest[:12]}: expected the migration that it was drafted with, found none. Nothing was "
+                "done.",
+                fix="Load it with `migration=`.",
+            )
+        return self.migration
+
+    def _receipt(self, given: str | Path | None) -> Path:
+        if given is not None:
+            return Path(given)
+        if self.path is None:
+            raise UsageError(
+                f"Plan {self.digest[:12]}: expected a file to write the receipt beside, found a plan that is not "
+                "saved. Nothing was done.",
+                fix="Save the plan, or name the receipt.",
+            )
+        return self.path.with_suffix(SUFFIX)

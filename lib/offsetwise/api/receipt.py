@@ -1,0 +1,111 @@
+"""What a plan wrote: look at it, and take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
+
+from offsetwise import model
+from offsetwise.api import live
+from offsetwise.apply import back
+from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.writing import Seen
+from offsetwise.approval import policy_for
+from offsetwise.approval.key_files import read_approval
+from offsetwise.model import time_of
+from offsetwise.progress import Progress, unheard
+from offsetwise.verify import verify as verified
+
+if TYPE_CHECKING:
+    from offsetwise.api.migration import Migration
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The file that applying a plan wrote, or its journal. It is read when it is used, and not believed."""
+
+    path: str | Path
+    migration: Migration
+    plan: bytes | None = None
+    """The plan's file: for a journal, or where the plan was approved in another form than `Plan.save` writes."""
+    already: tuple[Seen, ...] = ()
+    """What is at each target, where an earlier call had written everything."""
+
+    @property
+    def document(self) -> model.Receipt:
+        """What the file says. Whether its plan was approved is not asked.
+
+        Raises:
+            FileError: It cannot be read, is no receipt, or says something else than the plan that it names.
+        """
+        return read_receipt(str(self.path), self.plan)
+
+    def verify(self, *, checkpoint: str | None = None) -> model.Verification:
+        """Look whether every target stands as planned, and where the job began.
+
+        Args:
+            checkpoint: A checkpoint that the new job made, for a `startingOffsets` file or a savepoint.
+
+        Raises:
+            FileError: The receipt cannot be read.
+        """
+        now = time_of(datetime.now(UTC))
+        return verified(
+            self.document, live.LiveEyes(migration=self.migration.settings), verified_at=now, checkpoint=checkpoint
+        )
+
+    @overload
+    def rollback(
+        self,
+        *,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: Literal[False] = False,
+        progress: Progress = unheard,
+    ) -> back.Standings: ...
+    @overload
+    def rollback(
+        self,
+        *,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: Literal[True],
+        progress: Progress = unheard,
+    ) -> tuple[model.ReceiptStep, ...]: ...
+    def rollback(
+        self,
+        *,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: bool = False,
+        progress: Progress = unheard,
+    ) -> back.Standings | tuple[model.ReceiptStep, ...]:
+        """Say what stands where the plan was applied; with `execute`, put back what stood there before.
+
+        Args:
+            approvals: The files of approvals besides those in the receipt.
+            trust: The `.pub` files of reviewers besides those that the migration file trusts.
+            execute: Take back.
+            progress: Told each step.
+
+        Returns:
+            A preview; with `execute` the steps, of which one that is not `undone` could not be taken back whole.
+
+        Raises:
+            FileError: Neither a receipt nor a journal, or it does not agree with the plan.
+            NotApprovedError: Nobody trusted has approved exactly this plan.
+            ApplyError: A step could not be taken back, or a journal without its plan.
+        """
+        settings = self.migration.settings
+        order = back.BackOrder(
+            path=str(self.path),
+            migration=settings,
+            plan_bytes=self.plan,
+            approvals=tuple(read_approval(Path(path)) for path in approvals),
+            policy=policy_for(settings.approval, tuple(map(Path, trust))),
+        )
+        take = back.rollback if execute else back.preview
+        return take(order, live.tools_for(settings, progress))

@@ -1,0 +1,77 @@
+"""The command line: the same verbs as the console. stdout is data, stderr is talk.
+
+A command imports what it needs when it is called, so that `offsetwise inspect` starts without Spark, pandas, Streamlit
+and the store's libraries.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from io import TextIOWrapper
+from typing import Final, cast
+
+import typer
+
+from offsetwise.cli import apply, approvals, compare, errors, init, lab, plans, schemas, services, sinks
+from offsetwise.cli.output import say
+from offsetwise.errors import OffsetwiseError
+from offsetwise.exit_codes import EXIT_CODES
+
+EPILOG: Final = f"""
+Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.
+Results go to stdout, progress and errors to stderr. With --json, stdout holds only JSON, errors included.
+"""
+INTERRUPTED: Final = 130
+"""What typer makes of Ctrl-C. Our own exit code for it is 1."""
+USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
+"""The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
+COMMANDS: Final = (
+    *(init.init, compare.inspect, compare.snapshot, compare.compare, compare.reconcile, sinks.transactions),
+    *(services.watch, services.audit, schemas.schema, services.console),
+    *(plans.draft, plans.drift, plans.export, approvals.keygen, approvals.sign),
+    *(apply.apply, apply.verify, apply.rollback),
+)
+"""In the order of the help."""
+
+app = typer.Typer(
+    name="offsetwise",
+    help="Where must each partition resume on the new Kafka cluster, and how do we know?",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(lab.app, name="lab")
+for command in COMMANDS:
+    app.command(epilog=EPILOG)(command)
+
+
+def main() -> None:
+    """Run the command line, and turn every error into a message and an exit code."""
+    as_json = "--json" in sys.argv[1:]
+    _take_any_name(as_json=as_json)
+    try:
+        code = app(standalone_mode=False)
+    except OffsetwiseError as error:
+        code = errors.report(error, as_json=as_json)
+    except USAGE_ERROR as error:
+        code = errors.report_usage(error, as_json=as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a person gets a message, whatever happened
+        if os.environ.get(errors.DEBUG):
+            traceback.print_exc()
+        code = errors.report(errors.unexpected(error), as_json=as_json)
+    if code == INTERRUPTED:
+        say("Stopped before the end.")
+        code = 1
+    raise SystemExit(code or 0)
+
+
+def _take_any_name(*, as_json: bool) -> None:
+    """Let names with any character be printed: our JSON is UTF-8, a terminal may be anything."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Half a surrogate pair comes from a file name of other bytes; escaped, it is JSON still.
+        sys.stdout.reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")

@@ -1,0 +1,140 @@
+"""The commands that write to the world and look at what came of it: apply, rollback, verify."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson, MigrationFile, PlanFile
+from offsetwise.cli.output import progress, stdout
+from offsetwise.model import StepState, Verification
+
+
+def apply(
+    plan: PlanFile,
+    *,
+    migration: MigrationFile,
+    approval: Annotated[list[Path] | None, typer.Option(help="An approval of the plan; may be repeated.")] = None,
+    trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
+    output: Annotated[str | None, typer.Option(help="Where a copy or file is written; in a write root.")] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="The receipt to write; PLAN.receipt.json by default. Its journal is beside it.")
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Write. Without it, nothing is.")] = False,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a dry run would change anything.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a plan would write, and with --execute write it. The same call again goes on where it ended."""
+    from offsetwise import Migration, Plan, files
+    from offsetwise.cli import documents, render_apply
+
+    chosen = Plan.load(plan, migration=Migration.load(migration))
+    if not execute:
+        with progress() as told:
+            made = chosen.apply(output=output, receipt=receipt, progress=told)
+        if not as_json:
+            render_apply.dry_run(stdout(), made)
+        chosen.require(made, receipt=receipt)
+        if as_json:
+            typer.echo(documents.dump(made), nl=False)
+        if detailed_exitcode and made.changes:
+            raise typer.Exit(2)
+        return
+    with progress() as told:
+        done = chosen.apply(
+            output=output,
+            receipt=receipt,
+            approvals=approval or (),
+            trust=trust or (),
+            execute=True,
+            progress=told,
+        )
+    if as_json:
+        typer.echo(files.dump(done.document), nl=False)
+    else:
+        render_apply.applied(stdout(), done.document.steps, done.already)
+
+
+def rollback(
+    written: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, or its journal.")],
+    *,
+    migration: MigrationFile,
+    plan: Annotated[
+        Path | None, typer.Option(help="The plan's file: for a journal, or where it is not as `draft` wrote it.")
+    ] = None,
+    approval: Annotated[
+        list[Path] | None, typer.Option(help="An approval besides those in the receipt; may be repeated.")
+    ] = None,
+    trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Take back. Without it, nothing is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what stands where a plan was applied, and with --execute put back what stood there before."""
+    from offsetwise import Migration, Receipt
+    from offsetwise.cli import documents, render_apply
+    from offsetwise.plan.reading import plan_bytes
+
+    chosen = Migration.load(migration)
+    receipt = Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
+    with progress() as told:
+        if not execute:
+            found = receipt.rollback(approvals=approval or (), trust=trust or (), progress=told)
+            if as_json:
+                typer.echo(documents.dump(found), nl=False)
+            else:
+                render_apply.standings(stdout(), found)
+            return
+        steps = receipt.rollback(approvals=approval or (), trust=trust or (), execute=True, progress=told)
+    if as_json:
+        typer.echo(documents.dump(documents.TakenBack(steps=steps)), nl=False)
+    else:
+        render_apply.taken_back(stdout(), steps)
+    if any(step.state is not StepState.UNDONE for step in steps):
+        raise typer.Exit(1)
+
+
+def verify(
+    receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt that `apply` wrote.")],
+    *,
+    migration: MigrationFile,
+    plan: Annotated[Path | None, typer.Option(help="The plan's file, where it is not as `draft` wrote it.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
+    detailed_exitcode: Annotated[  # noqa: ARG001 - the codes are the same without it; automation may give it anyway
+        bool, typer.Option("--detailed-exitcode", help="Changes nothing: 5 and 1 are given without it too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether every target stands as planned, and whether the job began at exactly the planned positions."""
+    from offsetwise import Migration, Receipt, files
+    from offsetwise import verify as verifying
+    from offsetwise.cli import render_apply
+    from offsetwise.plan.reading import plan_bytes
+
+    chosen = Migration.load(migration)
+
+    def look() -> Verification:
+        written = Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan))
+        return written.verify(checkpoint=checkpoint)
+
+    def told(made: Verification) -> None:
+        if as_json:
+            typer.echo(files.dump(made, indent=None if watch else 1), nl=False)
+        else:
+            render_apply.verification(stdout(), made)
+
+    if watch:
+        made = verifying.watch(look, wait=lambda: time.sleep(every), told=told)
+    else:
+        made = look()
+        told(made)
+    if made.exit_code:
+        raise typer.Exit(made.exit_code)

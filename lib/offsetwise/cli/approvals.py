@@ -1,0 +1,80 @@
+"""The commands that make keys and sign plans."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson, PlanFile
+from offsetwise.cli.output import say, stderr
+from offsetwise.errors import UsageError
+
+
+def keygen(
+    out: Annotated[
+        Path, typer.Option(help="The private file to write; PATH.pub is written beside. Neither may exist.")
+    ],
+    subject: Annotated[str, typer.Option("--as", help="Whose key it is, as the applier will trust it.")],
+    issuer: Annotated[
+        str | None, typer.Option(help="Who vouches for that name; by default nobody but the key.")
+    ] = None,
+    *,
+    console: Annotated[
+        bool, typer.Option("--console", help="A console's key, which signs for the people who sign in there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a reviewer's or a console's key: a private file (mode 0600), and a .pub file to hand to those who apply."""
+    from offsetwise import approval
+
+    key = approval.keygen(subject=subject, issuer=issuer, console=console)
+    public = approval.write_keys(out, key)
+    if as_json:
+        typer.echo(key.public.dump(), nl=False)
+    say(
+        f"Key {key.public.id} of {key.public.subject} ({key.public.issuer}). {out} is private: keep it. "
+        f"{public} is for those who apply: tell them the key's id by another way than the file's."
+    )
+
+
+def sign(
+    plan: PlanFile,
+    *,
+    key: Annotated[Path, typer.Option(help="The signer's private file.")],
+    subject: Annotated[str, typer.Option("--as", help="Who signs. Recorded; believed is what the applier trusts.")],
+    out: Annotated[Path, typer.Option(help="The approval's file to write. It must not exist.")],
+    expires_in_hours: Annotated[int, typer.Option(min=1, max=8_784, help="How long the approval is good for.")] = 168,
+    confirm: Annotated[
+        str | None,
+        typer.Option(metavar="WORDS", help="For a plan that ends transactions: what the refusal without it asks for."),
+    ] = None,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Say no instead: where it is given, nothing is applied.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Approve or reject exactly this file of a plan. Its author and editors can do neither."""
+    from offsetwise import Plan, approval
+    from offsetwise.cli import render
+    from offsetwise.plan import names
+
+    chosen = Plan.load(plan)
+    signer = approval.read_private_key(key)
+    if subject != signer.public.subject:
+        raise UsageError(
+            f"sign: expected --as to name the key's holder {signer.public.subject!r}, found {subject!r}: nobody signs "
+            "for somebody else. Nothing was signed.",
+            fix="Use your own key, or make one with `offsetwise keygen`.",
+        )
+    verdict = approval.Verdict.REJECTED if reject else approval.Verdict.APPROVED
+    render.transactions(stderr(), chosen.document)
+    made = chosen.sign(signer, expires_in=timedelta(hours=expires_in_hours), verdict=verdict, confirm=confirm)
+    approval.write_approval(out, made)
+    if as_json:
+        typer.echo(made.decode("ascii"), nl=False)
+    if marked := names.marked_names(chosen.document):
+        say(names.told(marked))
+    say(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")

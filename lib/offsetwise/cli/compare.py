@@ -1,0 +1,175 @@
+"""The commands that read a migration: inspect, snapshot, compare, reconcile."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from offsetwise.cli.errors import tell
+from offsetwise.cli.options import AsJson, MigrationFile, seconds
+from offsetwise.cli.output import progress, say, stdout
+from offsetwise.errors import UsageError
+from offsetwise.model import Cluster
+
+if TYPE_CHECKING:
+    from offsetwise import Compared
+
+
+def inspect(
+    uris: Annotated[
+        list[str],
+        typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs; lease tables, or dumps."),
+    ],
+    as_json: AsJson = False,
+    batches: Annotated[int, typer.Option(min=1, help="Spark: how many of the newest batches to show.")] = 100,
+    uid: Annotated[list[str] | None, typer.Option(help="Flink: a uid to name an operator by; repeatable.")] = None,
+    committer_table: Annotated[
+        str | None, typer.Option(metavar="DUMP_OR_URI", help="Spark: the table of a DynamoDB committer.")
+    ] = None,
+) -> None:
+    """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
+    import offsetwise
+    from offsetwise.engines.rows import FailedCheckpoint
+
+    failed = False
+    for read in offsetwise.inspect(uris, batches=batches, uids=uid or (), committer=committer_table):
+        if isinstance(read, FailedCheckpoint):
+            failed = True
+            tell(read.error, read.problem, read.fix, as_json=as_json, uri=read.uri)
+        elif as_json:
+            from offsetwise import files
+
+            typer.echo(files.dump(read, indent=None), nl=False)
+        else:
+            from offsetwise.cli import render
+
+            render.checkpoint(stdout(), read, now_ms=int(time.time() * 1000))
+    if failed:
+        raise typer.Exit(1)
+
+
+def snapshot(
+    migration: MigrationFile,
+    cluster: Annotated[Cluster, typer.Option(help="Which of the two.")],
+    out: Annotated[Path, typer.Option(help="The file to write. It must not exist.")],
+    topic: Annotated[list[str] | None, typer.Option(help="Only these topics; may be repeated.")] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write what a cluster says now to a file, so that a comparison needs no cluster. With --json print it too."""
+    from offsetwise import Migration, files, new_files
+    from offsetwise.wording import many
+
+    new_files.require_new(out)
+    taken = Migration.load(migration).snapshot(cluster, topics=topic or None)
+    text = files.dump(taken)
+    new_files.write_new(out, text)
+    if as_json:
+        typer.echo(text, nl=False)
+    counted = (len(taken.topics), "topic"), (sum(len(t.partitions) for t in taken.topics), "partition")
+    told = ", ".join(many(count, word) for count, word in counted)
+    say(
+        f"{told} and {many(len(taken.groups), 'group')} of {taken.name} (cluster id {taken.cluster_id or 'unknown'}) "
+        f"written to {out}."
+    )
+    for problem in taken.problems:
+        say(f"{problem.code}: {problem.message} {problem.fix}")
+
+
+def compare(
+    *,
+    migration: MigrationFile,
+    checkpoint: Annotated[list[str] | None, typer.Option(help="A checkpoint named in the migration file.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for one file per job and summary.json; what holds there is kept.")
+    ] = None,
+    max_age: Annotated[str, typer.Option(metavar="TIME", help="How old what is kept may be: 90s, 30m, 2h, 1d.")] = "1h",
+    snapshots: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Two snapshot files, old and new, instead of live clusters.")
+    ] = None,
+    content: Annotated[
+        bool, typer.Option("--content/--no-content", help="Prove offsets on the records, with Spark.")
+    ] = True,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any old number would go wrong.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show every partition's old offset beside its place on the new cluster, with proof and cost.
+
+    Of several jobs (--all, or options repeated) one line each: each cluster is read once, and records in one search.
+    """
+    from offsetwise import Migration, files, load_snapshots
+    from offsetwise.cli import render
+
+    of = Migration.load(migration)
+    loaded = load_snapshots(*snapshots) if snapshots else None
+    jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
+    if every and jobs:
+        raise UsageError(
+            "compare: expected --all, or jobs by name, found both. Nothing was read.", fix="Leave one of them out."
+        )
+    max_age_s = seconds(max_age, option="--max-age")
+    if every or out is not None or len(jobs) > 1:
+        with progress() as told:
+            compared = of.compare_all(
+                jobs or None,
+                out=out,
+                max_age_s=max_age_s,
+                snapshots=loaded,
+                records=content,
+                heard=partial(_tell_compared, as_json=as_json),
+                progress=told,
+            )
+        if not as_json:
+            render.compared_all(stdout(), compared)
+        unread = any(each.error is not None for each in compared)
+        summaries = [each.comparison.summary for each in compared if each.comparison is not None]
+    else:
+        (job,) = jobs or [of.job()]
+        with progress() as told:
+            made = job.compare(snapshots=loaded, records=content, progress=told).observed.comparison
+        if as_json:
+            typer.echo(files.dump(made), nl=False)
+        else:
+            render.comparison(stdout(), made)
+        unread, summaries = False, [made.summary]
+    differ = any(each.raw_wrong or each.blocked for each in summaries)
+    if unread or (detailed_exitcode and differ):
+        raise typer.Exit(1 if unread else 2)
+
+
+def _tell_compared(each: Compared, *, as_json: bool) -> None:
+    """Write one job of many as soon as it is ready."""
+    from offsetwise import files
+    from offsetwise.cli import render
+
+    if each.error is not None:
+        tell(type(each.error).__name__, each.error.problem, each.error.fix, as_json=as_json, job=str(each.job))
+    elif as_json and each.comparison is not None:
+        typer.echo(files.dump(each.comparison.observed.comparison, indent=None), nl=False)
+    else:
+        render.compared(stdout(), each)
+
+
+def reconcile(
+    migration: MigrationFile,
+    topic: Annotated[str, typer.Option(help="The topic's name on the old cluster.")],
+    as_json: AsJson = False,
+) -> None:
+    """Count, on Spark, how many of a topic's records are on both clusters, missing, duplicated or only on the new."""
+    from offsetwise import Migration, files
+    from offsetwise.cli import render
+
+    with progress() as told:
+        made = Migration.load(migration).reconcile(topic, progress=told)
+    if as_json:
+        typer.echo(files.dump(made), nl=False)
+    else:
+        render.reconciliation(stdout(), made)

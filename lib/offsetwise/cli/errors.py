@@ -1,0 +1,74 @@
+"""Errors as a message on stderr, a document on stdout where JSON is asked for, and an exit code."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from offsetwise.cli.output import safe, stderr
+from offsetwise.errors import OffsetwiseError, UsageError
+from offsetwise.exit_codes import exit_code
+
+DEBUG: Final = "OFFSETWISE_DEBUG"
+EXTRAS: Final = {
+    **dict.fromkeys(("grpc", "pandas", "pyarrow", "pyspark"), "spark"),
+    **dict.fromkeys(("alembic", "prometheus_client", "sqlalchemy"), "store"),
+    **dict.fromkeys(("plotly", "streamlit"), "console"),
+    "psycopg": "postgres",
+}
+"""The extra that brings a package, for commands that cannot do without."""
+
+
+def report(error: OffsetwiseError, *, as_json: bool) -> int:
+    """Write what went wrong, and give the exit code."""
+    tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
+    return exit_code(error)
+
+
+def report_usage(error: Exception, *, as_json: bool) -> int:
+    """Write why typer did not understand the command line, and give the exit code."""
+    problem = str(getattr(error, "format_message", lambda: error)()).strip()
+    context = getattr(error, "ctx", None)
+    if not problem:
+        return 1  # no command was named, and the help has been shown
+    command = context.command_path if context is not None else "offsetwise"
+    return report(
+        UsageError(f"{command}: {problem.rstrip('.')}. Nothing was done.", fix=f"See: {command} --help"),
+        as_json=as_json,
+    )
+
+
+def unexpected(error: Exception) -> OffsetwiseError:
+    """Name an exception and where it was raised; its text may repeat what should not be shown.
+
+    A package that is not installed and belongs to an extra is no defect: which extra is said.
+    """
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if missing in EXTRAS:
+        return OffsetwiseError(
+            f"This command: expected the package {missing!r}, found that it is not installed. Nothing was done.",
+            fix=f"Install it: pip install 'offsetwise[{EXTRAS[missing]}]'.",
+        )
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "offsetwise" in Path(each.filename).parts]
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return OffsetwiseError(
+        f"Expected to finish, but {type(error).__name__} was raised{place}. This is a defect of Offsetwise; "
+        "whatever was printed before may be incomplete.",
+        fix=f"Report it with this message; with {DEBUG}=1 in the environment the traceback is shown.",
+    )
+
+
+def tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> None:
+    """Write one error by the name of its kind; `more` joins its JSON document."""
+    if as_json:
+        from offsetwise.files import FORMAT_VERSION
+
+        header = {"format": "offsetwise/error", "format_version": FORMAT_VERSION}
+        body = header | {"error": name, "problem": problem, "fix": fix} | more
+        typer.echo(json.dumps(body, ensure_ascii=False, sort_keys=True))
+    about = f"{safe(more['job'])}: " if "job" in more else ""
+    stderr().print(f"[bold red]error[/] {about}{safe(problem)}\n[bold]next[/]  {safe(fix)}", soft_wrap=True)

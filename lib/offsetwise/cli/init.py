@@ -1,0 +1,129 @@
+"""The command that writes a migration file from two addresses and roots of checkpoints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson
+from offsetwise.cli.output import progress, say, stdout
+
+if TYPE_CHECKING:
+    from offsetwise import Survey
+
+ADDRESS = "HOST:PORT, or a file of client properties (of the Java client or of librdkafka)."
+
+
+def init(
+    *,
+    old: Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help=f"The old cluster: {ADDRESS}")] = None,
+    new: Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help="The new cluster, the same way.")] = None,
+    checkpoints: Annotated[
+        list[str] | None, typer.Option(metavar="URI", help="A folder to look for checkpoints in; may be repeated.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The migration file to write. It must not exist.")] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Keep what the file says, and add what it lacks. Shows the difference.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --update: write without a question.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a migration file from two addresses and the folders that hold checkpoints. Asks for what is missing."""
+    import offsetwise
+    from offsetwise.cli import documents
+
+    asks = sys.stdin.isatty() and not as_json
+    out = Path(_asked(out, "--out", "The migration file to write", asks, usual="migration.yaml"))
+    if not update:
+        old = _asked(old, "--old", "The old cluster (HOST:PORT, or a file of client properties)", asks)
+        new = _asked(new, "--new", "The new cluster (HOST:PORT, or a file of client properties)", asks)
+        asked = None if checkpoints else _asked(None, "--checkpoints", "A folder that holds checkpoints", asks)
+        checkpoints = checkpoints or [asked or ""]
+
+    def confirm(diff: str) -> bool:
+        if not as_json:
+            stdout().print(diff, markup=False, end="", soft_wrap=True)
+        return yes or (asks and typer.confirm(f"Write this to {out}?", err=True))
+
+    with progress() as told:
+        made = offsetwise.init(
+            *(out,), old=old, new=new, checkpoints=checkpoints or (), update=update, confirm=confirm, progress=told
+        )
+    if as_json:
+        typer.echo(documents.dump(made), nl=False)
+    else:
+        for line in _lines(made):
+            stdout().print(line, markup=False, soft_wrap=True)
+    for problem in made.problems:
+        say(f"{problem.problem} {problem.fix}")
+    say(_next(made, out))
+    if made.problems:
+        raise typer.Exit(1)
+
+
+def _asked(given: object, option: str, question: str, asks: bool, *, usual: str | None = None) -> str:
+    if given is not None:
+        return str(given)
+    if not asks:
+        from offsetwise.errors import UsageError
+
+        raise UsageError(
+            f"init: expected {option}, found none, and no terminal to ask at. Nothing was read or written.",
+            fix=f"Add {option}. See: offsetwise init --help",
+        )
+    answer: str = typer.prompt(question, default=usual, err=True)
+    return answer
+
+
+def _lines(made: Survey) -> Iterator[str]:
+    from offsetwise.lookalikes import marked
+    from offsetwise.wording import many
+
+    for name, cluster in (("old cluster", made.old), ("new cluster", made.new)):
+        counted = "could not be read"
+        if cluster.topics is not None:
+            counted = f"{many(cluster.topics, 'topic')}, {many(cluster.partitions or 0, 'partition')}"
+            counted += f", id {cluster.cluster_id or 'unknown'}"
+        yield f"{name}  {dict(cluster.properties)['bootstrap.servers']}: {counted}"
+    yield f"link         {made.link.link or 'not known'}: {made.link.evidence}"
+    yield f"topics       {made.topics.evidence}"
+    jobs = [each for each in made.checkpoints if each.left_out is None]
+    names = ", ".join(marked(each.name) for each in jobs[:10]) + (", …" if len(jobs) > 10 else "")
+    yield f"checkpoints  {len(jobs):,}{f': {names}' if names else ''}"
+    groups = [each for each in made.groups if each.left_out is None]
+    names = ", ".join(marked(each.name) for each in groups[:10]) + (", …" if len(groups) > 10 else "")
+    yield f"groups       {len(groups):,}{f': {names}' if names else ''}"
+    for each in made.groups:
+        if each.left_out is not None:
+            yield f"  left out   {marked(each.name)}: {each.left_out}"
+    for difference in made.differences:
+        yield f"differs      {marked(difference)}"
+    if made.missing:
+        yield "to fill in   " + ", ".join(each.key for each in made.missing)
+    for variable in made.variables:
+        yield f"set          {variable}"
+
+
+def _next(made: Survey, out: Path) -> str:
+    if not made.written:
+        return f"{out} was not changed: " + (
+            "--yes writes what is shown." if made.diff else "it has all that was found."
+        )
+    job = next((f"--checkpoint {_quoted(each.name)}" for each in made.checkpoints if each.left_out is None), None)
+    job = job or next((f"--group {_quoted(each.name)}" for each in made.groups if each.left_out is None), None)
+    set_first = f"Set {', '.join(made.variables)}, then compare" if made.variables else "Compare"
+    return f"{out} was written. " + (
+        f"{set_first} a job: offsetwise compare --migration {_quoted(str(out))} {job}"
+        if job
+        else "It names no job yet."
+    )
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)

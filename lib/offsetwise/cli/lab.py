@@ -1,0 +1,71 @@
+"""The commands of the lab: up, sample, status, down."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson
+
+app = typer.Typer(help="Two real Kafka clusters and MirrorMaker 2, to try things on.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Option("--dir", help="The lab's folder.", file_okay=False)]
+DEFAULT_FOLDER = Path(".lab")
+
+
+@app.command()
+def up(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+    """Start both clusters, or leave them alone if they run."""
+    from offsetwise.lab.cluster import Lab
+
+    lab = Lab.up(directory)
+    if as_json:
+        typer.echo(_status(directory))
+    else:
+        typer.echo(f"old cluster  {lab.old_bootstrap}\nnew cluster  {lab.new_bootstrap}")
+
+
+@app.command()
+def sample(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+    """Make the reference migration, starting the clusters if needed: a job stopped at 1050, which is 950 there."""
+    from offsetwise.lab.cluster import Lab
+    from offsetwise.lab.sample import make_sample
+
+    path = make_sample(Lab.up(directory), said=lambda step: typer.echo(step, err=True))
+    typer.echo(json.dumps({"migration": str(path)}) if as_json else str(path))
+
+
+@app.command()
+def status(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+    """Say what runs."""
+    from offsetwise.lab.cluster import Lab
+
+    if as_json:
+        typer.echo(_status(directory))
+        return
+    services = Lab.at(directory).status()
+    for each in services:
+        detail = each.bootstrap or ", ".join(each.topics)
+        typer.echo(f"{each.name:16} {'running' if each.running else 'ended':8} pid {each.pid:<8} {detail}")
+    if not services:
+        typer.echo(f"There is no lab in {directory.resolve()}. Start one: offsetwise lab up --dir {directory}")
+
+
+@app.command()
+def down(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+    """Stop everything that runs in the folder; what was written stays for the next `up`."""
+    from offsetwise.lab.cluster import Lab
+
+    Lab.at(directory).down()
+    if as_json:
+        typer.echo(_status(directory))
+
+
+def _status(directory: Path) -> str:
+    from offsetwise.lab.cluster import Lab
+
+    services = Lab.at(directory).status()
+    return json.dumps({"directory": str(directory.resolve()), "services": [asdict(each) for each in services]})

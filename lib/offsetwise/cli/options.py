@@ -1,0 +1,35 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from offsetwise.errors import UsageError
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")]
+MigrationFile = Annotated[Path, typer.Option("--migration", "-m", help="The migration file (YAML).")]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
+Store = Annotated[str | None, typer.Option(help="The URL of the store; by default a file in the state folder.")]
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def seconds(text: str, *, option: str) -> float:
+    """Read a length of time.
+
+    >>> seconds("90m", option="--max-age")
+    5400.0
+
+    Raises:
+        UsageError: It is none.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    if found is None:
+        raise UsageError(
+            f"{option}: expected a number and s, m, h or d, found {text!r}. Nothing was done.",
+            fix=f"Give it as in {option} 90m.",
+        )
+    return float(int(found[1]) * _SECONDS[found[2]])

@@ -1,0 +1,153 @@
+"""The commands that draft plans, hold them against the clusters, and print them for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson, MigrationFile, PlanFile
+from offsetwise.cli.output import say, stderr
+from offsetwise.errors import UsageError
+
+
+def draft(
+    *,
+    migration: MigrationFile,
+    target: Annotated[
+        list[str],
+        typer.Option(
+            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint, "
+            "flink-savepoint-without-sources, consumer-group:NAME, sink-transactions or hanging-transactions; may be "
+            "repeated."
+        ),
+    ],
+    author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
+    out: Annotated[Path, typer.Option(help="The plan's file to write. It must not exist.")],
+    checkpoint: Annotated[str | None, typer.Option(help="A checkpoint named in the migration file.")] = None,
+    group: Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")] = None,
+    editor: Annotated[
+        list[str] | None, typer.Option(help="Who edited an earlier version; barred too. May be repeated.")
+    ] = None,
+    rewind_to: Annotated[int | None, typer.Option(min=0, help="Go back to this earlier batch.")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option(help="topic:partition=offset, decided by a person; may be repeated.")
+    ] = None,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(help="TOPIC=earliest, latest, timestamp:TIME or group:NAME instead of the translation."),
+    ] = None,
+    commit_transaction: Annotated[
+        list[str] | None, typer.Option(help="Commit this transactional id, though nothing explains that it is open.")
+    ] = None,
+    abort_transaction: Annotated[list[str] | None, typer.Option(help="Abort it instead; may be repeated.")] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="A topic of the sink to search for transactions; may be repeated.")
+    ] = None,
+    reason: Annotated[
+        list[str] | None,
+        typer.Option(help="Why, for each --override, --start, --commit- and --abort-transaction; or one for all."),
+    ] = None,
+    mark_settled: Annotated[
+        bool,
+        typer.Option(
+            "--mark-settled",
+            help="In the copy of a savepoint, say of the sink's transactions that they are committed, as they are.",
+        ),
+    ] = False,
+    sink_rewound: Annotated[
+        bool, typer.Option("--sink-rewound", help="State that the sink is taken back with the job.")
+    ] = False,
+    cutover: Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")] = None,
+    comparison: Annotated[
+        Path | None, typer.Option(help="Draft from a comparison's file (with --snapshots) instead of the clusters.")
+    ] = None,
+    snapshots: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="The two snapshot files, old and new, that it was made with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
+    from offsetwise import Comparison, Job, Migration
+    from offsetwise.cli import render
+    from offsetwise.new_files import require_new
+    from offsetwise.plan import options
+
+    if (comparison is None) != (snapshots is None):
+        raise UsageError(
+            "draft: expected --comparison and --snapshots together, found one of them. Nothing was drafted.",
+            fix="Give both, or neither to read the clusters.",
+        )
+    require_new(out)
+    decided, starts = override or [], start or []
+    commits, aborts = commit_transaction or [], abort_transaction or []
+    of_places = len(decided) + len(starts)
+    reasons = options.reasons_for(of_places + len(commits) + len(aborts), reason or [])
+    targets = [options.target(each) for each in target]
+    overrides = options.overrides(decided, reasons[: len(decided)], by=author)
+    chosen_starts = options.starts(starts, reasons[len(decided) : of_places], by=author)
+    settlements = options.settlements(commits, aborts, reasons[of_places:], by=author)
+    cutover_ms = None if cutover is None else options.time_ms(cutover, "--cutover")
+    read = None if comparison is None or snapshots is None else Comparison.load(comparison, *snapshots)
+    of = Migration.load(migration)
+    named = read is None or checkpoint is not None or group is not None
+    job = of.job(checkpoint=checkpoint, group=group) if named else Job(of)
+    made = job.draft(
+        *targets,
+        author=author,
+        comparison=read,
+        editors=editor or (),
+        rewind_to=rewind_to,
+        overrides=overrides,
+        starts=chosen_starts,
+        settlements=settlements,
+        sink_topics=topic or (),
+        mark_settled=mark_settled,
+        sink_rewound=sink_rewound,
+        cutover_ms=cutover_ms,
+    )
+    made.save(out)
+    if as_json:
+        typer.echo(made.content.decode(), nl=False)
+    render.plan(stderr(), made.document)
+    say(f"{out} holds the plan. Its digest is {made.digest}: an approval names exactly that.")
+
+
+def drift(
+    plan: PlanFile,
+    *,
+    migration: MigrationFile,
+    as_json: AsJson = False,
+) -> None:
+    """Say what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
+    from offsetwise import Migration, Plan
+    from offsetwise.cli import documents
+
+    found = Plan.load(plan, migration=Migration.load(migration)).drift()
+    if as_json:
+        typer.echo(documents.dump(documents.Drifted(drift=found)), nl=False)
+    for each in found:
+        say(f"{each.kind}: {each.told}")
+    if found:
+        raise typer.Exit(3)
+    say("Everything that the plan requires is as it was reviewed.")
+
+
+def export(
+    plan: PlanFile,
+    *,
+    form: Annotated[str, typer.Option("--as", help="starting-offsets or consumer-groups-csv.")],
+    as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are written
+) -> None:
+    """Print positions as where a new job starts (Spark's startingOffsets, Flink's words) or for Kafka's tool."""
+    from offsetwise import Plan
+
+    forms = {"starting-offsets": Plan.starting_offsets, "consumer-groups-csv": Plan.consumer_groups_csv}
+    if form not in forms:
+        raise UsageError(
+            f"export: expected --as {' or '.join(forms)}, found {form!r}. Nothing was printed.",
+            fix="Name one of them.",
+        )
+    text = forms[form](Plan.load(plan))
+    typer.echo(text, nl=not text.endswith("\n"))

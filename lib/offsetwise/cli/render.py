@@ -1,0 +1,333 @@
+"""Results as text for people at a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+from offsetwise.cli.output import safe
+from offsetwise.engines.registry import engine_of
+from offsetwise.findings import describe
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointSource,
+    Comparison,
+    Exactness,
+    Finding,
+    OpenPartition,
+    PartitionComparison,
+    Plan,
+    Reconciliation,
+    RetainedCheckpoint,
+    Severity,
+    epoch_ms,
+)
+from offsetwise.streams.spec import stream_of
+from offsetwise.translation.alternatives import alternatives
+from offsetwise.wording import at_most, duration, many, number, utc, verdicts
+from offsetwise.wording.irrevocable import irrevocable
+from offsetwise.wording.verdicts import Tone, Verdict
+
+if TYPE_CHECKING:
+    from offsetwise import Compared
+
+_STYLES: Final = {Tone.RIGHT: "green", Tone.WRONG: "bold red", Tone.CAREFUL: "yellow", Tone.UNKNOWN: "default"}
+ROOMY: Final = 100
+"""From so many columns on, headers stand on one line."""
+_MARKS: Final = 20
+"""How many transactions are shown of a plan that marks them."""
+
+
+def verdict(shown: Verdict) -> str:
+    """Give a verdict in its colour."""
+    return f"[{_STYLES[shown.tone]}]{safe(str(shown))}[/]"
+
+
+def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
+    """Show where a checkpoint's job would restart."""
+    out.print(f"[bold]{safe(read.restart)}[/]")
+    at = f" at {safe(read.endpoint)}" if read.endpoint else ""
+    out.print(f"{safe(read.uri)}{at}  {_taken(read, now_ms)}", soft_wrap=True)
+    engine = engine_of(read.engine)
+    table = _table(out, ("source", "partition"), ("offset", "planned end") if engine.plans_batches else ("offset",))
+    for source in (each for each in read.sources if not each.shards):
+        rows = [(str(at.topic_partition), f"{at.offset:,}", at.planned_offset) for at in source.positions]
+        rows += [(str(at.topic_partition), at.starts_at, None) for at in source.marked]
+        for where, offset, planned in rows:
+            cells = (safe(source.id), safe(where), offset, "" if planned is None else f"{planned:,}")
+            table.add_row(*cells[: len(table.columns)])
+        if not rows:
+            cells = (safe(source.id), f"({source.kind}) {_unread(source)}", "", "")
+            table.add_row(*cells[: len(table.columns)])
+    if table.rows:
+        _print_table(out, table)
+    for source in (each for each in read.sources if each.shards):
+        _shards(out, source)
+    for each in engine.listings(read):
+        if each.rows:
+            listed = _table(out, each.columns[: each.texts], each.columns[each.texts :], first=each.texts)
+            for row in each.rows:
+                listed.add_row(*map(safe, row))
+            _print_table(out, listed)
+    for problem in read.problems:
+        out.print(f"[bold]{safe(problem.code)}[/]")
+        _indented(out, safe(problem.message))
+        if problem.fix:
+            _indented(out, f"→ {safe(problem.fix)}")
+
+
+def _shards(out: Console, source: CheckpointSource) -> None:
+    """Show the shards of one source, and what their positions tell by themselves."""
+    stream = stream_of(source.kind)
+    streams = sorted({at.stream for at in source.shards if at.stream is not None})
+    kind = source.kind if stream is None else stream.kinds[source.kind]
+    named = f", {', '.join(streams)}" if streams else ", of a stream that it does not name"
+    out.print(safe(f"source {source.id}: {kind}{named}"), soft_wrap=True)
+    ahead = any(at.planned_position is not None for at in source.shards)
+    lead = ("stream", "shard") if len(streams) > 1 else ("shard",)
+    table = _table(out, (*lead, "record arrived"), ("position", "planned end")[: 1 + ahead], first=len(lead))
+    for at in source.shards:
+        places = (at.position, at.planned_position)[: 1 + ahead]
+        cells = (at.stream or "", at.shard)[-len(lead) :]
+        told = "" if stream is None else stream.tells(at.position)
+        table.add_row(*map(safe, (*cells, *("" if each is None else str(each) for each in places), told)))
+    for column in table.columns:
+        column.no_wrap = True  # ids and numbers are copied from here
+    _print_table(out, table)
+
+
+def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | None) -> None:
+    """Show whether an audit log is whole, and what to note of its last row."""
+    if broken is not None:
+        out.print(f"[bold red]! The audit log is broken.[/] {safe(broken)}", soft_wrap=True)
+        out.print("→ Compare the database with a copy from before, and find out who could write to it.", soft_wrap=True)
+    else:
+        out.print("[green]✓ The audit log is intact.[/]")
+    if at_ms is None:
+        out.print("No row is whole.")
+        return
+    out.print(f"Last row that is whole: {row:,}, {utc(at_ms)}. Note it away from the database:", soft_wrap=True)
+    out.print(f"{row}:{hash_}", soft_wrap=True)
+
+
+def _unread(source: CheckpointSource) -> str:
+    """Show the line of a source that is not read, never as a place where anything starts."""
+    return "no offset yet" if source.raw is None else f"not read; its line says: {safe(source.raw)}"
+
+
+def _taken(read: Checkpoint, now_ms: int) -> str:
+    """Say what a checkpoint is of, and when it was taken."""
+    engine, details = engine_of(read.engine), read.details
+    words = [read.engine, f"{engine.job} {safe(read.job_id or 'unknown')}", *map(safe, details.words)]
+    if details.written_ms is not None and not engine.plans_batches:
+        words.append(f"written {utc(details.written_ms)}, {_ago(details.written_ms, now_ms)}")
+    told = ", ".join(words)
+    if details.retained:
+        told += "\nalso retained, newest first:" + "".join(f"\n  {_retained(one, now_ms)}" for one in details.retained)
+    return told
+
+
+def _retained(one: RetainedCheckpoint, now_ms: int) -> str:
+    """Name another checkpoint of the job, so that an earlier one can be chosen."""
+    age = "" if one.written_ms is None else f", written {utc(one.written_ms)}, {_ago(one.written_ms, now_ms)}"
+    return f"checkpoint {one.id}{age}: {safe(one.uri)}"
+
+
+def _ago(written_ms: int, now_ms: int) -> str:
+    return f"{duration(max(0, now_ms - written_ms))} ago"
+
+
+def comparison(out: Console, made: Comparison) -> None:
+    """Show a comparison: the answer, the partitions, the findings."""
+    tone, head, rest = verdicts.answer(made)
+    out.print(f"[{_STYLES[tone]}]{head}[/] {rest}")
+    out.print(f"{places(made)}\n")
+    out.print(f"{safe(made.migration)}: {safe(str(made.kept_in))}", soft_wrap=True)
+    out.print(f"old cluster '{safe(made.old.name)}', new cluster '{safe(made.new.name)}', read {safe(made.taken_at)}")
+    out.print(safe(made.belongs_to.reason))
+    table = _table(
+        out, ("partition", "exactness", "if unedited"), ("old offset", "new offset", "lag old", "lag new"), first=1
+    )
+    for row in made.partitions:
+        table.add_row(*_cells(row))
+    _print_table(out, table)
+    for row in made.partitions:
+        for choice in alternatives(row):
+            out.print(
+                f"{safe(str(row.new_topic_partition))} at {choice.offset:,}, {choice.name}: {choice.price}",
+                soft_wrap=True,
+            )
+    by_code: dict[str, list[Finding]] = {}
+    for finding in sorted(made.findings, key=lambda each: [*Severity].index(each.severity)):
+        by_code.setdefault(finding.code, []).append(finding)
+    for code, findings in by_code.items():
+        out.print(f"{verdict(verdicts.SEVERITY[findings[0].severity])} [bold]{code}[/]")
+        for each in findings:
+            _indented(out, f"{safe(_where(each))}{safe(each.message)}")
+        for remedy in dict.fromkeys(each.remedy for each in findings):
+            _indented(out, f"→ {safe(remedy)} [dim]({describe(code).page})[/]")
+
+
+def compared(out: Console, each: Compared) -> None:
+    """Show in a line what one job of many came to."""
+    if each.comparison is None:
+        return
+    tone, head, rest = verdicts.answer(each.comparison.observed.comparison)
+    kept = " [dim](as compared before)[/]" if each.reused else ""
+    out.print(f"{safe(str(each.job))}: [{_STYLES[tone]}]{head}[/] {rest}{kept}", soft_wrap=True)
+
+
+def compared_all(out: Console, jobs: Sequence[Compared]) -> None:
+    """Sum up many jobs."""
+    made = [each.comparison.summary for each in jobs if each.comparison is not None]
+    wrong = sum(bool(each.raw_wrong) for each in made)
+    unread = len(jobs) - len(made)
+    told = [f"{many(len(made), 'job')} compared", f"{wrong:,} would go wrong"]
+    told += [f"{unread:,} could not be compared"] if unread else []
+    out.print(f"[bold]{', '.join(told)}.[/]")
+
+
+def reconciliation(out: Console, made: Reconciliation) -> None:
+    """Show what both clusters hold of a topic."""
+    out.print(f"[bold]{safe(made.summary())}[/]\n")
+    names = ("old records", "new records", "on both", "missing", "duplicated", "only on new")
+    table = _table(out, ("partition",), names)
+    for each in made.partitions:
+        counts = (each.old_records, each.new_records, each.both, each.missing, each.duplicated, each.foreign)
+        table.add_row(str(each.partition), *(f"{count:,}" for count in counts))
+    _print_table(out, table)
+    for span in made.differences:
+        counted = ((span.missing, "missing"), (span.duplicated, "duplicated"), (span.foreign, "only here"))
+        what = ", ".join(f"{count:,} {word}" for count, word in counted if count)
+        out.print(f"partition {span.partition}, {span.cluster} offsets {span.start:,} to {span.end - 1:,}: {what}")
+
+
+def plan(out: Console, made: Plan) -> None:
+    """Show a plan: what it writes, what it costs, and whether the job may start."""
+    total = made.totals
+    targets = ", ".join(str(target) for target in made.targets)
+    counted = (
+        (made.positions and many(total.partitions, "partition")),
+        (made.transactions and many(len(made.transactions), "transaction")),
+    )
+    count = ", ".join(each for each in counted if each)
+    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {count}", soft_wrap=True)
+    if made.positions:
+        unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
+        out.print(
+            f"read twice: {at_most(total.replay)}, never read: {at_most(total.skip)}{unknown}; "
+            f"{total.overridden:,} decided by people",
+            soft_wrap=True,
+        )
+    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
+        out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+    out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
+    for each in made.marks[:_MARKS]:
+        name = f"{safe(each.transactional_id)} (producer {each.producer_id}, epoch {each.epoch})"
+        out.print(f"marked as committed in the copy: {name}. {safe(each.reason)}", soft_wrap=True)
+    if len(made.marks) > _MARKS:
+        out.print(f"and {len(made.marks) - _MARKS:,} more transactions, which the plan's file lists")
+    for check in made.gate:
+        out.print(f"{verdict(verdicts.GATE[check.outcome])} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
+    transactions(out, made)
+
+
+def transactions(out: Console, made: Plan) -> None:
+    """Show every transaction that a plan ends; nothing where it ends none."""
+    told = irrevocable(made)
+    if told is None:
+        return
+    out.print(f"[bold]{safe(told)}[/]", soft_wrap=True)
+    for each in made.transactions:
+        places = ", ".join(_open(at) for at in each.partitions)
+        until = "" if each.deadline is None else f", until {utc(epoch_ms(each.deadline))}"
+        by = "" if each.by is None else f" (decided by {each.by})"
+        out.print(
+            f"[yellow]{each.decision}[/] {safe(each.name)} on {safe(places)}{until}: {safe(each.reason)}{safe(by)}",
+            soft_wrap=True,
+        )
+
+
+def _open(at: OpenPartition) -> str:
+    if at.start_offset is None:
+        return f"{at.topic_partition} (no record)"
+    return f"{at.topic_partition} from {at.start_offset:,} ({number(at.records)} records)"
+
+
+def places(made: Comparison) -> str:
+    """Say in one sentence how many new offsets are known, and how well."""
+    summary = made.summary
+    proven = summary.exact + summary.position_exact + summary.preserved
+    rest = [
+        f"{count:,} {word}"
+        for count, word in (
+            (summary.bounded, "known within bounds"),
+            (summary.claimed, "only claimed"),
+            (summary.unknown, "unknown"),
+        )
+        if count
+    ]
+    share = f"all {proven:,}" if not rest and proven > 1 else f"{proven:,} of {summary.partitions:,}"
+    known = f"The place on the new cluster is proven for {share}"
+    return ", ".join([known, *rest]) + "."
+
+
+def _table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, first: int | None = None) -> Table:
+    """Make a table whose numbers never break; they stand behind the first few of the text columns, or all."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    lead = len(texts) if first is None else first
+    for name in (*texts[:lead], *numbers, *texts[lead:]):
+        header = name if out.width >= ROOMY else name.replace(" ", "\n")
+        if name in numbers:
+            table.add_column(header, justify="right", no_wrap=True)
+        else:
+            table.add_column(header, overflow="fold", min_width=min(len(name), 9))
+    return table
+
+
+def _print_table(out: Console, table: Table) -> None:
+    """Print a table; where its numbers need more than the terminal has, that wraps the lines, and nothing is cut."""
+    numbers = [
+        max(len(line) for text in (column.header, *column.cells) for line in str(text).splitlines())
+        for column in table.columns
+        if column.no_wrap
+    ]
+    texts = [column.min_width or 0 for column in table.columns if not column.no_wrap]
+    least = sum(numbers) + sum(texts) + 3 * len(table.columns)
+    if least > out.width:
+        table.width = least
+    out.print(table, crop=False, no_wrap=True, overflow="ignore")
+
+
+def _indented(out: Console, text: str) -> None:
+    out.print(Padding(text, (0, 0, 0, 4), expand=False))
+
+
+def _cells(row: PartitionComparison) -> tuple[str, ...]:
+    name = str(row.topic_partition)
+    if row.topic != row.new_topic:
+        name += f" → {row.new_topic_partition}"
+    return (
+        safe(name),
+        number(row.old_offset),
+        number(row.new_offset),
+        number(row.lag_old),
+        number(row.lag_new),
+        _exactness(row),
+        verdict(verdicts.raw(row)),
+    )
+
+
+def _exactness(row: PartitionComparison) -> str:
+    shown = verdict(verdicts.EXACTNESS[row.exactness])
+    return f"{shown}, {at_most(row.replay)} twice" if row.exactness is Exactness.BOUNDED and row.replay else shown
+
+
+def _where(finding: Finding) -> str:
+    where = finding.topic_partition or finding.topic
+    return "" if where is None else f"{where}: "

@@ -1,0 +1,95 @@
+"""The commands that serve: the console, its audit log, and the sampler of the lag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson, Store
+from offsetwise.cli.output import say, stdout
+
+
+def watch(
+    *,
+    migration: Annotated[list[Path], typer.Option("--migration", "-m", help="A migration file; may be repeated.")],
+    checkpoint: Annotated[list[str] | None, typer.Option(help="Only this checkpoint; may be repeated.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="Only this group; may be repeated.")] = None,
+    every: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds between samples.")] = 30,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many; exit with 1 if any lacks a part.")
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Serve Prometheus metrics on 127.0.0.1; 0 chooses a port.")
+    ] = None,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sample the lag on both clusters again and again, until stopped. With --json, one line per sample."""
+    from offsetwise import files, workflow
+    from offsetwise.watch.command import watch as watched
+
+    whole = watched(
+        workflow.load_migrations(migration),
+        checkpoints=checkpoint or (),
+        groups=group or (),
+        every_s=every,
+        count=count,
+        metrics_port=metrics_port,
+        store_url=store,
+        said=say,
+        heard=lambda taken: typer.echo(files.dump(taken.sample, indent=None), nl=False) if as_json else None,
+    )
+    if count is not None and not whole:
+        raise typer.Exit(1)
+
+
+def audit(
+    *,
+    store: Store = None,
+    noted: Annotated[
+        str | None, typer.Option(metavar="ROW:HASH", help="A last row as an earlier check printed it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the audit log of a console, and say its last row's hash, to be noted away from the database."""
+    from offsetwise.cli import documents, render
+    from offsetwise.review import auditing
+
+    found = auditing.audited(store, None if noted is None else auditing.noted(noted))
+    if as_json:
+        typer.echo(documents.dump(found), nl=False)
+    else:
+        render.audit(stdout(), found.broken, found.row, found.hash, found.at_ms)
+    if not found.intact:
+        raise typer.Exit(5)
+
+
+def console(
+    more: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="More migration files.")] = None,
+    *,
+    migration: Annotated[
+        list[Path] | None, typer.Option("--migration", "-m", help="A migration file; may be repeated.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port; Streamlit's choice by default.")] = None,
+    address: Annotated[
+        str, typer.Option(help="What to listen on. Where others can reach it, --access must require sign-in.")
+    ] = "127.0.0.1",
+    access: Annotated[Path | None, typer.Option(help="Who may use the console (YAML).")] = None,
+    bundle: Annotated[
+        list[Path] | None, typer.Option(help="A review bundle of another console; may be repeated.")
+    ] = None,
+    store: Store = None,
+) -> None:
+    """Open the console in the browser: the bundled sample migrations, and those named."""
+    from offsetwise.console.server.launch import launch
+
+    launch(
+        [*(migration or []), *(more or [])],
+        port=port,
+        address=address,
+        access_file=access,
+        store_url=store,
+        bundle_files=bundle or [],
+    )

@@ -1,0 +1,212 @@
+"""A cluster as people have it at hand: HOST:PORT, or the property file of a Kafka client.
+
+A file is of the Java client (`java.util.Properties`), or of librdkafka if it has a name that only librdkafka knows;
+there a backslash is a backslash. Names of the Java client become librdkafka's; secrets become references.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from offsetwise import regular_files
+from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, Kind, is_secret
+from offsetwise.client_properties.checking import SERVER
+from offsetwise.client_properties.references import is_reference
+from offsetwise.errors import ConfigError
+
+MAX_BYTES: Final = 1024 * 1024
+_PROPERTY: Final = re.compile(r"\s*((?:\\.|[^\s:=\\])+)\s*[:=]?\s*(.*)", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_LOGIN_OPTION: Final = re.compile(r"""(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;]+))""", re.DOTALL)
+_FROM_ENVIRONMENT: Final = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+"""Kafka's own reference to the environment (KIP-887)."""
+_USER_IN_ADDRESS: Final = re.compile(r"://[^/@\s]*@")
+
+_BY_JAVA: Final = {known.java: name for name, known in ALLOWED.items() if known.java is not None}
+_BOTH_CLIENTS: Final = frozenset(_BY_JAVA) | {
+    *("security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm", "ssl.key.password"),
+    *("ssl.keystore.location", "ssl.keystore.password", "sasl.oauthbearer.token.endpoint.url"),
+}
+_ONLY_LIBRDKAFKA: Final = ALLOWED.keys() - _BOTH_CLIENTS
+
+_PASSWORD_LOGIN: Final = {"username": "sasl.username", "password": "sasl.password"}
+_LOGINS: Final = {
+    "PlainLoginModule": _PASSWORD_LOGIN,
+    "ScramLoginModule": _PASSWORD_LOGIN,
+    "OAuthBearerLoginModule": {
+        "clientId": "sasl.oauthbearer.client.id",
+        "clientSecret": "sasl.oauthbearer.client.secret",
+        "scope": "sasl.oauthbearer.scope",
+    },
+}
+"""Of Kafka's login modules: what their options are called in librdkafka."""
+_STORE_FIX: Final = "Offsetwise reads PEM; write {name} with its path ({how})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenCluster:
+    """How to reach a cluster, as a migration file may say it."""
+
+    properties: Mapping[str, str]
+    """librdkafka's names; secrets are references, paths absolute."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the references lead to, by the name of the environment's variable."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Properties that a migration file does not have, by name, and why; their values are nowhere."""
+
+
+def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
+    """Read what a person gave for a cluster.
+
+    Args:
+        given: The path of a property file, or HOST:PORT, several separated by commas.
+        prefix: What the names of variables for its secrets begin with: `OLD` or `NEW`.
+        option: What to call it in errors.
+
+    Raises:
+        ConfigError: It is neither, or the file cannot be read. No value of it is shown.
+    """
+    if not os.path.exists(given):
+        if given and all(SERVER.fullmatch(part.strip()) for part in given.split(",")):
+            return GivenCluster(properties={"bootstrap.servers": given})
+        raise ConfigError(
+            f"{option}: expected HOST:PORT or the path of a client's property file, found {given[:200]!r}, which is "
+            "neither. Nothing was contacted.",
+            fix=f"Give an address such as broker-1:9092, or a file with bootstrap.servers: {option} client.properties",
+        )
+    try:
+        content = regular_files.read_named(given, MAX_BYTES)
+    except OSError as error:
+        raise ConfigError(
+            f"{option} {given}: expected a client's property file, but {error.strerror or error}. Nothing was "
+            "contacted.",
+            fix="Give a file that the user who runs Offsetwise may read.",
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise ConfigError(
+            f"{option} {given}: expected at most {MAX_BYTES} bytes, found more.", fix="Give another file."
+        )
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # what java.util.Properties reads
+    made, left_out = _of_librdkafka(parse(text))
+    secrets = {}
+    for name, value in made.items():
+        variable = f"{prefix}_{name.upper().replace('.', '_')}"
+        if is_reference(value) or not (is_secret(name) or _USER_IN_ADDRESS.search(value)):
+            continue
+        secrets[variable], made[name] = value, f"${{{variable}}}"
+    return GivenCluster(properties=made, secrets=secrets, left_out=tuple(left_out))
+
+
+def parse(text: str) -> dict[str, str]:
+    r"""Give the properties of a file.
+
+    >>> parse("# mine\nclient.id : a\\\n  b")
+    {'client.id': 'ab'}
+    >>> parse("sasl.username=a\nsasl.password=a\\b")
+    {'sasl.username': 'a', 'sasl.password': 'a\\b'}
+    """
+    rows = [line.strip() for line in text.splitlines()]
+    plain = dict(_split(row) for row in rows if row and row[0] not in "#!")
+    if plain.keys() & _ONLY_LIBRDKAFKA:
+        return plain
+    return {_unescaped(name): _unescaped(value) for name, value in map(_split, _java_lines(text))}
+
+
+def _java_lines(text: str) -> Iterator[str]:
+    whole = ""
+    for line in text.splitlines():
+        part = line.lstrip()
+        if not whole and (not part or part[0] in "#!"):
+            continue
+        ends_with = len(part) - len(part.rstrip("\\"))
+        if ends_with % 2:
+            whole += part[:-1]
+            continue
+        yield whole + part
+        whole = ""
+    if whole:
+        yield whole
+
+
+def _split(line: str) -> tuple[str, str]:
+    match = _PROPERTY.fullmatch(line)
+    return (match[1], match[2]) if match else (line, "")
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text)
+
+
+def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Give the properties under librdkafka's names, and those that are left out, with the reason."""
+    made: dict[str, str] = {}
+    left_out: list[tuple[str, str]] = []
+    for name, value in given.items():
+        if name == "sasl.jaas.config":
+            made |= _login(value, left_out)
+        elif name.startswith(("ssl.truststore.", "ssl.keystore.")):
+            continue  # below, together
+        elif name == "ssl.endpoint.identification.algorithm":
+            made[name] = value or "none"
+        elif name in ALLOWED or name in _BY_JAVA:
+            made[name if name in ALLOWED else _BY_JAVA[name]] = value
+        else:
+            left_out.append((name, FORBIDDEN.get(name, ("it is no setting of a connection", ""))[0]))
+    made |= _stores(given, left_out)
+    if made.get("sasl.mechanism", "").upper() == "OAUTHBEARER":
+        made.setdefault("sasl.oauthbearer.method", "oidc")
+    if not any(name.startswith(("ssl.key.location", "ssl.key.pem")) for name in made):
+        made.pop("ssl.key.password", None)  # of a Java key store
+    for name, value in made.items():
+        if match := _FROM_ENVIRONMENT.fullmatch(value):
+            made[name] = f"${{{match[1]}}}"
+        elif ALLOWED[name].kind is Kind.PATH and not is_reference(value):
+            made[name] = os.path.abspath(value)
+    return made, left_out
+
+
+def _login(config: str, left_out: list[tuple[str, str]]) -> dict[str, str]:
+    module = config.split(maxsplit=1)[0].rpartition(".")[2] if config.strip() else ""
+    options = {
+        found[1]: found[4] if found[4] is not None else _unescaped(found[2] if found[2] is not None else found[3])
+        for found in _LOGIN_OPTION.finditer(config)
+    }
+    if module not in _LOGINS:
+        left_out.append(("sasl.jaas.config", f"Offsetwise signs in with {', '.join(_LOGINS)} only"))
+    return {name: options[option] for option, name in _LOGINS.get(module, {}).items() if option in options}
+
+
+def _stores(given: Mapping[str, str], left_out: list[tuple[str, str]]) -> dict[str, str]:
+    """Give what the Java client's trust and key stores are in librdkafka."""
+    made: dict[str, str] = {}
+    trust = given.get("ssl.truststore.location")
+    if trust is not None and given.get("ssl.truststore.type", "").upper() == "PEM":
+        made["ssl.ca.location"] = trust
+    elif trust is not None:
+        how = "keytool -exportcert -rfc makes one from a trust store"
+        left_out.append(("ssl.truststore.location", _STORE_FIX.format(name="ssl.ca.location", how=how)))
+    if "ssl.truststore.certificates" in given:
+        made["ssl.ca.pem"] = given["ssl.truststore.certificates"]
+    if "ssl.keystore.certificate.chain" in given and "ssl.keystore.key" in given:
+        made["ssl.certificate.pem"] = given["ssl.keystore.certificate.chain"]
+        made["ssl.key.pem"] = given["ssl.keystore.key"]
+    key, kind = given.get("ssl.keystore.location"), given.get("ssl.keystore.type", "").upper()
+    if key is not None and kind == "PEM":
+        made |= {"ssl.certificate.location": key, "ssl.key.location": key}
+    elif key is not None and (kind == "PKCS12" or Path(key).suffix.lower() in {".p12", ".pfx", ".pkcs12"}):
+        made["ssl.keystore.location"] = key
+        if "ssl.keystore.password" in given:
+            made["ssl.keystore.password"] = given["ssl.keystore.password"]
+    elif key is not None:
+        how = "and ssl.key.location; openssl makes them from a PKCS#12 store"
+        left_out.append(("ssl.keystore.location", _STORE_FIX.format(name="ssl.certificate.location", how=how)))
+    return made

@@ -1,0 +1,45 @@
+"""The migration file, read strictly, and the clients' properties that it leads to."""
+
+from offsetwise.config.fields import Label, Location, PersonName, Visible, is_uri
+from offsetwise.config.migration import (
+    Migration,
+    client_properties,
+    java_properties,
+    load_migration,
+    schema,
+    spark_properties,
+)
+from offsetwise.config.sections import (
+    ApprovalSettings,
+    CheckpointConfig,
+    ClusterConfig,
+    ContentSettings,
+    JobTraits,
+    NamingPolicy,
+    SparkSettings,
+    TopicSettings,
+    TrustedKey,
+)
+
+__all__ = [
+    "ApprovalSettings",
+    "CheckpointConfig",
+    "ClusterConfig",
+    "ContentSettings",
+    "JobTraits",
+    "Label",
+    "Location",
+    "Migration",
+    "NamingPolicy",
+    "PersonName",
+    "SparkSettings",
+    "TopicSettings",
+    "TrustedKey",
+    "Visible",
+    "client_properties",
+    "is_uri",
+    "java_properties",
+    "load_migration",
+    "schema",
+    "spark_properties",
+]

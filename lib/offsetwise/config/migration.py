@@ -1,0 +1,245 @@
+"""The migration file: two clusters, the topics' names, the checkpoints, and what the job tolerates.
+
+YAML, read strictly: unknown and repeated keys are refused. Relative paths are relative to the file. Secrets stand in
+it only as references (`${NAME}`, `file:PATH`), and stay references until a client is made, so a `Migration` can be
+printed and logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+from pydantic import (
+    model_validator,
+)
+
+from offsetwise import client_properties as allowed
+from offsetwise import streams
+from offsetwise.client_properties import ClientProperties
+from offsetwise.config.fields import (
+    Label,
+    Location,
+    repeated,
+)
+from offsetwise.config.sections import (
+    ApprovalSettings,
+    CheckpointConfig,
+    ClusterConfig,
+    ContentSettings,
+    SparkSettings,
+    TopicSettings,
+)
+from offsetwise.config.sinks import check_names
+from offsetwise.errors import ConfigError
+from offsetwise.model import Cluster, IsolationLevel, Link, Writers
+from offsetwise.streams.spec import spec_of
+from offsetwise.strict_yaml import FileNoun, Section, read
+
+_FILE: Final = FileNoun(
+    name="a migration file",
+    keys="name, source and target",
+    described="`offsetwise schema migration` describes the file.",
+    start="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
+)
+
+
+class Migration(Section):
+    """One migration, as its file states it, with paths absolute."""
+
+    name: Label
+    source: ClusterConfig
+    target: ClusterConfig
+    link: Link = Link.MIRRORMAKER
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    topics: TopicSettings = TopicSettings()
+    checkpoint_roots: tuple[Location, ...] = ()
+    """Where checkpoints may be read from; the listed checkpoints themselves where nothing is given."""
+    checkpoints: tuple[CheckpointConfig, ...] = ()
+    sinks: tuple[ClusterConfig, ...] = ()
+    """Clusters that jobs write to, beside these two."""
+    writers: Writers = Writers.UNKNOWN
+    write_roots: tuple[Location, ...] = ()
+    groups: tuple[Label, ...] = ()
+    spark: SparkSettings = SparkSettings()
+    content: ContentSettings = ContentSettings()
+    approval: ApprovalSettings = ApprovalSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_of_clusters(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        named = {
+            side: {"name": name, **value[side]}
+            for side, name in (("source", "old"), ("target", "new"))
+            if isinstance(value.get(side), Mapping)
+        }
+        return {**value, **named}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        entries = [("source", self.source), ("target", self.target)]
+        entries += [(f"sinks.{index}", sink) for index, sink in enumerate(self.sinks)]
+        for where, cluster in entries:
+            spec_of(cluster.stream).check(cluster.properties, where=f"{where}.properties")
+        _check_two_clusters(self.source, self.target)
+        check_names(
+            [each.name for each in self.sinks],
+            clusters=(self.source.name, self.target.name),
+            wanted={
+                (each.name, key): getattr(each.job, key)
+                for each in self.checkpoints
+                for key in ("sink_cluster", "new_sink_cluster")
+            },
+        )
+        twice = repeated(checkpoint.name for checkpoint in self.checkpoints)
+        if twice:
+            raise ConfigError(
+                f"checkpoints: expected a name of its own for each, found {min(twice)!r} twice, "
+                "so a command could mean either.",
+                fix="Rename one of them.",
+            )
+        if not self.checkpoint_roots:
+            object.__setattr__(self, "checkpoint_roots", tuple(checkpoint.uri for checkpoint in self.checkpoints))
+        return self
+
+    def cluster(self, side: Cluster) -> ClusterConfig:
+        """Give the old or the new cluster."""
+        return self.source if side is Cluster.OLD else self.target
+
+    def named(self, name: str) -> ClusterConfig:
+        """Give one of all clusters by its name.
+
+        Raises:
+            ConfigError: The file names no such cluster; those it names are listed.
+        """
+        every = (self.source, self.target, *self.sinks)
+        for cluster in every:
+            if cluster.name == name:
+                return cluster
+        raise ConfigError(
+            f"Migration {self.name!r}: expected a cluster named {name!r}, the file has: "
+            f"{', '.join(cluster.name for cluster in every)}. Nothing was asked.",
+            fix="Give the migration file that the plan was drafted with.",
+        )
+
+    def sink(self, checkpoint: CheckpointConfig, *, moved: bool = False) -> ClusterConfig | None:
+        """Give the cluster that a checkpoint's sink writes to; None where the file does not state it.
+
+        Args:
+            checkpoint: The checkpoint.
+            moved: Once the job has moved, in the place of the cluster that its transactions are on.
+        """
+        job = checkpoint.job
+        name = (job.new_sink_cluster if moved else None) or job.sink_cluster
+        named = {"old": self.source, "new": self.target} | {each.name: each for each in self.sinks}
+        return None if name is None else named[name]
+
+    def checkpoint(self, name: str) -> CheckpointConfig:
+        """Give one checkpoint by its name.
+
+        Raises:
+            ConfigError: The file names no such checkpoint; those it names are listed.
+        """
+        for checkpoint in self.checkpoints:
+            if checkpoint.name == name:
+                return checkpoint
+        known = ", ".join(checkpoint.name for checkpoint in self.checkpoints) or "none"
+        raise ConfigError(
+            f"Migration {self.name!r}: expected a checkpoint named {name!r}, the file has: {known}.",
+            fix="Use one of these names, or add the checkpoint under `checkpoints`.",
+        )
+
+    def new_topic(self, old_topic: str) -> str:
+        """Give the new topic's name of an old topic."""
+        return self.topics.rename(old_topic, self.source.alias)
+
+    def old_topic(self, new_topic: str) -> str | None:
+        """Give the old topic's name of a new topic, None where no old one maps to it."""
+        return self.topics.origin(new_topic, self.source.alias)
+
+
+def _check_two_clusters(source: ClusterConfig, target: ClusterConfig) -> None:
+    if source.stream != target.stream:
+        raise ConfigError(
+            f"source and target: expected two clusters of one stream, found {source.stream!r} and {target.stream!r}, "
+            "between which no position can be translated.",
+            fix="Correct `stream` of one of them.",
+        )
+    addresses = spec_of(source.stream).addresses
+    shared = addresses(source.properties) & addresses(target.properties)
+    if shared:
+        raise ConfigError(
+            f"source and target: expected two clusters, found {min(shared)} in the bootstrap.servers of both, "
+            "so everything would be compared with itself.",
+            fix="Correct bootstrap.servers of one of them.",
+        )
+    for what, one, other in (("name", source.name, target.name), ("alias", source.alias, target.alias)):
+        if one == other:
+            raise ConfigError(
+                f"source.{what} and target.{what}: expected two different ones, found {one!r} twice, "
+                "so nobody could tell the clusters apart.",
+                fix=f"Change one {what}.",
+            )
+
+
+def load_migration(path: Path) -> Migration:
+    """Read a migration file.
+
+    Raises:
+        ConfigError: Unreadable, not YAML, or not a migration; the message names the file, the key and what to do.
+        ForbiddenPropertyError: A client property that is not on the allow-list.
+    """
+    return read(path, Migration, _FILE)
+
+
+def client_properties(cluster: ClusterConfig) -> ClientProperties:
+    """Give librdkafka's properties of a cluster, secrets resolved. Secrets mask themselves when printed.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that cannot be used.
+    """
+    return allowed.resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties")
+
+
+def java_properties(cluster: ClusterConfig) -> ClientProperties:
+    """Give the Java client's properties of a cluster, without Spark's `kafka.` prefix, secrets resolved.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that the Java client has no equal for.
+    """
+    return allowed.to_java(client_properties(cluster), where=f"cluster {cluster.name!r}: properties")
+
+
+def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]:
+    """Give what Spark reads each cluster with; asked for first, so that what cannot be mapped stops everything.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that the Java client has no equal for.
+    """
+    return {side: java_properties(migration.cluster(side)) for side in Cluster}
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the migration file."""
+    made = Migration.model_json_schema()
+    cluster = made["$defs"]["ClusterConfig"]
+    cluster["required"] = ["properties"]
+    # Only the two clusters of a migration have names already.
+    made["properties"]["sinks"]["items"]["required"] = ["name"]
+    cluster["properties"]["stream"]["enum"] = [*streams.FOLDERS]
+    cluster["properties"]["properties"] = {
+        "type": "object",
+        "required": ["bootstrap.servers"],
+        "additionalProperties": False,
+        "properties": {
+            name: {"description": str(known.kind), "type": ["string", "integer", "boolean"]}
+            for name, known in allowed.ALLOWED.items()
+        },
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made | {"title": "offsetwise/migration"}

@@ -1,0 +1,241 @@
+"""The sections of a migration file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from offsetwise import client_properties as allowed
+from offsetwise import streams
+from offsetwise.client_properties import Kind
+from offsetwise.config.fields import (
+    Label,
+    Location,
+    PersonName,
+    Scalar,
+    TopicName,
+    beside_the_file,
+    located_reference,
+    repeated,
+)
+from offsetwise.model import Cluster
+from offsetwise.strict_yaml import Section
+
+
+class ClusterConfig(Section):
+    """How to reach one cluster. `properties` has librdkafka's names; secrets are references."""
+
+    name: Label
+    alias: Label = ""
+    """The alias MirrorMaker uses for the cluster; the name where none is given."""
+    stream: str = "kafka"
+    """What it holds: the name of a registered stream."""
+    properties: Mapping[str, Scalar]
+
+    @field_validator("stream")
+    @classmethod
+    def _is_registered(cls, value: str) -> str:
+        if value not in streams.FOLDERS:
+            raise PydanticCustomError(
+                "stream",
+                "expected one of {known}, found {found}",
+                {"known": ", ".join(streams.FOLDERS), "found": repr(value[:80])},
+            )
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alias_is_name(cls, value: Any) -> Any:
+        return {"alias": value.get("name"), **value} if isinstance(value, Mapping) and value.get("name") else value
+
+    @model_validator(mode="after")
+    def _paths_from_file(self, info: ValidationInfo) -> Self:
+        made = {name: _located(name, value, info) for name, value in self.properties.items()}
+        object.__setattr__(self, "properties", made)
+        return self
+
+
+def _located(name: str, value: str, info: ValidationInfo) -> str:
+    known = allowed.ALLOWED.get(name)
+    if known is not None and known.kind is Kind.PATH and not allowed.is_reference(value):
+        return beside_the_file(value, info)
+    return located_reference(value, info)
+
+
+class NamingPolicy(StrEnum):
+    """MirrorMaker's replication policies."""
+
+    IDENTITY = "identity"
+    DEFAULT = "default"
+
+
+class TopicSettings(Section):
+    """What the new topics are called."""
+
+    policy: NamingPolicy = NamingPolicy.IDENTITY
+    separator: Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,20}$")] = "."
+    map: Mapping[TopicName, TopicName] = {}
+    """Explicit old to new names; they win over the policy."""
+
+    @model_validator(mode="after")
+    def _one_to_one(self) -> Self:
+        twice = repeated(self.map.values())
+        if twice:
+            raise PydanticCustomError("merged", "two old topics map to {name}", {"name": min(twice)})
+        return self
+
+    @cached_property
+    def _old_names(self) -> dict[str, str]:
+        return {new: old for old, new in self.map.items()}
+
+    def rename(self, old_topic: str, source_alias: str) -> str:
+        """Give the new topic's name.
+
+        >>> TopicSettings(policy=NamingPolicy.DEFAULT).rename("orders", "old")
+        'old.orders'
+        """
+        if old_topic in self.map:
+            return self.map[old_topic]
+        if self.policy is NamingPolicy.DEFAULT:
+            return f"{source_alias}{self.separator}{old_topic}"
+        return old_topic
+
+    def origin(self, new_topic: str, source_alias: str) -> str | None:
+        """Give the old topic's name, None for a topic that no old one maps to.
+
+        >>> TopicSettings(policy=NamingPolicy.DEFAULT).origin("clicks", "old") is None
+        True
+        """
+        if new_topic in self._old_names:
+            return self._old_names[new_topic]
+        prefix = f"{source_alias}{self.separator}" if self.policy is NamingPolicy.DEFAULT else ""
+        old_topic = new_topic.removeprefix(prefix)
+        if not new_topic.startswith(prefix) or not old_topic or old_topic in self.map:
+            return None
+        return old_topic
+
+
+class JobTraits(Section):
+    """What the operator states about the job. None means not stated."""
+
+    stateful: StrictBool | None = None
+    watermark_ms: Annotated[StrictInt, Field(ge=0)] | None = None
+    sink: Label | None = None
+    """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
+    tolerates_replay: StrictBool | None = None
+    commits_to: Label | None = None
+    """The consumer group that the job commits its offsets to, as Flink does at every checkpoint."""
+    sql: StrictBool | None = None
+    """Flink: whether it is a SQL job, whose operators get no uids."""
+    uids: StrictBool | None = None
+    """Flink: whether every operator with state has a uid of its own."""
+    subscription_changeable: StrictBool | None = None
+    """Flink: whether the topics that the job reads can be given other names."""
+    needs_retained_data: StrictBool | None = None
+    """Flink: whether records that lie on the old cluster only still matter."""
+    transaction_timeout_ms: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Flink: `transaction.timeout.ms` of the sink's producer; an hour, KafkaSink's default, where nothing is stated."""
+    sink_servers: Label | None = None
+    """Flink: HOST:PORT of the cluster that the sink writes to, for the commands that ask it about transactions."""
+    sink_cluster: Label | None = None
+    """Flink: that cluster, to ask it here: `old`, `new`, or a name of `sinks`."""
+    new_sink_cluster: Label | None = None
+    """Flink: the one that the sink writes to once the job has moved; the same where nothing is stated."""
+
+
+class CheckpointConfig(Section):
+    """One checkpoint of the migration."""
+
+    name: Label
+    uri: Location
+    job: JobTraits = JobTraits()
+    belongs_to: Cluster | None = None
+    """Which cluster its offsets belong to, where the operator states it."""
+
+
+class SparkSettings(Section):
+    """The Spark session that reads records: a master, or a Spark Connect server.
+
+    Secrets in `conf`, and the token in `remote`, are references.
+    """
+
+    master: Label | None = None
+    remote: Annotated[str, Field(pattern=r"^sc://.+")] | None = None
+    conf: Mapping[str, Scalar] = {}
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.master and self.remote:
+            raise PydanticCustomError("both", "master and remote")
+        if not self.master and not self.remote:
+            object.__setattr__(self, "master", "local[*]")
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_by_reference(self, info: ValidationInfo) -> Self:
+        def located(key: str, value: str) -> str:
+            return located_reference(allowed.only_reference(key, value), info)
+
+        remote, conf = allowed.with_secrets(self.remote, self.conf, located)
+        allowed.check_spark(conf)
+        object.__setattr__(self, "remote", remote)
+        object.__setattr__(self, "conf", conf)
+        return self
+
+
+class ContentSettings(Section):
+    """How much content matching may read."""
+
+    window_records: Annotated[StrictInt, Field(ge=1, le=100_000)] = 64
+    budget_records: Annotated[StrictInt, Field(ge=1, le=1_000_000_000)] = 200_000
+    """Per partition and cluster."""
+    budget_bytes: Annotated[StrictInt, Field(ge=1, le=1_000_000_000_000)] = 1_000_000_000
+    """Per partition and cluster."""
+
+
+class TrustedKey(Section):
+    """A reviewer's key, and whose it is."""
+
+    file: Location
+    """The `.pub` file."""
+    issuer: PersonName
+    subject: PersonName
+    vouches_for: Annotated[tuple[PersonName, ...], Field(min_length=1)] | None = None
+    """Of a console's key: the issuers of the people it may sign for."""
+
+
+class ApprovalSettings(Section):
+    """Whose approval counts when a plan of this migration is applied."""
+
+    required: Annotated[StrictInt, Field(ge=1, le=100)] = 1
+    """How many people, each with a key of their own."""
+    trusted_keys: Annotated[tuple[TrustedKey, ...], Field(min_length=1)] | None = None
+    """With keys named on the command line too, those in both count."""
+    max_lifetime_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] | None = None
+    """The longest time from an approval to its expiry; 720 where nothing is given."""
+    clock_skew_s: Annotated[StrictInt, Field(ge=0, le=3_600)] | None = None
+    """How far an approver's clock may be ahead of the applier's; 120 where nothing is given."""
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Self:
+        listed = self.trusted_keys
+        alone = listed is not None and all(key.vouches_for is None for key in listed)
+        if listed is not None and alone and len({key.file for key in listed}) < self.required:
+            raise PydanticCustomError(
+                "too_few_keys",
+                "{required} people are required and the keys of {listed} are trusted, so no plan could be approved",
+                {"required": self.required, "listed": len({key.file for key in listed})},
+            )
+        return self

@@ -1,0 +1,48 @@
+"""The names of the clusters that jobs write to, in a migration file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from offsetwise.errors import ConfigError
+
+OF_THE_MIGRATION: Final = ("old", "new")
+"""What the two clusters of a migration are called in `checkpoints[].job.sink_cluster` and `new_sink_cluster`."""
+
+
+def check_names(sinks: Sequence[str], *, clusters: Sequence[str], wanted: Mapping[tuple[str, str], str | None]) -> None:
+    """Go on only where every name means one cluster.
+
+    Args:
+        sinks: What `sinks` calls its clusters.
+        clusters: What the old and the new cluster are called.
+        wanted: By checkpoint and key, a cluster that its sink writes to; None where it is not stated.
+
+    Raises:
+        ConfigError: A name that means two clusters, or none.
+    """
+    twice = [name for name, count in Counter(sinks).items() if count > 1]
+    if twice:
+        raise ConfigError(
+            f"sinks: expected a name of its own for each cluster, found {min(twice)!r} twice, "
+            "so a checkpoint could mean either.",
+            fix="Rename one of them.",
+        )
+    taken = [name for name in sinks if name in (*OF_THE_MIGRATION, *clusters)]
+    if taken:
+        raise ConfigError(
+            f"sinks: expected a name that neither cluster of the migration has, found {min(taken)!r}, "
+            "so a checkpoint could mean either.",
+            fix="Rename it; or, where the sink writes to the old or the new cluster, leave it out and state "
+            "`sink_cluster: old` or `new`.",
+        )
+    known = (*OF_THE_MIGRATION, *sinks)
+    for (checkpoint, key), name in wanted.items():
+        if name is not None and name not in known:
+            raise ConfigError(
+                f"checkpoints: expected a cluster as {key} of {checkpoint!r}, found {name!r}; the file has: "
+                f"{', '.join(known)}. Its transactions could not be asked about.",
+                fix="Use one of these names, or add the cluster under `sinks` with name and properties.",
+            )

@@ -1,0 +1,250 @@
+"""The answers of this process: those held in memory, and those being read in the background.
+
+Streamlit runs a page again at every click. Nothing here contacts a cluster, starts Spark or opens a file on such a
+rerun: a question is asked when a person wants its answer, in a thread of its own, and the answer is then held. Two
+sessions with the same question share one reading, and leaving the page does not stop it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, cast
+
+from offsetwise.console.reader import HELD_ANSWERS, LIVE_ONLY, Reader, reader_of_process
+from offsetwise.console.server.identity import require_viewer
+from offsetwise.errors import OffsetwiseError, StoppedError
+from offsetwise.model import Comparison, Subject
+from offsetwise.progress import Progress, unheard
+
+Answer = TypeVar("Answer")
+Found = TypeVar("Found")
+About = TypeVarTuple("About")
+
+READERS: Final = 4
+"""Questions answered at the same time: one for each cluster, and two that may wait for Spark."""
+
+
+MOST_COMPARISONS: Final = 1_000
+"""Held beyond `HELD_ANSWERS` where a migration has as many jobs: the Overview shows the verdict of each."""
+Comparisons: TypeAlias = Iterator[tuple[Subject, Comparison | OffsetwiseError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[Answer]):
+    """A verb of the reader about one migration. Equal questions share their answer."""
+
+    verb: str
+    migration: str
+    about: tuple[Hashable, ...]
+    edition: int
+    """Of what it follows from: with another one, it is another question."""
+
+    @staticmethod
+    def of(
+        verb: Callable[[Reader, str, *About, Progress], Found], migration: str, *about: *About, edition: int = 0
+    ) -> Question[Found]:
+        """Give the question that a verb of `Reader` answers about a migration."""
+        return Question(verb.__name__, migration, about, edition)
+
+    def ask(self, reader: Reader, progress: Progress) -> Answer:
+        """Read the answer."""
+        answer: Answer = getattr(reader, self.verb)(self.migration, *self.about, progress)
+        return answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held(Generic[Answer]):
+    """An answer in memory. `id` changes whenever it is read again: caches of what is derived use it."""
+
+    id: int
+    at: datetime
+    """When reading it ended, UTC."""
+    value: Answer
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading(Generic[Answer]):
+    """A question being answered: what is done now, and in the end the outcome."""
+
+    outcome: Future[Answer]
+    steps: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
+    """Done and total by step, in the order in which the steps began."""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set when a person no longer wants the answer."""
+
+    def report(self, step: str, done: int, total: int) -> None:
+        """Take a progress report of the workflow.
+
+        Raises:
+            StoppedError: A person stopped the reading.
+        """
+        if self.stopped.is_set():
+            raise StoppedError("The reading was stopped by a person. Its answer is not known.", fix="Start it again.")
+        self.steps[step] = (done, total)
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it failed with; None while it goes on."""
+        return self.outcome.exception() if self.outcome.done() else None
+
+
+class Answers:
+    """The answers of one process, shared by all its sessions.
+
+    Args:
+        reader: Where data comes from.
+        admit: Called at every question, and raises if whoever asks may not: a page that offers what it should not
+            gets nothing.
+    """
+
+    def __init__(self, reader: Reader, admit: Callable[[], None] = lambda: None) -> None:
+        self._reader = reader
+        self._admit = admit
+        self.offered: Final = reader.offered()
+        live = sum(len(one.subjects) for one in self.offered if not one.recorded)
+        self._comparisons: Final = min(live, MOST_COMPARISONS)
+        self._recorded: Final = {one.name for one in self.offered if one.recorded}
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Question[Any], Held[Any]] = OrderedDict()
+        self._readings: dict[Question[Any], Reading[Any]] = {}
+        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="offsetwise-reading")
+        self._ids = 0
+
+    def recorded(self, question: Question[Any]) -> bool:
+        """Say whether it is answered from the bundled sample: there is nothing to read, then."""
+        return question.verb not in LIVE_ONLY and question.migration in self._recorded
+
+    def held(self, question: Question[Answer]) -> Held[Answer] | None:
+        """Give the answer in memory, reading it only if it is a recorded one."""
+        self._admit()
+        with self._lock:
+            found = self._held.get(question)
+            if found is not None:
+                self._held.move_to_end(question)
+                return cast("Held[Answer]", found)
+        if not self.recorded(question):
+            return None
+        return self._hold(question, question.ask(self._reader, unheard))
+
+    def read(self, question: Question[Answer]) -> Reading[Answer]:
+        """Begin to read the answer, or join the reading that is under way."""
+        self._admit()
+        with self._lock:
+            under_way = self._readings.get(question)
+            if under_way is not None and not under_way.outcome.done():
+                return under_way
+            reading: Reading[Answer] = Reading(outcome=Future())
+            self._readings[question] = reading
+        self._pool.submit(self._run, question, reading)
+        return reading
+
+    def reading(self, question: Question[Answer]) -> Reading[Answer] | None:
+        """Give the last reading of an answer, running or failed; None if there is none or it succeeded."""
+        self._admit()
+        with self._lock:
+            return self._readings.get(question)
+
+    def stop(self, question: Question[Any]) -> None:
+        """Stop the reading that is under way at its next progress report; what was held before is kept."""
+        reading = self.reading(question)
+        if reading is not None:
+            reading.stopped.set()
+
+    def end(self) -> None:
+        """Stop all readings and begin none: the process, which waits for them, is about to end."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            for reading in self._readings.values():
+                reading.stopped.set()
+
+    @property
+    def reader(self) -> Reader:
+        """What answers without being waited for: the background samplers, and drafting from what was read."""
+        self._admit()
+        return self._reader
+
+    def _run(self, question: Question[Answer], reading: Reading[Answer]) -> None:
+        try:
+            answer = question.ask(self._reader, reading.report)
+            if question.verb == Reader.comparisons.__name__:
+                answer = cast("Answer", self._hold_each(question.migration, cast("Comparisons", answer)))
+        except StoppedError as error:
+            with self._lock:
+                self._readings.pop(question, None)
+            reading.outcome.set_exception(error)
+            return
+        except Exception as error:  # noqa: BLE001 - carried to the page that waits, which shows it
+            reading.outcome.set_exception(error)
+            return
+        self._hold(question, answer)
+        with self._lock:
+            self._readings.pop(question, None)
+        reading.outcome.set_result(answer)
+
+    def _hold_each(self, migration: str, comparisons: Comparisons) -> int:
+        """Hold the comparisons of a migration's subjects as they come, and say how many came."""
+        count = 0
+        for subject, made in comparisons:
+            question = Question.of(Reader.comparison, migration, subject)
+            failed: Reading[Comparison] = Reading(outcome=Future())
+            if isinstance(made, OffsetwiseError):
+                failed.outcome.set_exception(made)
+            else:
+                self._hold(question, made)
+            with self._lock:
+                self._readings.pop(question, None)
+                if failed.outcome.done():
+                    self._readings[question] = failed
+            count += 1
+        return count
+
+    def _hold(self, question: Question[Answer], answer: Answer) -> Held[Answer]:
+        with self._lock:
+            self._ids += 1
+            held = Held(id=self._ids, at=datetime.now(UTC), value=answer)
+            self._held[question] = held
+            self._held.move_to_end(question)
+            alike = [one for one in self._held if one.verb == question.verb]
+            most = max(HELD_ANSWERS, self._comparisons) if question.verb == Reader.comparison.__name__ else HELD_ANSWERS
+            for one in alike[: max(0, len(alike) - most)]:
+                del self._held[one]
+            return held
+
+
+def comparing_all(migration: str) -> Question[int]:
+    """Give the question whose answer is how many subjects of a migration were compared, or could not be."""
+    return Question(Reader.comparisons.__name__, migration, (), 0)
+
+
+_current: Final[list[Answers]] = []
+_current_lock: Final = threading.Lock()
+
+
+def use(reader: Reader) -> None:
+    """Read from here in this process from now on."""
+    with _current_lock:
+        _current[:] = [Answers(reader, admit=require_viewer)]
+
+
+def end() -> None:
+    """Stop what is being read for this process, at its end."""
+    with _current_lock:
+        for answers in _current:
+            answers.end()
+
+
+def current() -> Answers:
+    """Give the answers of this process.
+
+    Raises:
+        ConfigError: `launch` did not run, and a migration file that the environment names cannot be used.
+    """
+    with _current_lock:
+        if not _current:
+            _current.append(Answers(reader_of_process(), admit=require_viewer))
+        return _current[0]

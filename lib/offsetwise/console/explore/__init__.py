@@ -1,0 +1,1 @@
+"""The screens that look: overview, checkpoint, clusters, compare, lag."""

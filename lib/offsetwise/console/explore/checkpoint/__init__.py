@@ -1,0 +1,1 @@
+"""The Checkpoint screen."""

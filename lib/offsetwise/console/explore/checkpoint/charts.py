@@ -1,0 +1,289 @@
+"""The charts of the Checkpoint screen. Committed is solid, planned is hollow or hatched, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from offsetwise import wording
+from offsetwise.batches import BatchFact, History, Standing
+from offsetwise.console.widgets import escaping
+from offsetwise.console.widgets.charts import SMALL_PX, axis_title, dress, lane_axis, round_ticks, solid
+from offsetwise.console.widgets.palette import Palette
+
+MAX_LANES: Final = 20
+"""Partitions that the picture of a step can show and stay readable."""
+_LANE_PX: Final = 40
+_BAR: Final = 0.5
+_BATCH_BAR: Final = 0.75
+
+
+def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: int) -> go.Figure:
+    """Draw where each batch ends: a line, solid marks for committed batches, hollow ones for planned.
+
+    Args:
+        facts: The batches.
+        colours: The theme's colours.
+        what: Whose offsets they are.
+        lanes: How many partitions are added up.
+    """
+    figure = go.Figure()
+    figure.add_trace(
+        go.Scatter(
+            x=[fact.batch.id for fact in facts],
+            y=[fact.end for fact in facts],
+            mode="lines",
+            line={"color": colours.old, "width": 2},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    for name, committed, symbol in (("committed", True, "circle"), ("planned", False, "circle-open")):
+        marks = [fact for fact in facts if fact.batch.committed is committed and fact.end is not None]
+        if marks:
+            figure.add_trace(
+                go.Scatter(
+                    name=name,
+                    x=[fact.batch.id for fact in marks],
+                    y=[fact.end for fact in marks],
+                    mode="markers",
+                    marker={
+                        "symbol": symbol,
+                        "size": 9,
+                        "color": colours.old,
+                        "line": {"width": 2.5, "color": colours.old},
+                    },
+                    hovertext=[_ended(fact, what) for fact in marks],
+                    hoverinfo="text",
+                )
+            )
+    _dress(figure, colours, "end offset" if lanes == 1 else "end offsets, added up", height=320)
+    return figure
+
+
+def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
+    """Draw the records of each batch as bars, hatched where it is planned only."""
+    figure = go.Figure()
+    for name, committed in (("committed", True), ("planned", False)):
+        bars = [fact for fact in facts if fact.batch.committed is committed and fact.read.at_all]
+        if bars:
+            figure.add_trace(
+                go.Bar(
+                    name=name,
+                    x=[fact.batch.id for fact in bars],
+                    y=[fact.read.records for fact in bars],
+                    width=_BATCH_BAR,
+                    marker=solid(colours) if committed else hatched(colours),
+                    hovertext=[
+                        f"<b>batch {wording.number(fact.batch.id)}</b>, {name}"
+                        f"<br>{wording.many(fact.read.records, 'record')}"
+                        for fact in bars
+                    ],
+                    hoverinfo="text",
+                )
+            )
+    _dress(figure, colours, "records", height=260)
+    figure.update_layout(barmode="overlay")
+    return figure
+
+
+def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
+    """Draw the time between the plans of consecutive batches; a gap where it is unknown."""
+    figure = go.Figure()
+    known = [fact for fact in facts if fact.interval_ms is not None]
+    figure.add_trace(
+        go.Bar(
+            x=[fact.batch.id for fact in known],
+            y=[(fact.interval_ms or 0) / 1000 for fact in known],
+            width=_BATCH_BAR,
+            marker={
+                "color": [colours.wrong if (fact.interval_ms or 0) < 0 else colours.muted for fact in known],
+                "line": {"width": 0},
+            },
+            hovertext=[
+                f"<b>batch {wording.number(fact.batch.id)}</b><br>planned {wording.duration(fact.interval_ms)} after "
+                f"batch {wording.number(fact.since)}"
+                for fact in known
+            ],
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+    _dress(figure, colours, "seconds since the batch before", height=260)
+    return figure
+
+
+def step(history: History, at: Standing, places: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
+    """Draw one step: per partition what is done, what a failure would read again, and what came later.
+
+    Args:
+        history: The batches.
+        at: The standing of `lanes`.
+        places: The lanes to draw, counted within `lanes`, top to bottom.
+        lanes: A range of the history's lanes.
+        colours: The theme's colours.
+    """
+    first = lanes.start or 0
+    figure = go.Figure()
+    drawn = [_drawn(history, at, place, first + place) for place in places]
+    longest = max((one["last"] for one in drawn), default=1) or 1
+    ticks = round_ticks(longest)
+    names = [str(history.lanes[first + place].topic_partition) for place in places]
+    _segments(figure, "later batches", drawn, ("end", "last"), {"color": colours.grid, "line": {"width": 0}})
+    _segments(figure, "read and committed", drawn, ("low", "start"), solid(colours))
+    _segments(figure, "would be read again", drawn, ("start", "end"), hatched(colours))
+    if any(one["back"] for one in drawn):
+        gone = {"color": colours.page, "line": {"width": 1, "color": colours.wrong}}
+        pattern = {"shape": "\\", "fgcolor": colours.wrong, "bgcolor": colours.page, "size": 5, "solidity": 0.35}
+        _segments(figure, "the plan goes back", drawn, ("planned", "start"), gone | {"pattern": pattern})
+    _marks(figure, drawn, colours, right=longest * 1.02)
+    figure.update_layout(
+        barmode="overlay",
+        height=96 + _LANE_PX * max(1, len(drawn)),
+        margin={"l": 8, "r": 8, "t": 44, "b": 44},
+        **dress(colours),
+    )
+    figure.update_xaxes(
+        range=[0, longest * 1.5],
+        tickvals=ticks,
+        ticktext=[f"{tick:,}" for tick in ticks],
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        title=axis_title("records since the oldest retained position", colours),
+        gridcolor=colours.grid,
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_yaxes(**lane_axis(names, colours))
+    return figure
+
+
+def _marks(figure: go.Figure, drawn: Sequence[dict[str, Any]], colours: Palette, *, right: float) -> None:
+    """Mark where a restart reads on, and say it in numbers to the right of the bars."""
+    figure.add_trace(
+        go.Scatter(
+            name="a restart reads on here",
+            x=[one["start"] for one in drawn if one["known"]],
+            y=[index for index, one in enumerate(drawn) if one["known"]],
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 26, "line": {"width": 3, "color": colours.next_record}},
+            hovertext=[one["said"] for one in drawn if one["known"]],
+            hoverinfo="text",
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[right] * len(drawn),
+            y=list(range(len(drawn))),
+            mode="text",
+            text=[one["label"] for one in drawn],
+            textposition="middle right",
+            textfont={"size": SMALL_PX, "color": [colours.wrong if one["back"] else colours.text for one in drawn]},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+
+
+def hatched(colours: Palette) -> dict[str, Any]:
+    """Give the look of what is planned and not committed."""
+    return {
+        "color": colours.page,
+        "line": {"width": 1, "color": colours.old},
+        "pattern": {"shape": "/", "fgcolor": colours.old, "bgcolor": colours.page, "size": 5, "solidity": 0.35},
+    }
+
+
+def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, Any]:
+    """Give the ends of one lane's bars, counted from its oldest known position, and what is said about it."""
+    known = history.known[:, lane]
+    ends = history.ends[known, lane]
+    low, last = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
+    start_known, end_known = bool(at.start_known[place]), bool(at.end_known[place])
+    start = int(at.start[place]) if start_known else low
+    end = int(at.end[place]) if end_known else start
+    again = end - start if start_known and end_known else None
+    return {
+        "low": 0,
+        "start": start - low,
+        "end": max(start, end) - low,
+        "planned": end - low,
+        "last": last - low,
+        "known": start_known,
+        "back": start_known and end < start,
+        "label": _label(start if start_known else None, end if end_known else None, again),
+        "said": f"<b>{escaping.label(str(history.lanes[lane].topic_partition))}</b>"
+        f"<br>a restart reads on at {wording.number(start if start_known else None)}",
+    }
+
+
+def _label(start: int | None, end: int | None, again: int | None) -> str:
+    if start is None:
+        return "no position yet" if end is None else f"? → {wording.number(end)}, where it began is not retained"
+    if again is None:
+        return f"<b>{wording.number(start)}</b>"
+    if again == 0:
+        return f"<b>{wording.number(start)}</b> · nothing twice"
+    if again < 0:
+        return f"<b>{wording.number(start)}</b> → {wording.number(end)} · goes back"
+    return f"<b>{wording.number(start)}</b> → {wording.number(end)} · {again:,} again"
+
+
+def _segments(
+    figure: go.Figure, name: str, drawn: Sequence[dict[str, Any]], between: tuple[str, str], marker: dict[str, Any]
+) -> None:
+    bars = [(index, one[between[0]], one[between[1]]) for index, one in enumerate(drawn)]
+    shown = [(index, low, high) for index, low, high in bars if high > low]
+    figure.add_trace(
+        go.Bar(
+            name=name,
+            orientation="h",
+            y=[index for index, _, _ in shown],
+            base=[low for _, low, _ in shown],
+            x=[high - low for _, low, high in shown],
+            width=_BAR,
+            marker=marker,
+            hovertext=[f"{name}: {high - low:,}" for _, low, high in shown],
+            hoverinfo="text",
+            showlegend=True,
+        )
+    )
+
+
+def _ended(fact: BatchFact, what: str) -> str:
+    state = "committed" if fact.batch.committed else "planned, not committed"
+    records_ = wording.number(fact.read.records) if fact.read.at_all else "?"
+    return (
+        f"<b>batch {wording.number(fact.batch.id)}</b>, {state}<br>{escaping.label(what)} ends at "
+        f"{wording.number(fact.end)}<br>{records_} records<br>planned {wording.moment(fact.batch.timestamp_ms)}"
+    )
+
+
+def _dress(figure: go.Figure, colours: Palette, title: str, *, height: int) -> None:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 40, "b": 44},
+        **dress(colours),
+    )
+    ids = [number for trace in figure.data for number in (trace.x or ())]
+    first, last = (min(ids), max(ids)) if ids else (0, 0)
+    figure.update_xaxes(
+        title=axis_title("batch", colours),
+        tickformat=",d",
+        dtick=1 if last - first < 12 else None,
+        range=[first - 0.6, last + 0.6],
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_yaxes(
+        title=axis_title(title, colours),
+        tickformat=",",
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        gridcolor=colours.grid,
+        zerolinecolor=colours.grid,
+        automargin=True,
+        fixedrange=True,
+    )

@@ -1,0 +1,183 @@
+"""What the Checkpoint screen shows of a Flink job: its operators, its transactions, its other checkpoints."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import wording
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.explore.checkpoint import sources, transactions
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, table
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.engines.flink.details import Operator, OperatorState, Saved, flink_details
+from offsetwise.model import Checkpoint, RetainedCheckpoint, SourcePosition
+from offsetwise.position import offset_of
+from offsetwise.wording import duration, many, moment, number, size
+from offsetwise.wording.verdicts import Tone
+
+_OPERATORS: Final[Columns[Operator]] = (
+    Column("operator", lambda one: one.name or "(not named)"),
+    Column("uid", lambda one: one.uid or "–", help="Without one, the id comes from the job's graph."),
+    Column("parallelism", lambda one: one.parallelism),
+    Column("most", lambda one: one.max_parallelism, help="The maximum parallelism."),
+    Column("states", lambda one: len(one.states)),
+    Column("state", lambda one: wording.size(sum(state.size_bytes for state in one.states))),
+    Column("finished", lambda one: "yes" if one.finished else "no"),
+    Column("id (hash)", lambda one: one.id),
+)
+_STATES: Final[Columns[tuple[Operator, OperatorState]]] = (
+    Column("operator", lambda row: row[0].name or row[0].uid or row[0].id),
+    Column("state", lambda row: row[1].name),
+    Column("kind", lambda row: row[1].kind),
+    Column("elements", lambda row: row[1].elements),
+    Column("bytes", lambda row: row[1].size_bytes),
+    Column("where", lambda row: ", ".join(row[1].places)),
+)
+_RETAINED: Final[Columns[RetainedCheckpoint]] = (
+    Column("checkpoint", lambda one: one.id),
+    Column("written (UTC)", lambda one: wording.moment(one.written_ms)),
+    Column("folder", lambda one: one.uri),
+)
+_APART: Final[Columns[tuple[SourcePosition, int]]] = (
+    Column("topic", lambda row: row[0].topic),
+    Column("p", lambda row: row[0].partition, 44, "Partition."),
+    Column("continues at", lambda row: row[0].offset),
+    Column("the named one at", lambda row: row[1]),
+    Column("read again", lambda row: row[1] - row[0].offset, help="Negative where this one is further on."),
+)
+
+
+def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading) -> None:
+    """Draw everything below the restart and its banners."""
+    shown = held.value.checkpoint
+    _metrics(held.value)
+    blocks.contents("What a failure would read again", "Sources", "Operators", transactions.TITLE)
+    with guard.block("failure"):
+        named = answers.held(Question.of(Reader.checkpoint_reading, migration.name, name, None))
+        _failure(shown, None if named is None else named.value.checkpoint)
+    sources.draw(held)
+    _operators(shown)
+    operators = {one.id: one.name or one.uid or one.id for one in flink_details(shown).operators}
+    transactions.draw(answers, migration, name, shown, operators=operators)
+    _retained(shown)
+
+
+def facts(read: Checkpoint) -> None:
+    """Draw what the Fleet screen shows of a job alone: nothing."""
+
+
+def _metrics(read: CheckpointReading) -> None:
+    shown = read.checkpoint
+    details = flink_details(shown)
+    saved = details.saved
+    written = saved.written_ms
+    age = duration(None if written is None else read.read_at_ms - written)
+    blocks.cards(
+        (
+            ((saved.kind or "kind unknown").capitalize(), number(saved.id), "Its id: it grows by one with each."),
+            ("Age", age, "Since its _metadata was written, as the file system says; a copy may be younger."),
+            (
+                "Partitions",
+                number(sum(len(one.positions) + len(one.marked) for one in shown.sources)),
+                "Of its sources.",
+            ),
+            ("Operators", number(len(details.operators)), "Each is known by its uid or its hash."),
+            ("State", size(details.state_bytes), "Bytes of all states of all operators."),
+            (
+                "Open transactions",
+                number(len(shown.details.transactions)),
+                "Of the job's Kafka sinks, as they stood then.",
+            ),
+        )
+    )
+    st.markdown(f":gray[{_told(saved)}]")
+
+
+def _told(saved: Saved) -> str:
+    """Say what a checkpoint tells of itself."""
+    told = [f"Written **{moment(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
+    if saved.format is not None:
+        told.append(f"**{saved.format}** format")
+    told.append("aligned" if saved.aligned else "**unaligned: it holds records in flight**")
+    told.append("operator state compressed" if saved.compressed else "operator state not compressed")
+    return " · ".join(told)
+
+
+def _failure(shown: Checkpoint, named: Checkpoint | None) -> None:
+    """Say what a job that goes on from here would read again."""
+    blocks.section("What a failure would read again")
+    if named is not None and named.uri != shown.uri:
+        _further_back(shown, named)
+        return
+    if shown.details.kind == "savepoint":
+        st.markdown(
+            "A job that was **stopped with this savepoint** has read nothing after it: restoring reads nothing twice. "
+            "If the job went on after taking it, everything read since is read again; the lag page shows how far the "
+            "group's own offsets are ahead."
+        )
+        return
+    st.markdown(
+        "Everything read **after this checkpoint**: at most what comes in during one checkpoint interval, and until "
+        "the next one completes. The state goes back with the offsets, and an exactly-once sink aborts what it had not "
+        "committed; other sinks get those records twice."
+    )
+
+
+def _further_back(shown: Checkpoint, named: Checkpoint) -> None:
+    rows = apart(shown, named)
+    ahead = [end - offset_of(at.offset) for at, end in rows if end > at.offset]
+    total, back = sum(ahead), sum(end < at.offset for at, end in rows)
+    said = f"Starting here instead reads {many(total, 'record')} again in {many(len(ahead), 'partition')}."
+    blocks.box(
+        Tone.CAREFUL if total or back else Tone.RIGHT,
+        f"**{said}** An exactly-once sink has committed their results already: it writes them twice."
+        + (f" In {many(back, 'partition')} it is further on." if back else ""),
+    )
+    table.paged(_APART, rows, "again-rows", alt=said)
+
+
+@st.fragment
+def _operators(shown: Checkpoint) -> None:
+    blocks.section("Operators")
+    with guard.block("operators"):
+        operators = flink_details(shown).operators
+        if not operators:
+            blocks.empty("It holds no operator.", "A checkpoint of a job that had finished is empty.")
+            return
+        said = f"{many(len(operators), 'operator')} of the job."
+        table.paged(_OPERATORS, operators, "operator-rows", alt=said)
+        st.markdown(
+            ":gray[An operator without a uid is found by a hash of the job's graph: a changed job loses its state. "
+            "`offsetwise inspect --uid NAME` says which hash a uid has.]"
+        )
+        states = [(one, state) for one in operators for state in one.states]
+        if states:
+            with st.expander(f"{many(len(states), 'state')} of these operators"):
+                table.paged(_STATES, states, "operator-state-rows", alt="States by operator.", missing="–")
+
+
+@st.fragment
+def _retained(shown: Checkpoint) -> None:
+    retained = shown.details.retained
+    if not retained:
+        return
+    blocks.section("Other retained checkpoints")
+    with guard.block("retained"):
+        said = f"{many(len(retained), 'other checkpoint')} of the job {'is' if len(retained) == 1 else 'are'} retained."
+        table.show(_RETAINED, retained, alt=said)
+
+
+def apart(earlier: Checkpoint, later: Checkpoint) -> list[tuple[SourcePosition, int]]:
+    """Give every partition that two checkpoints of one job have, in the earlier's order, and where the later stands."""
+    ends = {(source.id, at.topic, at.partition): at.offset for source in later.sources for at in source.positions}
+    return [
+        (at, offset_of(ends[source.id, at.topic, at.partition]))
+        for source in earlier.sources
+        for at in source.positions
+        if (source.id, at.topic, at.partition) in ends
+    ]

@@ -1,0 +1,17 @@
+"""What the Checkpoint screen shows of a job whose engine has no screen of its own: where each partition continues."""
+
+from __future__ import annotations
+
+from offsetwise.console.answers import Answers
+from offsetwise.console.explore.checkpoint import sources
+from offsetwise.console.reader import Offered
+from offsetwise.model import Checkpoint
+
+
+def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading) -> None:  # noqa: ARG001 - asks no more
+    """Draw everything below the restart and its banners."""
+    sources.draw(held)
+
+
+def facts(read: Checkpoint) -> None:
+    """Draw what the Fleet screen shows of a job alone: nothing."""

@@ -1,0 +1,136 @@
+"""The Checkpoint screen: the restart first, then what its engine kept beside the positions."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.explore.checkpoint import sources
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads, selectors
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.evidence import linked
+from offsetwise.engines.registry import engine_of
+from offsetwise.findings import describe
+from offsetwise.findings.migration import checkpoint_polluted, pending_batch, reader_suspected
+from offsetwise.findings.reading import checkpoint_damaged, gap
+from offsetwise.model import Checkpoint, Problem, Subject
+
+_COMPARE: Final = Path("pages/explore/compare.py")
+_TITLES: Final = {
+    pending_batch.code: "Planned: a batch is not committed",
+    checkpoint_polluted.code: "Polluted: offsets of another log",
+    checkpoint_damaged.code: "Damaged",
+    reader_suspected.code: "Running: a query seems to write to it",
+    gap.code: "Gap: batches without files",
+}
+
+
+def no_checkpoint(migration: Offered, subject: Subject) -> None:
+    """Say that a consumer group has no checkpoint, and where its positions are shown."""
+    blocks.empty(
+        f"{markdown(subject.name)} is a consumer group: it has no checkpoint.",
+        "Its positions are kept by the old cluster itself. Compare shows them beside the new cluster.",
+    )
+    st.page_link(
+        _COMPARE,
+        label="Open in Compare",
+        icon=":material/compare_arrows:",
+        query_params={"migration": migration.name, "of": str(subject)},
+    )
+
+
+def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> sources.Reading | None:
+    """Give the reading to show. A checkpoint costs little and asks no cluster, so it is read when the page opens."""
+    question = Question.of(Reader.checkpoint_reading, migration.name, subject.name, None)
+    name = markdown(str(subject))
+    held = blocks.live(answers, question, _offer(name, "checkpoint"))
+    if held is None:
+        head.says(f"{name} · not read")
+        return None
+    other = _retained(held.value.checkpoint)
+    if other is not None:
+        asked = Question.of(Reader.checkpoint_reading, migration.name, subject.name, other)
+        held = blocks.live(answers, asked, _offer(f"checkpoint {other}", "retained"))
+        if held is None:
+            return None
+    shown = held.value.checkpoint
+    query = f" · {engine_of(shown.engine).job} id **{markdown(shown.job_id)}**" if shown.job_id else ""
+    where = "bundled sample · " if answers.recorded(question) else ""
+    head.says(f"{where}{name}{query} · read **{held.at:%Y-%m-%d %H:%M:%S} UTC** · :material/lock: read-only")
+    return held
+
+
+def _offer(what: str, key: str) -> blocks.Offer:
+    return blocks.Offer(
+        what=what,
+        why="Reading lists the folder and reads its small files. Nothing is written.",
+        now="Read now",
+        again="Read again",
+        icon=":material/save:",
+        key=key,
+        at_once=True,
+    )
+
+
+def _retained(shown: Checkpoint) -> int | None:
+    """Let the person choose another checkpoint that the job retained, by its id; None for the one that is named."""
+    others = shown.details.retained
+    if not others:
+        return None
+    named = {shown.uri.rpartition("/")[2]: None, **{each.uri.rpartition("/")[2]: each.id for each in others}}
+    return named[selectors.choice("Retained checkpoint", list(named), "retained", width=200)]
+
+
+def draw(answers: Answers, migration: Offered, subject: Subject, held: sources.Reading) -> None:
+    """Draw the whole screen of one reading."""
+    shown = held.value.checkpoint
+    blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}")
+    with guard.block("banners"):
+        for problem in shown.problems:
+            _banner(problem)
+    import_module(engine_of(shown.engine).screen).draw(answers, migration, subject.name, held)
+    _identifiers(held)
+
+
+def _banner(problem: Problem) -> None:
+    fix = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
+    said = markdown(beside_restart(problem))
+    blocks.box(sources.tone(problem), f"**{title(problem)}** ({linked(problem.code)})  \n{said}{fix}")
+
+
+def _identifiers(held: sources.Reading) -> None:
+    shown = held.value.checkpoint
+    with downloads.beside(":gray[The whole checkpoint as it was read, as a file of Offsetwise:]"):
+        downloads.button(
+            "Checkpoint (JSON)",
+            "checkpoint.json",
+            lambda: sources.checkpoint_file(held),
+            key="checkpoint-file",
+            says="What `offsetwise inspect --json` prints of it.",
+        )
+    with st.expander("Identifiers, to copy"):
+        for title, value in (
+            ("checkpoint", shown.uri),
+            ("endpoint that the environment leads to", shown.endpoint),
+            (f"{engine_of(shown.engine).job} id", shown.job_id),
+            ("files that decide the restart, SHA-256", "\n".join(f"{d}  {path}" for path, d in shown.pins)),
+        ):
+            if value:
+                st.markdown(title)
+                st.code("\n".join(map(plain, value.split("\n"))), language=None, wrap_lines=True)
+
+
+def title(problem: Problem) -> str:
+    """Name a problem in a few words."""
+    return _TITLES.get(problem.code, describe(problem.code).title)
+
+
+def beside_restart(problem: Problem) -> str:
+    """Give what a problem says beyond the restart sentence, which stands above it."""
+    return "The sink may hold part of the batch." if problem.code == pending_batch.code else problem.message

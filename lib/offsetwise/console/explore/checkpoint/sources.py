@@ -1,0 +1,197 @@
+"""The sources of a job and where each partition continues, whichever engine wrote the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import files, wording
+from offsetwise.console.answers import Held
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads, table
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.engines.registry import engine_of
+from offsetwise.findings import severity_of
+from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, Problem, ShardPosition, SourcePosition
+from offsetwise.streams.spec import is_compared, stream_of
+from offsetwise.wording import many, verdicts
+from offsetwise.wording.verdicts import Tone
+
+_RAW_CHARACTERS: Final = 4_000
+_STARTS = {
+    "earliest": "earliest record",
+    "latest": "latest record",
+    "committed": "the group's committed offset",
+    "initializer": "as the job's code says",
+}
+Reading = Held[CheckpointReading]
+PAIRS: Final[Columns[tuple[str, str]]] = (
+    Column("configuration", lambda pair: pair[0]),
+    Column("value", lambda pair: pair[1]),
+)
+"""Recorded configuration."""
+
+
+Sharded = tuple[CheckpointSource, ShardPosition]
+"""A source, and where reading continues in one of its shards."""
+
+
+def _arrived(row: Sharded) -> str:
+    stream = stream_of(row[0].kind)
+    return "" if stream is None else stream.tells(row[1].position)
+
+
+SHARDS: Final[Columns[Sharded]] = (
+    Column("stream", lambda row: row[1].stream, when=lambda rows: any(row[1].stream for row in rows)),
+    Column("shard", lambda row: row[1].shard, 180),
+    Column("position", lambda row: str(row[1].position), 480, "After the last processed record."),
+    Column(
+        "planned until",
+        lambda row: None if row[1].planned_position is None else str(row[1].planned_position),
+        480,
+        when=lambda rows: any(row[1].planned_position is not None for row in rows),
+    ),
+    Column(
+        "record arrived (UTC)", _arrived, 190, "As the number itself tells.", when=lambda rows: any(map(_arrived, rows))
+    ),
+    Column("source", lambda row: row[0].id, when=lambda rows: several(source.id for source, _ in rows)),
+)
+Resumed = tuple[str, SourcePosition | MarkedPosition]
+"""The id of a source, and where reading continues in one of its partitions."""
+
+
+@st.fragment
+def draw(held: Reading) -> None:
+    """Draw them."""
+    blocks.section("Sources")
+    with guard.block("sources"):
+        shown = held.value.checkpoint
+        if not shown.sources:
+            blocks.empty("No source is recorded.", "A query records its sources when it plans its first batch.")
+            return
+        table.show(_sources(shown), shown.sources, alt=f"{many(len(shown.sources), 'source')} in plan order.")
+        for source in shown.sources:
+            if source.raw is not None:
+                st.markdown(f"Source **{markdown(source.id)}** is not Kafka. Its offset, as it is:")
+                st.code(plain(source.raw[:_RAW_CHARACTERS]), language=None, wrap_lines=True)
+        shards = sharded(shown)
+        if shards:
+            with st.expander(f"Where reading continues in {many(len(shards), 'shard')}", expanded=True):
+                table.paged(SHARDS, shards, "shard-rows", alt="Where reading continues, by shard.", missing="–")
+                with st.container(horizontal=True):
+                    downloads.rows("shards", "shards", lambda: table.frame(SHARDS, shards))
+        rows, columns = resumed(shown), resumes(shown)
+        if rows:
+            with st.expander(f"Where reading continues in {many(len(rows), 'partition')}"):
+                table.paged(columns, rows, "position-rows", alt="The next record to read, by partition.", missing="–")
+                with st.container(horizontal=True):
+                    downloads.rows("positions", "positions", lambda: table.frame(columns, rows))
+
+
+def tone(problem: Problem) -> Tone:
+    """Give how serious a problem is."""
+    return verdicts.SEVERITY[severity_of(problem.code)].tone
+
+
+def restart_tone(checkpoint: Checkpoint) -> Tone:
+    """Give the tone of the restart sentence: that of the most serious problem."""
+    tones = {tone(problem) for problem in checkpoint.problems}
+    worst = next((one for one in (Tone.WRONG, Tone.CAREFUL) if one in tones), None)
+    if worst is not None:
+        return worst
+    known = any(source.positions or source.shards for source in checkpoint.sources)
+    return Tone.RIGHT if known else Tone.UNKNOWN
+
+
+def watermark(milliseconds: int | None) -> str:
+    """Print a watermark; Spark writes 0 until there is one.
+
+    >>> watermark(0), watermark(None), watermark(1_740_989_773_501)
+    ('none yet', '?', '2025-03-03T08:16:13.501Z')
+    """
+    return "none yet" if milliseconds == 0 else wording.moment(milliseconds)
+
+
+def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
+    """Give the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
+    planned = engine_of(checkpoint.engine).plans_batches
+    return (
+        Column("source", lambda one: one.id),
+        Column("kind", _kind),
+        Column("topics", _topics),
+        Column("partitions", lambda one: len(one.shards or one.positions) + len(one.marked) if _kafka(one) else None),
+        Column("planned ahead", lambda one: _ahead(one, checkpoint.details.reruns_batch), when=lambda _: planned),
+    )
+
+
+def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
+    """Give the columns of where reading continues; `planned until` only for an engine that plans batches."""
+    planned = engine_of(checkpoint.engine).plans_batches
+    return (
+        Column("topic", lambda row: row[1].topic),
+        Column("p", lambda row: row[1].partition, 44, "Partition."),
+        Column("next record", lambda row: row[1].offset if isinstance(row[1], SourcePosition) else None),
+        Column(
+            "planned until",
+            lambda row: row[1].planned_offset if isinstance(row[1], SourcePosition) else None,
+            when=lambda _: planned,
+        ),
+        Column(
+            "starts at",
+            lambda row: _STARTS[row[1].starts_at] if isinstance(row[1], MarkedPosition) else "",
+            when=lambda rows: any(isinstance(each, MarkedPosition) for _, each in rows),
+        ),
+        Column("source", lambda row: row[0], when=lambda rows: several(source for source, _ in rows)),
+    )
+
+
+def resumed(checkpoint: Checkpoint) -> list[Resumed]:
+    """Give where reading continues in every partition, in the order of the file; those without an offset come last."""
+    return [
+        *((source.id, one) for source in checkpoint.sources for one in source.positions),
+        *((source.id, one) for source in checkpoint.sources for one in source.marked),
+    ]
+
+
+def sharded(checkpoint: Checkpoint) -> list[Sharded]:
+    """Give where reading continues in every shard, in the order of the file."""
+    return [(source, one) for source in checkpoint.sources for one in source.shards]
+
+
+def several(sources: Iterable[str]) -> bool:
+    """Whether sources but the first occur: only then it is worth saying which one."""
+    return any(source not in ("", "0") for source in sources)
+
+
+def _kafka(source: CheckpointSource) -> bool:
+    return stream_of(source.kind) is not None
+
+
+def _topics(source: CheckpointSource) -> int | None:
+    if not _kafka(source):
+        return None
+    if source.shards:
+        return len({one.stream for one in source.shards})
+    return len({one.topic for one in source.positions} | {one.topic for one in source.marked})
+
+
+def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
+    if reruns is None and is_compared(source.kind):
+        return 0
+    planned = [one.planned_offset - one.offset for one in source.positions if one.planned_offset is not None]
+    known = [each for each in planned if each is not None]
+    return sum(known) if known and len(known) == len(planned) else None
+
+
+def checkpoint_file(held: Reading) -> bytes:
+    """Write the checkpoint as a file of ours."""
+    return files.dump(held.value.checkpoint).encode()
+
+
+def _kind(source: CheckpointSource) -> str:
+    stream = stream_of(source.kind)
+    return "not Kafka: shown as it is" if stream is None else stream.kinds[source.kind]

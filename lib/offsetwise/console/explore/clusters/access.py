@@ -1,0 +1,178 @@
+"""Reaching a cluster: the connection test, what the user may do, and what it takes to read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.clusters.reading import MinimumAcls
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.blocks import Offer, asked, busy
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.model import Cluster
+from offsetwise.streams.access import Granted, Permissions, Resource, Step, StepState
+from offsetwise.wording import many, number
+from offsetwise.wording.verdicts import Tone
+
+_ICON: Final = {
+    StepState.OK: ":green[✓ ok]",
+    StepState.FAILED: ":red[! failed]",
+    StepState.SKIPPED: ":gray[– skipped]",
+}
+_SHOWN: Final = 12
+
+
+def draw(answers: Answers, migration: Offered) -> None:
+    """Draw connection test and permissions (live clusters only), and the minimum ACLs of both clusters."""
+    blocks.section("Reaching the clusters")
+    for column, side in zip(st.columns(2, border=True), Cluster, strict=True):
+        with column:
+            name = migration.old if side is Cluster.OLD else migration.new
+            st.markdown(f"**{'● old' if side is Cluster.OLD else '◆ new'} · {markdown(name)}**")
+            if migration.recorded:
+                st.markdown(
+                    ":gray[The sample's clusters were recorded and do not run: there is no connection to test.]"
+                )
+            else:
+                with guard.block(f"connection-{side}"):
+                    _connection(answers, migration.name, side)
+                with guard.block(f"permissions-{side}"):
+                    _permissions(answers, migration.name, side)
+    blocks.section("Minimum ACLs")
+    st.markdown(
+        ":gray[What reading this migration takes, and nothing more: no WRITE, CREATE, ALTER or DELETE. "
+        "admin.properties are those of a user who may grant.]"
+    )
+    for side in Cluster:
+        with guard.block(f"acls-{side}"):
+            _acls(answers, migration.name, side)
+
+
+def _connection(answers: Answers, migration: str, side: Cluster) -> None:
+    question = Question.of(Reader.connection, migration, side)
+    offer = Offer(
+        what=f"the steps to the {side} cluster",
+        now="Test the connection",
+        again="Test again",
+        icon=":material/network_check:",
+        key=f"connection-{side}",
+    )
+    held = asked(answers, question, offer)
+    if held is None or busy(answers, question):
+        return
+    failed = next((step for step in held.value if step.state is StepState.FAILED), None)
+    total = sum(step.took_ms for step in held.value)
+    if failed is None:
+        blocks.box(Tone.RIGHT, f"**Every step succeeded** in {number(total)} ms.")
+    else:
+        blocks.box(Tone.WRONG, f"**The step “{failed.name}” failed** after {number(total)} ms.")
+    st.markdown(f":gray[tested {held.at:%Y-%m-%d %H:%M:%S} UTC]")
+    for step in held.value:
+        _step(step)
+
+
+def _step(step: Step) -> None:
+    took = "" if step.state is StepState.SKIPPED else f" :gray[{number(step.took_ms)} ms]"
+    fix = f"  \n**What to do:** {markdown(step.fix)}" if step.fix else ""
+    said = markdown(step.said)
+    icon = ":orange[▲ ok, with a remark]" if step.state is StepState.OK and step.fix else _ICON[step.state]
+    st.markdown(f"{icon} **{step.name}**{took}  \n{f':gray[{said}]' if not fix else said}{fix}")
+
+
+def _permissions(answers: Answers, migration: str, side: Cluster) -> None:
+    question = Question.of(Reader.permissions, migration, side)
+    offer = Offer(
+        what=f"the permissions on the {side} cluster",
+        now="Ask what the user may do",
+        again="Ask again",
+        icon=":material/key:",
+        key=f"permissions-{side}",
+    )
+    held = asked(answers, question, offer)
+    if held is None or busy(answers, question):
+        return
+    shown = held.value
+    user = f"The user {markdown(repr(shown.user))}" if shown.user else "The user"
+    writable = shown.writable
+    if shown.authorizer is False:
+        blocks.box(
+            Tone.CAREFUL,
+            "**This cluster checks no ACLs:** everybody who reaches it may write. Offsetwise does not, but nothing "
+            "here would stop it. Use it only where that is meant.",
+        )
+    elif writable:
+        blocks.box(
+            Tone.CAREFUL,
+            f"**{user} can write.** Reading never needs it. Take these operations away, so that a leaked secret "
+            "harms nothing:",
+        )
+    elif any(each.error for each in shown.granted):
+        blocks.box(Tone.UNKNOWN, f"**{user} could not be examined whole.**")
+    else:
+        blocks.box(Tone.RIGHT, f"**{user} can only read**, as far as was asked.")
+    if shown.authorizer is not False:
+        _lines([f"{_named(each)}: {', '.join(each.writing)}{_commit(each)}" for each in writable])
+    lacking = [each for each in shown.granted if each.missing]
+    if lacking:
+        st.markdown("**Missing for reading:**")
+        _lines([f"{_named(each)}: {', '.join(each.missing)}" for each in lacking])
+    unread = [each for each in shown.granted if each.error]
+    if unread:
+        st.markdown("**Not answered:**")
+        _lines([f"{_named(each)}: {markdown(each.error or '')}" for each in unread])
+    st.markdown(
+        f":gray[asked {held.at:%Y-%m-%d %H:%M:%S} UTC about the cluster, "
+        f"{many(_count(shown, Resource.TOPIC), 'topic')} and {many(_count(shown, Resource.GROUP), 'group')}. "
+        "The broker was asked; nothing was tried.]"
+    )
+
+
+def _count(permissions: Permissions, resource: Resource) -> int:
+    return sum(1 for each in permissions.granted if each.resource is resource)
+
+
+def _named(granted: Granted) -> str:
+    return "the cluster" if granted.resource is Resource.CLUSTER else f"{granted.resource} {markdown(granted.name)}"
+
+
+def _commit(granted: Granted) -> str:
+    return " (may commit offsets)" if granted.resource is Resource.GROUP and "READ" in granted.writing else ""
+
+
+def _lines(lines: list[str]) -> None:
+    if not lines:
+        return
+    more = [f"- and {len(lines) - _SHOWN:,} more"] if len(lines) > _SHOWN else []
+    st.markdown("\n".join([f"- {line}" for line in lines[:_SHOWN]] + more))
+
+
+def _acls(answers: Answers, migration: str, side: Cluster) -> None:
+    question = Question.of(Reader.minimum_acls, migration, side)
+    offer = Offer(
+        what="the checkpoints",
+        now="Work them out",
+        again="Work them out again",
+        icon=":material/key:",
+        key=f"acls-{side}",
+        at_once=True,
+    )
+    with st.expander(f"{'● old' if side is Cluster.OLD else '◆ new'}: commands to copy"):
+        held = asked(answers, question, offer)
+        if held is not None:
+            _commands(held.value)
+
+
+def _commands(acls: MinimumAcls) -> None:
+    if acls.unread:
+        names = ", ".join(markdown(name) for name in acls.unread)
+        blocks.box(Tone.UNKNOWN, f"These checkpoints could not be read, so their topics are missing below: {names}.")
+    if not acls.topics:
+        st.markdown("? No topic is known: the migration names no checkpoint that could be read, and maps no topic.")
+    for each in acls.commands:
+        optional = ":gray-badge[optional] " if each.optional else ""
+        st.markdown(f"{optional}{each.purpose}")
+        st.code(each.command, language=None, wrap_lines=True)

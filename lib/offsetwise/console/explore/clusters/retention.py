@@ -1,0 +1,160 @@
+"""When retention reaches the positions: of the checkpoints and groups on the old cluster, the groups on the new one."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from datetime import datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import wording
+from offsetwise.clusters.retention import RetentionDeadline, Standing, deadline
+from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.explore.clusters.summary import HeldCluster
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, evidence, table
+from offsetwise.console.widgets.blocks import Offer, asked
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.lag.moments import Moment
+from offsetwise.model import Cluster, TopicPartition
+from offsetwise.position import offset_or_none
+from offsetwise.wording import many
+
+Starts = dict[TopicPartition, Moment]
+_CLUSTERS: Final = 16
+_lock: Final = threading.Lock()
+_seen: Final[OrderedDict[tuple[str, Cluster], list[tuple[int, Starts]]]] = OrderedDict()
+
+
+def draw(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None]) -> None:
+    """Draw it for each cluster that was read."""
+    blocks.section("When retention reaches the positions")
+    st.markdown(
+        ":gray[The earliest time at which the record at a position can be deleted: its own timestamp and retention.ms, "
+        "else the rate at which the log start moved between two readings.]"
+    )
+    for side, read in held.items():
+        if read is None:
+            continue
+        with guard.block(f"retention-{side}"):
+            st.markdown(f"**{'● old' if side is Cluster.OLD else '◆ new'}**")
+            _of_cluster(answers, migration, side, read)
+
+
+def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldCluster) -> None:
+    remember(migration.name, side, read)
+    known: Held[tuple[Standing, ...]] | None = None
+    if not migration.recorded:
+        offer = Offer(
+            what=f"the records at the positions on the {side} cluster",
+            now="Read the records at the positions",
+            again="Read the records again",
+            icon=":material/schedule:",
+            key=f"standings-{side}",
+        )
+        known = asked(answers, Question.of(Reader.standings, migration.name, side), offer)
+    if not (_committed(read) if known is None else known.value):
+        st.markdown("No position is known here: no group of the migration committed anything on this cluster.")
+        return
+    made = _deadlines(migration.name, side, read, known)
+    table.show(
+        DEADLINES,
+        made[: table.PAGE_ROWS],
+        alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
+    )
+    evidence.notes("How that is known", [(each.method.value, each.why) for each in made])
+    if len(made) > table.PAGE_ROWS:
+        st.markdown(f":gray[The soonest {table.PAGE_ROWS} of {many(len(made), 'position')}.]")
+
+
+@cached(16)
+def _deadlines(
+    migration: str, side: Cluster, read: HeldCluster, known: Held[tuple[Standing, ...]] | None
+) -> list[RetentionDeadline]:
+    """Give when retention reaches the positions that were asked about, else those that groups committed."""
+    snapshot = read.value.snapshot
+    topics, logs = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
+    made = [
+        deadline(
+            each,
+            topics.get(each.partition.topic),
+            logs.get(each.partition),
+            starts(migration, side, each.partition),
+        )
+        for each in (_committed(read) if known is None else known.value)
+    ]
+    return sorted(made, key=_soonest)
+
+
+def _soonest(each: RetentionDeadline) -> tuple[bool, int, str]:
+    return each.at_ms is None, each.at_ms or 0, str(each.standing.partition)
+
+
+def _committed(read: HeldCluster) -> tuple[Standing, ...]:
+    return tuple(
+        Standing(
+            of=f"group {group.name}",
+            partition=each.topic_partition,
+            offset=each.offset,
+            record_ms=None,
+        )
+        for group in read.value.snapshot.groups
+        for each in group.offsets
+    )
+
+
+def remember(migration: str, side: Cluster, held: HeldCluster) -> None:
+    """Keep the log starts of a reading; of each cluster only those of the first and the newest one."""
+    with _lock:
+        readings = _seen.setdefault((migration, side), [])
+        if not any(held.id == id_ for id_, _ in readings):
+            readings.append((held.id, _starts(held)))
+            del readings[1:-1]
+        _seen.move_to_end((migration, side))
+        while len(_seen) > _CLUSTERS:
+            _seen.popitem(last=False)
+
+
+def starts(migration: str, side: Cluster, partition: TopicPartition) -> tuple[Moment, ...]:
+    """Give the log starts read of a partition, ascending in time; only the newest if the log began again."""
+    with _lock:
+        found = [each[partition] for _, each in _seen.get((migration, side), []) if partition in each]
+    return tuple(found[-1:] if len(found) > 1 and found[-1].offset < found[0].offset else found)
+
+
+def forget() -> None:
+    """Forget every reading."""
+    with _lock:
+        _seen.clear()
+
+
+def _starts(held: HeldCluster) -> Starts:
+    snapshot = held.value.snapshot
+    at_ms = int(datetime.fromisoformat(snapshot.taken_at).timestamp() * 1000)
+    return {
+        at: Moment(at_ms=at_ms, offset=start)
+        for at, log in snapshot.partitions().items()
+        if (start := offset_or_none(log.log_start)) is not None
+    }
+
+
+def _reached(deadline: RetentionDeadline) -> str:
+    if deadline.at_ms is not None:
+        return wording.moment(deadline.at_ms)
+    return {"no limit": "never", "log start": "reached already"}.get(deadline.method.value, "?")
+
+
+DEADLINES: Final[Columns[RetentionDeadline]] = (
+    Column("position of", lambda each: each.standing.of, 150),
+    Column("topic", lambda each: each.standing.partition.topic, 110),
+    Column("p", lambda each: each.standing.partition.partition, 40),
+    Column("offset", lambda each: each.standing.offset),
+    Column("reached from (UTC)", _reached, 180),
+    Column("record time (UTC)", lambda each: wording.moment(each.standing.record_ms), 180),
+    Column("method", lambda each: each.method.value, 90),
+    Column("why", lambda each: each.why, 700),
+)

@@ -1,0 +1,143 @@
+"""The Clusters screen: both clusters side by side, what differs, how far the mirror got, and how to reach them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.clusters.reading import ReadCluster
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.explore.clusters import access, mirror, retention, summary, topics
+from offsetwise.console.explore.clusters.mirror import groups as draw_groups
+from offsetwise.console.explore.clusters.summary import HeldCluster, View, view
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.blocks import Offer, asked, busy
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.evidence import linked
+from offsetwise.model import Cluster, Snapshot
+from offsetwise.wording import many, read_at
+from offsetwise.workflow import check_two_clusters
+
+_SHOWN_PROBLEMS: Final = 20
+
+
+def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
+    """Draw the whole screen."""
+    held = _cards(answers, migration)
+    shown = view(held[Cluster.OLD], held[Cluster.NEW])
+    head.says(_caption(migration, shown))
+    with guard.block("clusters"):
+        if shown.old is not None and shown.new is not None:
+            check_two_clusters(shown.old.snapshot, shown.new.snapshot)
+        if shown.old is not None or shown.new is not None:
+            _read(answers, migration, held, shown)
+    access.draw(answers, migration)
+
+
+def _read(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None], shown: View) -> None:
+    blocks.box(*summary.answer(shown))
+    blocks.contents(
+        *(("What the logs hold", "Topics", "Differences in configuration") if shown.pairs else ()),
+        "Consumer groups",
+        "Mirror health",
+        "When retention reaches the positions",
+        "Reaching the clusters",
+        "Minimum ACLs",
+    )
+    with guard.block("topics"):
+        if shown.pairs:
+            topics.draw(shown)
+    with guard.block("groups"):
+        draw_groups(shown)
+    with guard.block("mirror"):
+        mirror.mirror_health(shown)
+    with guard.block("retention"):
+        retention.draw(answers, migration, held)
+
+
+def _caption(migration: Offered, shown: View) -> str:
+    told = []
+    for word, name, read in (("old", migration.old, shown.old), ("new", migration.new, shown.new)):
+        if read is None:
+            told.append(f"{word} **{markdown(name)}**, not read")
+        else:
+            when = markdown(read_at(read.snapshot.taken_at, datetime.now(UTC)))
+            told.append(f"{word} **{markdown(name)}** (cluster id {markdown(read.snapshot.cluster_id or '?')}), {when}")
+    return f"{' · '.join(told)} · :material/lock: read-only"
+
+
+def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | None]:
+    """Draw both, and give what was read of each."""
+    questions = {side: Question.of(Reader.cluster, migration.name, side) for side in Cluster}
+    if not migration.recorded and not any(
+        answers.held(each) or busy(answers, each) or answers.reading(each) for each in questions.values()
+    ):
+        with st.container(border=True):
+            st.markdown("**Nothing was read yet.**")
+            st.markdown(
+                "Reading asks both clusters for their topics, logs, configurations and the migration's groups, and "
+                "reads MirrorMaker's own topics. Nothing is written."
+            )
+            st.button(
+                "Read both clusters",
+                type="primary",
+                icon=":material/hub:",
+                key="read-both",
+                on_click=_read_all,
+                args=(answers, tuple(questions.values())),
+            )
+    made: dict[Cluster, HeldCluster | None] = {}
+    columns = st.columns(2, border=True)
+    for column, (side, question) in zip(columns, questions.items(), strict=True):
+        with column:
+            made[side] = _card(answers, migration, side, question)
+    return made
+
+
+def _read_all(answers: Answers, questions: tuple[Question[ReadCluster], ...]) -> None:
+    for question in questions:
+        answers.read(question)
+
+
+def _card(answers: Answers, migration: Offered, side: Cluster, question: Question[ReadCluster]) -> HeldCluster | None:
+    name = migration.old if side is Cluster.OLD else migration.new
+    mark = f":blue[**{summary.OLD}**]" if side is Cluster.OLD else f":orange[**{summary.NEW}**]"
+    st.markdown(f"{mark} · **{markdown(name)}**")
+    facts = st.container()
+    offer = Offer(
+        what=f"the {side} cluster",
+        now="Read this cluster",
+        again="Read again",
+        icon=":material/hub:",
+        key=f"cluster-{side}",
+    )
+    held = asked(answers, question, offer)
+    with facts:
+        if held is not None:
+            _facts(held.value.snapshot)
+        elif answers.reading(question) is None:
+            st.markdown(":gray[not read yet]")
+    return held
+
+
+def _facts(snapshot: Snapshot) -> None:
+    st.markdown(f":gray[{markdown(read_at(snapshot.taken_at, datetime.now(UTC)))}]")
+    if snapshot.cluster_id is None:
+        st.markdown("? cluster id unknown")
+    else:
+        st.code(plain(snapshot.cluster_id), language=None, wrap_lines=True)
+    partitions = sum(len(topic.partitions) for topic in snapshot.topics)
+    st.markdown(
+        f"{many(len(snapshot.topics), 'topic')} · {many(partitions, 'partition')} · "
+        f"{many(len(snapshot.groups), 'group')} asked about"
+    )
+    if snapshot.problems:
+        with st.expander(f"▲ {many(len(snapshot.problems), 'problem')} while reading"):
+            for problem in snapshot.problems[:_SHOWN_PROBLEMS]:
+                st.markdown(f"- **{linked(problem.code)}**: {markdown(problem.message)} {markdown(problem.fix)}")
+            if len(snapshot.problems) > _SHOWN_PROBLEMS:
+                st.markdown(f":gray[and {len(snapshot.problems) - _SHOWN_PROBLEMS:,} more: they are in the JSON file.]")

@@ -1,0 +1,180 @@
+"""Two clusters side by side, computed once per pair of readings, and what is said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from offsetwise import wording
+from offsetwise.clusters.mirror_health import Mirrored, MirrorHealth, mirror_health
+from offsetwise.clusters.pairs import Difference, TopicPair, differences, pair_topics
+from offsetwise.clusters.reading import ReadCluster
+from offsetwise.console.answers import Held
+from offsetwise.console.widgets import escaping
+from offsetwise.console.widgets.cached import cached
+from offsetwise.model import GroupState, PartitionState, TopicState
+from offsetwise.wording.verdicts import Tone, Verdict
+
+HeldCluster = Held[ReadCluster]
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Two clusters side by side; either may not have been read."""
+
+    ids: tuple[int | None, int | None]
+    """Of the readings: caches of what is derived use it."""
+    old: ReadCluster | None
+    new: ReadCluster | None
+    pairs: tuple[TopicPair, ...]
+    differences: dict[tuple[str | None, str | None], tuple[Difference, ...]]
+    """By the key of the pair."""
+    health: MirrorHealth
+
+    @cached_property
+    def topics(self) -> tuple[str, ...]:
+        """The names of the pairs, each once."""
+        return tuple(dict.fromkeys(pair.name for pair in self.pairs))
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that either cluster was asked about."""
+        return tuple(sorted({*self.group_states("old"), *self.group_states("new")}))
+
+    @cached_property
+    def differing(self) -> int:
+        """How many pairs differ."""
+        return sum(1 for found in self.differences.values() if found)
+
+    def group_states(self, side: str) -> dict[str, GroupState]:
+        """Give the groups of one side, by name."""
+        read = self.old if side == "old" else self.new
+        return {} if read is None else {group.name: group for group in read.snapshot.groups}
+
+    def chosen(self, topics: tuple[str, ...], *, only_differing: bool) -> tuple[TopicPair, ...]:
+        """Give the pairs that pass the filters."""
+        return tuple(
+            pair
+            for pair in self.pairs
+            if (not topics or pair.name in topics) and (not only_differing or self.differences[pair.key])
+        )
+
+
+OLD: Final = "● old"
+NEW: Final = "◆ new"
+_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+@cached(8)
+def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
+    """Give what is derived of these readings."""
+    read = (None if old is None else old.value, None if new is None else new.value)
+    pairs = pair_topics(*read)
+    return View(
+        ids=(None if old is None else old.id, None if new is None else new.id),
+        old=read[0],
+        new=read[1],
+        pairs=pairs,
+        differences={pair.key: differences(pair) for pair in pairs},
+        health=mirror_health(*read),
+    )
+
+
+def verdict(pair: TopicPair, found: Sequence[Difference]) -> Verdict:
+    """Say how the two topics of a pair compare."""
+    if not pair.both_read:
+        return Verdict(icon="?", word="other cluster not read", tone=Tone.UNKNOWN)
+    if pair.new is None:
+        return Verdict(icon="!", word="not on new", tone=Tone.WRONG)
+    if pair.old is None:
+        return Verdict(icon="?", word="only on new", tone=Tone.UNKNOWN)
+    if not pair.described:
+        return Verdict(icon="?", word="not described", tone=Tone.UNKNOWN)
+    if not pair.old.config or not pair.new.config:
+        return Verdict(icon="?", word="configuration not read", tone=Tone.UNKNOWN)
+    if not found:
+        return Verdict(icon="✓", word="same", tone=Tone.RIGHT)
+    return Verdict(icon="▲", word=wording.many(len(found), "difference"), tone=Tone.CAREFUL)
+
+
+def answer(view: View) -> tuple[Tone, str]:
+    """Say in one sentence how the two clusters compare. Markdown, names escaped."""
+    if view.old is None or view.new is None:
+        missing = "old" if view.old is None else "new"
+        return Tone.UNKNOWN, f"**The {missing} cluster was not read.** What the other one says is shown below."
+    absent = [pair for pair in view.pairs if pair.new is None]
+    if absent:
+        names = ", ".join(escaping.markdown(pair.name) for pair in absent[:3])
+        more = f" and {len(absent) - 3:,} more" if len(absent) > 3 else ""
+        return (
+            Tone.WRONG,
+            f"**{wording.many(len(absent), 'topic')} of the old cluster "
+            f"{'has' if len(absent) == 1 else 'have'} no counterpart on the new one:** {names}{more}.",
+        )
+    if view.differing:
+        return (
+            Tone.CAREFUL,
+            f"**{view.differing:,} of {wording.many(len(view.pairs), 'topic')} differ** between the clusters, in "
+            "partitions or configuration. What each difference means is below.",
+        )
+    if not view.pairs:
+        return Tone.UNKNOWN, "**No topic to show.** Neither cluster shows one of this migration to the user."
+    if len(view.pairs) == 1:
+        return Tone.RIGHT, "**The topic agrees** in partitions and configuration."
+    return Tone.RIGHT, f"**All {len(view.pairs):,} topics agree** in partitions and configuration."
+
+
+def duration(milliseconds: str | None) -> str:
+    """Print a configured time.
+
+    >>> duration("604800000"), duration("-1"), duration("90500"), duration(None)
+    ('7 d', 'no limit', '90,500 ms', '?')
+    """
+    if milliseconds is None or not milliseconds.lstrip("-").isdigit():
+        return "?"
+    if milliseconds.startswith("-"):
+        return "no limit"
+    value = int(milliseconds)
+    size, unit = next(((size, unit) for size, unit in _UNITS if value and value % size == 0), (1, "ms"))
+    return f"{value // size:,} {unit}"
+
+
+def retention(topic: TopicState | None) -> str:
+    """Say what retention does, by time and by size."""
+    config = {} if topic is None else dict(topic.config)
+    if not config:
+        return "?"
+    size = config.get("retention.bytes", "-1")
+    by_size = "" if size == "-1" else f", {wording.number(int(size))} bytes" if size.isdigit() else ", ?"
+    return duration(config.get("retention.ms")) + by_size
+
+
+def both(old: str, new: str) -> str:
+    """Print one value where they agree, two where they differ.
+
+    >>> both("delete", "delete"), both("delete", "compact")
+    ('delete', 'delete → compact')
+    """
+    return old if old == new else f"{old} → {new}"
+
+
+def held(partition: PartitionState | None) -> int | None:
+    """Give how many offsets a log spans; None where it was not read."""
+    if partition is None or partition.log_start is None or partition.hw is None:
+        return None
+    return partition.hw - partition.log_start
+
+
+def mirrored(row: Mirrored) -> Verdict:
+    """Say how the two logs stand behind the newest sync."""
+    if row.new_behind is not None and row.new_behind < 0:
+        return Verdict(icon="!", word="new log ends before it", tone=Tone.WRONG)
+    if row.apart is None:
+        return Verdict(icon="?", word="log not read", tone=Tone.UNKNOWN)
+    if row.apart > 0:
+        return Verdict(icon="▼", word=f"{row.apart:,} fewer on new", tone=Tone.CAREFUL)
+    if row.apart < 0:
+        return Verdict(icon="▲", word=f"{-row.apart:,} more on new", tone=Tone.UNKNOWN)
+    return Verdict(icon="✓", word="level", tone=Tone.RIGHT)

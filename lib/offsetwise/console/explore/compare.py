@@ -1,0 +1,308 @@
+"""The Compare screen: the answer, the numbers, the picture, the table, and the proof of the selected row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.explore import compare_charts, compare_map, compare_table, reconciliation
+from offsetwise.console.explore.compare_table import Filters, Rows, filtered
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads, evidence, palette, selectors, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.charts import Drawn
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.table import Selection
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.model import Comparison, Exactness, PartitionComparison, Severity, Subject, SubjectKind
+from offsetwise.wording import many, number, part, read_at, verdicts
+from offsetwise.wording.verdicts import Tone
+
+DRAFT_PAGE: Final = "pages/plan/draft.py"
+_ICON: Final = ":material/compare_arrows:"
+_LOGS: Final = "Where each partition resumes"
+_TABLE: Final = "Every partition"
+_RECORDS: Final = "Every record of a topic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the page says about a whole comparison."""
+
+    answer: tuple[Tone, str, str]
+    at_new_offsets: str
+    """What a restart at the new offsets would cost."""
+    topics: tuple[str, ...]
+    """By name."""
+    worst_topics: tuple[str, ...]
+    codes: tuple[str, ...]
+    """Codes of findings, by name."""
+    takeaway: str
+    """Of the heat map."""
+
+
+def comparison(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Held[Comparison] | None:
+    """Give the comparison to show; a live one only if it was read, or a person asks for it now."""
+    question = Question.of(Reader.comparison, migration.name, subject)
+    head.says(_caption(migration, subject, answers.held(question)))
+    offer = blocks.Offer(
+        what=f"{markdown(str(subject))} and both clusters",
+        why="Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
+        now="Compare now",
+        again="Compare again",
+        icon=_ICON,
+        key="compare",
+        stop="Stop comparing",
+    )
+    found = blocks.live(answers, question, offer)
+    head.says(_caption(migration, subject, found))
+    if found is None and answers.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
+        _checkpoint_alone(answers, Question.of(Reader.checkpoint_reading, migration.name, subject.name, None))
+    return found
+
+
+def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comparison]) -> None:
+    """Draw the whole screen of one comparison."""
+    shown, colours = held.value, palette.current()
+    _answer(held)
+    if not shown.partitions:
+        blocks.empty(
+            "No partition to compare.",
+            "The positions name no topic. Look at the checkpoint with the command below.",
+            "offsetwise inspect CHECKPOINT",
+        )
+        return
+    blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
+    _metrics(shown)
+    blocks.contents(_LOGS, _TABLE, evidence.TITLE, _RECORDS)
+    _belongs(shown)
+    _of_all(shown)
+    _picture(held, colours)
+    _partitions(held, colours)
+    _whole_topics(answers, migration, held)
+
+
+@st.fragment
+def _whole_topics(answers: Answers, migration: Offered, held: Held[Comparison]) -> None:
+    blocks.section(_RECORDS)
+    with guard.block("reconciliation"):
+        reconciliation.draw(answers, migration, facts_of(held).topics)
+
+
+@st.fragment
+def _partitions(held: Held[Comparison], colours: Palette) -> None:
+    blocks.section(_TABLE)
+    with guard.block("partitions"):
+        facts = facts_of(held)
+        rows = filtered(held, compare_table.filters(facts.topics, facts.codes))
+        if rows:
+            evidence.draw(held.value, choose(held, rows, colours))
+        else:
+            blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
+
+
+def _belongs(shown: Comparison) -> None:
+    of = shown.belongs_to
+    whose = (
+        f"The positions are those of the {of.cluster} cluster"
+        if of.cluster
+        else "? Which cluster they belong to is open"
+    )
+    st.markdown(f":gray[{whose}: {markdown(of.reason)}]")
+
+
+def _of_all(shown: Comparison) -> None:
+    found = evidence.findings_of_all(shown)
+    if found:
+        blocking = any(finding.severity is Severity.BLOCKS for finding in found)
+        with st.expander(f"{many(len(found), 'finding')} about the whole migration", expanded=blocking):
+            evidence.findings(found)
+
+
+def _checkpoint_alone(answers: Answers, question: Question[CheckpointReading]) -> None:
+    with guard.block("checkpoint"):
+        offer = blocks.Offer(
+            what="the checkpoint alone",
+            now="Read the checkpoint alone",
+            again="Read the checkpoint again",
+            icon=_ICON,
+            key="checkpoint-alone",
+            at_once=True,
+        )
+        held = blocks.live(answers, question, offer)
+        if held is not None:
+            evidence.checkpoint_alone(held.value.checkpoint)
+
+
+def _caption(migration: Offered, subject: Subject, held: Held[Comparison] | None) -> str:
+    if held is None:
+        clusters = f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}**"
+        return f"{clusters} · {markdown(str(subject))} · not read yet"
+    shown = held.value
+    what = (
+        f"checkpoint **{markdown(_last(shown.checkpoint.uri))}**"
+        if shown.checkpoint
+        else f"group **{markdown(shown.group or '?')}**"
+    )
+    batch = shown.checkpoint.details.last_committed_batch if shown.checkpoint else None
+    committed = "" if batch is None else f", batch {number(batch)} committed"
+    return (
+        f"old **{markdown(shown.old.name)}** · new **{markdown(shown.new.name)}** · {what}{committed} · "
+        f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · :material/lock: read-only"
+    )
+
+
+def _last(uri: str) -> str:
+    return uri.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _answer(held: Held[Comparison]) -> None:
+    tone, head, rest = facts_of(held).answer
+    blocks.box(tone, f"**{head}** {markdown(rest)}")
+    if held.value.partitions:
+        told = markdown(facts_of(held).at_new_offsets)
+        st.markdown(f"{told} [Why, partition by partition](#{evidence.ANCHOR})")
+
+
+def _metrics(shown: Comparison) -> None:
+    summary = shown.summary
+    proven = summary.exact + summary.position_exact + summary.preserved
+    unknown = summary.unknown + summary.claimed
+    blocks.cards(
+        (
+            (
+                "Partitions",
+                number(summary.partitions),
+                "One row per partition of the positions, and per new partition.",
+            ),
+            ("Proven", number(proven), "The place on the new cluster was proven on the records."),
+            ("Bounded", number(summary.bounded), verdicts.MEANING[Exactness.BOUNDED]),
+            ("Unknown", number(unknown), "No place is known, or only claimed by somebody."),
+            (
+                "Skipped if unedited",
+                f"≥ {number(summary.raw_skip)}",
+                "Records never read if the old numbers were used. Only what is proven is added up.",
+            ),
+        )
+    )
+
+
+@st.fragment
+def _picture(held: Held[Comparison], colours: Palette) -> None:
+    with guard.block("picture"):
+        many_lanes = len(held.value.partitions) > compare_charts.MAX_LANES
+        topic = _heat(held, colours) if many_lanes else None
+        _lanes(held, topic, colours)
+
+
+def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
+    rows = of = filtered(held, Filters())
+    if topic is not None:
+        rows, of = of_topic(held, topic), filtered(held, Filters(topics=(topic,)))
+    blocks.section(_LOGS, shown=f"Where each partition{f' of {markdown(topic)}' if topic else ''} resumes")
+    more = "" if len(of) == len(rows) else f" The {len(rows)} of {len(of):,} partitions that most need a look."
+    st.markdown(
+        ":gray[Left: both logs, aligned at the next record to read. Bars are what each cluster holds; ✖ is where the "
+        f"old number would land on the new one. Right: the lag on both. Signed log scale.{more}]"
+    )
+    figure, takeaway = lanes(held, rows, colours)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="lanes", theme=None)
+    with st.expander("Data"):
+        table.draw(compare_table.lane_table(held, rows))
+
+
+def _heat(held: Held[Comparison], colours: Palette) -> str:
+    facts = facts_of(held)
+    st.subheader("Where the old numbers would land", anchor=False)
+    cut = (
+        ""
+        if len(facts.topics) <= compare_map.MAX_TOPICS
+        else f" The {compare_map.MAX_TOPICS} of {len(facts.topics):,} topics that most need a look."
+    )
+    st.markdown(
+        ":gray[Each cell is a partition: how far from the right place its old number lies on the new cluster. "
+        f"Grey: nobody can tell.{cut}]"
+    )
+    figure = heat_map(held, colours)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=facts.takeaway, key="heat", theme=None)
+    with st.expander("Data: topics"):
+        table.draw(topic_table(held))
+    return selectors.choice("Topic in the charts below", facts.worst_topics, "chart", width=420)
+
+
+def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
+    """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
+    span = table.page(len(rows))
+    page = rows[span]
+    ids = selectors.row_names(page, among=held.value.partitions)
+    first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
+    selection = Selection(key="row", grid=f"partitions-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=first)
+    selection.draw(
+        compare_table.partition_table(held, page, colours),
+        alt=f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do.",
+    )
+    _downloads(held, rows)
+    return page[selection.choose("Evidence of", width=320)]
+
+
+def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) -> None:
+    with downloads.beside(
+        f":gray[{part(len(rows), len(held.value.partitions), 'partition')}. Select a row to see its proof.]"
+    ):
+        for text, make in (
+            ("CSV", lambda: compare_table.csv(rows)),
+            ("JSON", lambda: compare_table.json(held.value, rows)),
+        ):
+            downloads.button(
+                text,
+                f"comparison.{text.lower()}",
+                make,
+                key=f"download-{text}",
+                says=f"The rows shown, as {text}.",
+            )
+
+
+@cached(16)
+def facts_of(held: Held[Comparison]) -> Facts:
+    """Give what the page says about the whole comparison."""
+    shown = held.value
+    return Facts(
+        answer=verdicts.answer(shown),
+        at_new_offsets=verdicts.at_new_offsets(shown),
+        topics=tuple(sorted({row.topic for row in shown.partitions})),
+        worst_topics=tuple(compare_map.worst_topics(shown.partitions)),
+        codes=tuple(sorted({code for row in shown.partitions for code in row.findings})),
+        takeaway=compare_map.heat_in_words(shown.partitions) if shown.partitions else "",
+    )
+
+
+def of_topic(held: Held[Comparison], topic: str) -> Rows:
+    """Give the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
+    rows = filtered(held, Filters(topics=(topic,)))
+    worst = sorted(rows, key=verdicts.urgency)[: compare_charts.MAX_LANES]
+    return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
+
+
+@cached(64)
+def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:  # noqa: ARG001 - the key
+    """Give the chart of lanes and what it shows in words."""
+    said = compare_charts.lanes_in_words(rows) if lag else compare_charts.logs_in_words(rows)
+    return Drawn(compare_charts.lanes(rows, colours, lag=lag)), said
+
+
+@cached(16)
+def heat_map(held: Held[Comparison], colours: Palette) -> Any:
+    """Give the heat map."""
+    return Drawn(compare_map.heat_map(held.value.partitions, colours))
+
+
+@cached(16)
+def topic_table(held: Held[Comparison]) -> table.Prepared:
+    """Give the numbers behind the heat map, by topic."""
+    return table.prepared(compare_map.TOPICS, compare_map.topics(held.value.partitions))

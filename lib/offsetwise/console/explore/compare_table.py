@@ -1,0 +1,141 @@
+"""The table of a comparison: its filters, its columns, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.comparison import summarise
+from offsetwise.console.answers import Held
+from offsetwise.console.widgets import downloads, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.selectors import BY_TOPIC, WORST_FIRST, several
+from offsetwise.console.widgets.table import Column
+from offsetwise.findings import severity_of
+from offsetwise.model import Comparison, PartitionComparison
+from offsetwise.wording import verdicts
+
+Rows = tuple[PartitionComparison, ...]
+PARTITIONS: Final[table.Columns[PartitionComparison]] = (
+    Column("topic", lambda row: row.topic, 96, pinned=True),
+    Column("p", lambda row: row.partition, 36, "Partition.", pinned=True),
+    Column("old offset", lambda row: row.old_offset, 78, "The next record to read on the old cluster."),
+    Column("new offset", lambda row: row.new_offset, 82, "The same place on the new cluster."),
+    Column("shift", verdicts.shift, 52, "New offset minus old offset."),
+    Column("method", lambda row: row.method.value, only="file"),
+    Column("exactness", lambda row: verdicts.EXACTNESS[row.exactness], 94, "How well the new offset is known."),
+    Column("if unedited", verdicts.raw, 118, "What the old number would do on the new cluster."),
+    Column("lag old", lambda row: row.lag_old, 62, "Records left to read on the old cluster. Negative: past the end."),
+    Column("lag new", lambda row: row.lag_new, 64, "Records left to read on the new cluster. Negative: past the end."),
+    Column("replay", lambda row: row.replay, 54, "Records read twice at the new offset, at most."),
+    Column("skip", lambda row: row.skip, 44, "Records never read at the new offset, at most."),
+    Column("ahead", verdicts.ahead, 92, "How the records from the position on differ on the new cluster."),
+    Column(
+        "findings",
+        lambda row: verdicts.findings(map(severity_of, row.findings)),
+        82,
+        "How many: ! blocks, ▲ warns, i informs. The row's proof names them, and so do filter and downloads.",
+        lambda row: verdicts.worst(map(severity_of, row.findings)),
+        only="screen",
+    ),
+    Column("findings", lambda row: ", ".join(row.findings), only="file"),
+    Column("source", lambda row: row.source, 90, when=lambda rows: len({row.source for row in rows}) > 1),
+    Column(
+        "new topic", lambda row: row.new_topic, 110, when=lambda rows: any(row.new_topic != row.topic for row in rows)
+    ),
+)
+LANES: Final[table.Columns[PartitionComparison]] = (
+    Column("topic", lambda row: row.topic),
+    Column("p", lambda row: row.partition, 44, "Partition."),
+    Column("old log start", lambda row: row.old.log_start),
+    Column("old offset", lambda row: row.old_offset),
+    Column("old HW", lambda row: row.old.hw),
+    Column("new log start", lambda row: row.new.log_start),
+    Column("new offset", lambda row: row.new_offset),
+    Column("new HW", lambda row: row.new.hw),
+    Column("lag old", lambda row: row.lag_old),
+    Column("lag new", lambda row: row.lag_new),
+)
+"""The numbers behind the chart of lanes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which partitions are shown, and in which order. An empty tuple keeps all."""
+
+    topics: tuple[str, ...] = ()
+    unedited: tuple[str, ...] = ()
+    exactness: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    order: str = WORST_FIRST
+
+    def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
+        """Give the rows that pass, in the chosen order."""
+        kept = [
+            row
+            for row in rows
+            if (not self.topics or row.topic in self.topics)
+            and (not self.unedited or verdicts.RAW[row.raw.verdict] in self.unedited)
+            and (not self.exactness or verdicts.EXACTNESS[row.exactness].word in self.exactness)
+            and (not self.findings or not set(self.findings).isdisjoint(row.findings))
+        ]
+        kept.sort(key=lambda row: (row.topic, row.partition, row.source))
+        if self.order == WORST_FIRST:
+            kept.sort(key=verdicts.urgency)
+        return tuple(kept)
+
+
+def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
+    """Draw the filters of the partition table."""
+    words = list(dict.fromkeys(verdict.word for verdict in verdicts.EXACTNESS.values()))
+    with st.container(horizontal=True):
+        return Filters(
+            topics=several("Topic", "topic", topics),
+            unedited=several("If unedited", "unedited", tuple(verdicts.RAW.values())),
+            exactness=several("Exactness", "exactness", words),
+            findings=several("Finding", "finding", codes),
+            order=st.selectbox("Order", [WORST_FIRST, BY_TOPIC], key="order", bind="query-params"),
+        )
+
+
+@cached(64)
+def filtered(held: Held[Comparison], filters: Filters) -> Rows:
+    """Give the partitions that pass, in the chosen order."""
+    return filters.apply(held.value.partitions)
+
+
+@cached(64)
+def lane_table(held: Held[Comparison], rows: Rows) -> table.Prepared:  # noqa: ARG001 - the key
+    """Give the numbers behind the chart of lanes."""
+    return table.prepared(LANES, rows)
+
+
+@cached(32)
+def partition_table(held: Held[Comparison], rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+    """Give the coloured table of these partitions."""
+    return table.prepared(PARTITIONS, rows, colours)
+
+
+def csv(rows: Sequence[PartitionComparison]) -> bytes:
+    """Write the partition table as CSV (UTF-8, LF). An unknown number is an empty cell."""
+    return downloads.csv(table.frame(PARTITIONS, rows, file=True))
+
+
+def json(comparison: Comparison, rows: Sequence[PartitionComparison]) -> bytes:
+    """Write an `offsetwise/comparison` file of these partitions, counted anew."""
+    shown = {row.topic_partition for row in rows}
+    kept = tuple(
+        finding
+        for finding in comparison.findings
+        if finding.topic_partition is None or finding.topic_partition in shown
+    )
+    if len(rows) == len(comparison.partitions):
+        return files.dump(comparison).encode()
+    return files.dump(
+        replace(comparison, partitions=tuple(rows), findings=kept, summary=summarise(rows, kept))
+    ).encode()

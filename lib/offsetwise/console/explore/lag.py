@@ -1,0 +1,350 @@
+"""The Lag screen: what was left to read on both clusters over time, from own samples, and what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import wait
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.explore import lag_charts, lag_tables
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads, palette, selectors, table
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.evidence import findings
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.table import Columns, Row, Selection
+from offsetwise.lag.amounts import drift, lag
+from offsetwise.lag.view import LagView, PartitionView
+from offsetwise.model import Cluster, LagPartition, Subject
+from offsetwise.watch.background import Sampling
+from offsetwise.wording import lag as lag_words
+from offsetwise.wording import many, number, part, signed
+from offsetwise.wording.verdicts import METHOD
+
+_WINDOWS: Final = {
+    "15 min": 15 * 60_000,
+    "1 h": 3_600_000,
+    "6 h": 6 * 3_600_000,
+    "24 h": 24 * 3_600_000,
+    "7 days": 7 * 24 * 3_600_000,
+    "30 days": 30 * 24 * 3_600_000,
+}
+_REFRESH: Final = {"Off": None, "10 s": 10, "30 s": 30, "60 s": 60}
+_CARD_PX: Final = 230
+_CARD_PADDING_PX: Final = 48
+_DIGIT_PX: Final = 20
+"""A card's number is cut where it does not fit."""
+_PATIENCE_S: Final = 2.0
+"""How long a page waits for the store before it shows that it waits."""
+_EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
+_LEFT: Final = "What is left to read"
+_TABLE: Final = "Every partition, newest sample"
+_ONE: Final = "One partition over time"
+_WORST: Final = "Worst first"
+_BY_TOPIC: Final = "By topic"
+_SHOWN: Final = 50
+"""Rows sent with every rerun although the table is folded away."""
+
+
+def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> None:
+    """Draw the whole screen."""
+    head.says(f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · {markdown(str(subject))}")
+    with st.container(horizontal=True):
+        window = selectors.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=140)
+        refresh = None
+        if not migration.recorded:
+            refresh = _REFRESH[selectors.choice("Refresh", list(_REFRESH), "refresh", width=140)]
+    st.fragment(_body, run_every=refresh)(answers, migration, subject, _WINDOWS[window], refresh)
+
+
+def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int, refresh: int | None) -> None:
+    question = Question.of(Reader.lag, migration.name, subject, window_ms)
+    with guard.block("sampling"):
+        _sampling(answers, migration)
+    with guard.block("lag"):
+        _refreshed(answers, question, refresh)
+        held = blocks.live(answers, question, _offer())
+        if held is None:
+            return
+        if held.value is None:
+            _no_sample(subject)
+            return
+        chosen = _samples(migration, held, held.value)
+        if chosen is not None:
+            newest = held.value.newest.id
+            with guard.block("partition"):
+                _partition(
+                    answers,
+                    Question.of(
+                        Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=newest
+                    ),
+                    str(chosen.topic_partition),
+                )
+
+
+def _refreshed(answers: Answers, question: Question[LagView | None], refresh: int | None) -> None:
+    """Look again if that is due, without a flicker where the store answers soon. A mere rerun asks nothing."""
+    held = answers.held(question)
+    first = held is None and answers.reading(question) is None
+    due = refresh is not None and held is not None and (datetime.now(UTC) - held.at).total_seconds() >= refresh * 0.9
+    if (first or due) and not answers.recorded(question):
+        wait([answers.read(question).outcome], _PATIENCE_S)
+
+
+def _offer() -> blocks.Offer:
+    return blocks.Offer(
+        what="the samples",
+        why="Looks the samples up in the store. No cluster is asked.",
+        now="Read the samples",
+        again="Read again",
+        icon=":material/show_chart:",
+        key="lag",
+        at_once=True,
+    )
+
+
+def _no_sample(subject: Subject) -> None:
+    blocks.empty(
+        "No sample was taken yet.",
+        "Start sampling above, or leave this command running beside the console; both keep samples in the same store.",
+        lag_tables.command("migration.yaml", str(subject)),
+    )
+
+
+def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPartition | None:
+    """Draw the newest sample and the totals; give the partition that the person chose."""
+    colours, now = palette.current(), datetime.now(UTC)
+    sample = view.newest.sample
+    st.markdown(f":gray[{lag_tables.newest(view, now)}]")
+    if not migration.recorded and lag_tables.overdue(sample, now):
+        st.info("**The next sample is overdue.** Nobody seems to sample any more.", icon=":material/schedule:")
+    for each in sample.missing:
+        st.warning(f"{lag_tables.missing(each)}  \n**What to do:** {markdown(each.fix)}", icon=":material/cloud_off:")
+    _cards(view)
+    blocks.contents(_LEFT, _TABLE, _ONE)
+    if view.alerts:
+        with st.expander(f"What the samples show ({len(view.alerts)})", expanded=True):
+            findings([each.finding for each in view.alerts])
+    blocks.section(_LEFT)
+    st.markdown(
+        ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
+        "Where a sample is missing, or lacks a cluster, the line breaks. Lag on new counts from the place that the "
+        "mirror claims, often a little early; Compare proves places on the records.]"
+    )
+    figure = lag_charts.totals_chart(held, view, colours)
+    said = lag_tables.takeaway(view.points)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="lag-totals", theme=None)
+    _moments(lag_tables.TOTALS, view.points[::-1], "lag-totals", alt=said)
+    blocks.section(_TABLE)
+    chosen = choose(held, view, colours)
+    if chosen is None:
+        blocks.empty("No partition to show.", "The sample holds none, or the filter passes none.")
+    return chosen
+
+
+def _cards(view: LagView) -> None:
+    sample, summed = view.newest.sample, view.points[-1].totals
+    cards = [
+        (
+            f"{lag_tables.MARK[side]} Lag on {side}",
+            lag_tables.total(summed.lag(side)),
+            lag_tables.total_note(summed.lag(side)) or ":gray[known in every partition]",
+        )
+        for side in Cluster
+    ]
+    for name, total in zip(sample.groups, summed.drift, strict=True):
+        if name != sample.group:
+            note = f":gray[against the positions, in {many(total.known, 'partition')}; negative: behind]"
+            cards.append((f"Drift of {markdown(name)}", signed(total.net), note))
+    width = max(_CARD_PX, *(_CARD_PADDING_PX + _DIGIT_PX * len(value) for _, value, _ in cards))
+    with st.container(horizontal=True):
+        for label, value, note in cards:
+            with st.container(border=True, width=width, height="stretch"):
+                st.metric(label, value)
+                st.markdown(note)
+
+
+def _sampling(answers: Answers, migration: Offered) -> None:
+    """Draw what samples this migration here, with the button to start or stop it."""
+    if migration.recorded:
+        st.markdown(
+            ":gray[This lag was recorded from two real clusters, with its gaps: a group read on while the job was "
+            "stopped, and the mirror stood still twice. There is nothing to sample.]"
+        )
+        return
+    state = answers.reader.sampling(migration.name)
+    if state is not None and state.error is not None:
+        blocks.failed(state.error, key="sampler")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if state is not None and state.running:
+            st.button(
+                "Stop sampling",
+                icon=":material/stop_circle:",
+                key="stop-sampling",
+                on_click=_stop,
+                args=(answers, migration.name),
+            )
+        else:
+            every = st.selectbox("Sample every", list(_EVERY), index=1, key="sample-every", width=120)
+            st.button(
+                "Start sampling",
+                icon=":material/play_circle:",
+                key="start-sampling",
+                on_click=_start,
+                args=(answers, migration.name, _EVERY[every]),
+                help="Reads the checkpoints and groups of this migration and both clusters again and again, for as "
+                "long as this console runs. Nothing is written to them.",
+            )
+        st.markdown(f":gray[{_told(state)}]", width="stretch")
+    if state is not None and state.running and state.not_kept:
+        st.warning(
+            f"**Samples are taken, but not kept.**  \n{markdown(state.not_kept)}", icon=":material/database_off:"
+        )
+
+
+def _start(answers: Answers, migration: str, every_s: float) -> None:
+    answers.reader.start_sampling(migration, every_s)
+
+
+def _stop(answers: Answers, migration: str) -> None:
+    answers.reader.stop_sampling(migration)
+
+
+def _told(state: Sampling | None) -> str:
+    if state is None:
+        return "This console takes no samples."
+    taken = f"{many(state.taken, 'moment')} sampled"
+    if state.last_at_ms is not None:
+        last = datetime.fromtimestamp(state.last_at_ms / 1000, UTC)
+        taken += f", the last one at {last:%H:%M:%S} UTC"
+    if not state.running:
+        return f"This console takes no more samples: {taken}."
+    return f"This console samples every {state.every_s:g} s, since {state.started_at:%H:%M:%S} UTC: {taken}."
+
+
+def choose(held: lag_tables.Shown, view: LagView, colours: Palette) -> LagPartition | None:
+    """Draw the table with its filters and downloads, and the choice of one partition; None where none is left."""
+    sample = view.newest.sample
+    with st.container(horizontal=True):
+        wanted = selectors.several("Topic", "lag-topic", lag_tables.topics(held, view))
+        order = selectors.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
+    rows = lag_tables.rows(held, view, wanted, worst_first=order == _WORST)
+    if not rows:
+        return None
+    page = rows[table.page(len(rows))]
+    names = selectors.row_names(page, among=sample.partitions)
+    selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)
+    selection.draw(
+        lag_tables.partition_table(held, view, page, colours),
+        alt=f"{many(len(page), 'partition')} with position and lag on both clusters.",
+    )
+    with downloads.beside(
+        f":gray[{part(len(rows), len(sample.partitions), 'partition')}. A negative lag is past the end. "
+        "Select a row to see it over time.]"
+    ):
+        downloads.button(
+            "CSV",
+            "lag.csv",
+            lambda: downloads.csv(
+                table.frame(lag_tables.partitions(sample, groups=len(sample.groups)), rows, file=True)
+            ),
+            key="lag-csv",
+            says="The rows shown, as CSV.",
+        )
+        downloads.button(
+            "JSON",
+            "lag.json",
+            lambda: files.dump(replace(sample, partitions=rows)).encode(),
+            key="lag-json",
+            says="The newest sample with the rows shown, as an offsetwise/lag-sample file.",
+        )
+    return page[selection.choose("Partition over time", width=320)]
+
+
+def _partition(answers: Answers, question: Question[PartitionView | None], name: str) -> None:
+    """Draw it, reading its samples where that was not done yet."""
+    blocks.section(_ONE, shown=f"{markdown(name)} over time")
+    if answers.held(question) is None and answers.reading(question) is None:
+        wait([answers.read(question).outcome], _PATIENCE_S)
+    held = answers.held(question)
+    if held is None:
+        offer = blocks.Offer(
+            what="the samples of this partition",
+            why="Looks its samples up in the store. No cluster is asked.",
+            now="Read its samples",
+            again="Read its samples again",
+            icon=":material/show_chart:",
+            key="partition-lag",
+            at_once=True,
+        )
+        held = blocks.live(answers, question, offer)
+    shown = None if held is None else held.value
+    row = None if shown is None else shown.row
+    if held is None or shown is None or row is None:
+        return
+    colours = palette.current()
+    newest = shown.history[-1].sample
+    figure = lag_charts.lag_chart(held, shown, colours)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=_takeaway(shown), key="lag-of-partition", theme=None)
+    left, right = st.columns(2)
+    for side, column in ((Cluster.OLD, left), (Cluster.NEW, right)):
+        with column:
+            _facts(shown, row, side)
+    groups = [group for group in newest.groups if group != newest.group]
+    group = selectors.choice("Group", groups, "drift-of") if groups else None
+    if group is not None:
+        index = newest.groups.index(group)
+        st.markdown(
+            f"**Drift of {markdown(group)}** · {signed(drift(row, index))} records against the position "
+            ":gray[· positive: the group is ahead of it]"
+        )
+        chart = lag_charts.drift_chart(held, shown, group, colours)
+        alt = f"The group is {signed(drift(row, index))} records ahead of the position in the newest sample."
+        st.plotly_chart(chart, config=blocks.CHART_OPTIONS, alt=alt, key="drift-of-partition", theme=None)
+    columns = lag_tables.history(None if group is None else newest.groups.index(group))
+    _moments(columns, shown.history[::-1], "lag-of-partition", alt=_takeaway(shown))
+
+
+def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
+    sample, judged = shown.history[-1].sample, shown.side(side)
+    place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} {METHOD[row.method]}"
+    st.markdown(
+        f"**{lag_tables.MARK[side]} {side}** · lag {lag_tables.signed_lag(lag(row, side, sample.isolation_level))}  \n"
+        f"{place}: **{number(row.place(side))}**  \n"
+        f"Next record written: {markdown(lag_tables.time(judged.time))}  \n"
+        f"Log end grows: {markdown(lag_tables.growth(judged.growth))}  \n"
+        f"Log start reaches it: {markdown(lag_tables.start_reaches(judged, sample))}"
+    )
+
+
+def _takeaway(shown: PartitionView) -> str:
+    row, sample = shown.row, shown.history[-1].sample
+    told = [
+        f"Lag on {side} is {lag_words(None if row is None else lag(row, side, sample.isolation_level))}"
+        for side in Cluster
+    ]
+    gaps = sum(each.after_gap for each in shown.history)
+    return f"{', '.join(told)} in the newest of {len(shown.history):,} samples, with {gaps} gaps."
+
+
+def _moments(columns: Columns[Row], moments: Sequence[Row], name: str, *, alt: str) -> None:
+    """Draw them folded, newest first.
+
+    Args:
+        columns: What is shown of each.
+        moments: All of them, newest first.
+        name: What the downloads are called, and what tells this table from others.
+        alt: What they show, in words.
+    """
+    with st.expander("Data"):
+        table.show(columns, moments[:_SHOWN], alt=alt)
+        newest = "" if len(moments) <= _SHOWN else f"The newest {_SHOWN} of "
+        with downloads.beside(f":gray[{newest}{many(len(moments), 'moment')}.]"):
+            downloads.rows(name, name, lambda: table.frame(columns, moments))

@@ -1,0 +1,278 @@
+"""The charts of the Lag screen: old beside new over time. Lines break where a sample is missing or lacks a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from offsetwise import wording
+from offsetwise.console.explore.lag_tables import Partition, Shown
+from offsetwise.console.widgets import escaping
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.charts import SMALL_PX, axis_title, page_style
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.lag.amounts import Total, drift, lag
+from offsetwise.lag.view import LagView, PartitionView
+from offsetwise.model import Cluster
+
+_MARKS: Final = 60
+"""With more points than this, marks would hide the line; the first and every n-th keep theirs."""
+_LEAST_MS: Final = 60_000
+"""The shortest stretch of time that is drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One value at one moment; None where it is not known."""
+
+    at_ms: int
+    value: int | None
+    said: str
+    """Hover text, names escaped."""
+    after_gap: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a chart."""
+
+    name: str
+    points: tuple[Point, ...]
+    old: bool
+    """Solid circles if so, else open diamonds on a dashed line."""
+
+
+def over_time(
+    lines: Sequence[Line], colours: Palette, title: str, *, below: str = "below: past the end", height: int = 320
+) -> go.Figure:
+    """Draw lines over time (UTC). Where values lie below 0, that line is drawn and says what it means.
+
+    Args:
+        lines: What to draw.
+        colours: The theme's colours.
+        title: Of the y axis.
+        below: What lies below 0.
+        height: In pixels.
+    """
+    figure = go.Figure()
+    for line in lines:
+        xs, ys, said = _broken(line.points)
+        figure.add_trace(
+            go.Scatter(
+                name=line.name,
+                x=xs,
+                y=ys,
+                mode="lines+markers",
+                connectgaps=False,
+                line={
+                    "color": colours.old if line.old else colours.new,
+                    "width": 2,
+                    "dash": "solid" if line.old else "dot",
+                },
+                marker=_marker(line, colours),
+                hovertext=said,
+                hoverinfo="text",
+            )
+        )
+    _dress(figure, colours, title, height)
+    _widened(figure, lines)
+    figure.update_layout(shapes=[*_zero(lines, colours, below), *_gaps(lines, colours)])
+    return figure
+
+
+def _widened(figure: go.Figure, lines: Sequence[Line]) -> None:
+    """Show a minute around the first samples: Plotly would divide the moment of a single one into microseconds."""
+    moments = [point.at_ms for line in lines for point in line.points]
+    if moments and max(moments) - min(moments) < _LEAST_MS:
+        middle = (min(moments) + max(moments)) // 2
+        figure.update_xaxes(range=[_time(middle - _LEAST_MS // 2), _time(middle + _LEAST_MS // 2)])
+
+
+def _broken(points: Sequence[Point]) -> tuple[list[Any], list[int | None], list[str]]:
+    """Put an empty point where a sample is missing, so that no line crosses the gap."""
+    xs: list[Any] = []
+    ys: list[int | None] = []
+    said: list[str] = []
+    for index, point in enumerate(points):
+        if point.after_gap and index:
+            xs.append(_time((points[index - 1].at_ms + point.at_ms) // 2))
+            ys.append(None)
+            said.append("")
+        xs.append(_time(point.at_ms))
+        ys.append(point.value)
+        said.append(point.said)
+    return xs, ys, said
+
+
+def _marker(line: Line, colours: Palette) -> dict[str, Any]:
+    step = max(1, len(line.points) // _MARKS)
+    size = 7 if line.old else 9
+    made: dict[str, Any] = {"size": size, "maxdisplayed": 0 if step == 1 else _MARKS}
+    if line.old:
+        return made | {"symbol": "circle", "color": colours.old}
+    return made | {
+        "symbol": "diamond-x-open" if step == 1 else "diamond-open",
+        "color": colours.new,
+        "line": {"width": 1.5, "color": colours.new},
+    }
+
+
+def _zero(lines: Sequence[Line], colours: Palette, below: str) -> list[dict[str, Any]]:
+    if not any(point.value is not None and point.value < 0 for line in lines for point in line.points):
+        return []
+    return [
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "yref": "y",
+            "y0": 0,
+            "y1": 0,
+            "line": {"color": colours.wrong, "width": 1.5, "dash": "dash"},
+            # In the legend: beside the line, values would run through the words, or the chart end above them.
+            "name": below,
+            "showlegend": True,
+        }
+    ]
+
+
+def _gaps(lines: Sequence[Line], colours: Palette) -> list[dict[str, Any]]:
+    """Shade the stretches without a sample."""
+    points = lines[0].points if lines else ()
+    spans = [(points[index - 1].at_ms, point.at_ms) for index, point in enumerate(points) if point.after_gap and index]
+    return [
+        {
+            "type": "rect",
+            "xref": "x",
+            "x0": _time(begin),
+            "x1": _time(end),
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "fillcolor": colours.grid,
+            "opacity": 0.5,
+            "line": {"width": 0},
+            "layer": "below",
+            "label": {
+                "text": "no sample",
+                "font": {"color": colours.muted, "size": SMALL_PX},
+                "textposition": "top center",
+            },
+        }
+        for begin, end in spans[:50]
+    ]
+
+
+def _dress(figure: go.Figure, colours: Palette, title: str, height: int) -> None:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        **page_style(colours),
+        hoverlabel={"bgcolor": colours.page, "bordercolor": colours.muted, "font": {"color": colours.text}},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "y": 1.02,
+            "yanchor": "bottom",
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+        showlegend=True,
+        hovermode="closest",
+    )
+    figure.update_xaxes(
+        type="date",
+        ticks="outside",
+        ticklen=8,
+        tickcolor=colours.page,
+        title=axis_title("UTC", colours),
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        gridcolor=colours.grid,
+        zeroline=False,
+        fixedrange=True,
+        automargin=True,
+    )
+    figure.update_yaxes(
+        title=axis_title(title, colours),
+        tickfont={"color": colours.muted, "size": SMALL_PX},
+        tickformat=",d",
+        gridcolor=colours.grid,
+        zeroline=False,
+        rangemode="tozero",
+        fixedrange=True,
+        automargin=True,
+    )
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def hover(name: str, at_ms: int, said: str) -> str:
+    """Give hover text: the moment, the line's name, the value in words."""
+    return f"<b>{escaping.label(name)}</b><br>{wording.moment(at_ms)}<br>{escaping.label(said)}"
+
+
+@cached(32)
+def totals_chart(held: Shown, view: LagView, colours: Palette) -> Any:  # noqa: ARG001 - the key
+    """Give the chart of the totals over time."""
+    lines = [
+        Line(
+            name=f"lag on {side}",
+            old=side is Cluster.OLD,
+            points=tuple(
+                Point(
+                    at_ms=point.head.taken_at_ms,
+                    value=point.totals.lag(side).net,
+                    said=hover(f"lag on {side}", point.head.taken_at_ms, _said(point.totals.lag(side))),
+                    after_gap=point.after_gap,
+                )
+                for point in view.points
+            ),
+        )
+        for side in Cluster
+    ]
+    return over_time(lines, colours, "records left, all partitions")
+
+
+@cached(32)
+def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
+    """Give the chart of one partition's lag over time."""
+    lines = []
+    for side in Cluster:
+        name = f"lag on {side}"
+        points = []
+        for each in view.history:
+            row = next(iter(each.sample.partitions), None)
+            value = None if row is None else lag(row, side, each.sample.isolation_level)
+            said = hover(name, each.sample.taken_at_ms, wording.lag(value))
+            points.append(Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
+        lines.append(Line(name=name, old=side is Cluster.OLD, points=tuple(points)))
+    return over_time(lines, colours, "records left", height=280)
+
+
+@cached(64)
+def drift_chart(held: Partition, view: PartitionView, group: str, colours: Palette) -> Any:  # noqa: ARG001 - the key
+    """Give the chart of how far a group's commit lies from the position over time."""
+    points = []
+    for each in view.history:
+        row = next(iter(each.sample.partitions), None)
+        known = row is not None and group in each.sample.groups
+        value = drift(row, each.sample.groups.index(group)) if row is not None and known else None
+        said = hover("drift", each.sample.taken_at_ms, f"{wording.signed(value)} records")
+        points.append(Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
+    lines = [Line(name="group ahead of the position", old=True, points=tuple(points))]
+    return over_time(lines, colours, "records", below="below: the group is behind", height=240)
+
+
+def _said(of: Total) -> str:
+    if not of.known:
+        return "unknown"
+    past = f", {of.past:,} past the end" if of.past else ""
+    unknown = f", unknown in {wording.many(of.unknown, 'partition')}" if of.unknown else ""
+    return f"{of.left:,} left{past}{unknown}"

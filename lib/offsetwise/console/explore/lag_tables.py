@@ -1,0 +1,258 @@
+"""The tables and the sentences of the Lag screen. Unknown stays unknown: every number is a nullable integer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from offsetwise import wording
+from offsetwise.console.answers import Held
+from offsetwise.console.widgets import table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import cell, markdown, plain
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.lag.amounts import Total, drift, lag
+from offsetwise.lag.archive import StoredSample, StoredTotals
+from offsetwise.lag.rates import Rate
+from offsetwise.lag.series import GAP_INTERVALS
+from offsetwise.lag.times import TimeLag, TimeMethod
+from offsetwise.lag.view import LagView, PartitionView, Side
+from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
+from offsetwise.wording import duration, many, number, utc, verdicts
+from offsetwise.wording.verdicts import Tone
+
+MOST_GROUPS = 8
+"""Groups with a column of their own; the downloads have all."""
+Shown = Held[LagView | None]
+Partition = Held[PartitionView | None]
+Rows = tuple[LagPartition, ...]
+MARK = {Cluster.OLD: "●", Cluster.NEW: "◆"}
+"""As in the charts: old is a solid circle, new a hatched diamond."""
+_PARTS = {LagPart.OLD: "the old cluster", LagPart.NEW: "the new cluster", LagPart.POSITIONS: "the positions"}
+
+
+TOTALS: Final[Columns[StoredTotals]] = (
+    Column("time (UTC)", lambda point: wording.moment(point.head.taken_at_ms)),
+    Column("lag old", lambda point: _left(point.totals.old)),
+    Column("past the end, old", lambda point: _past(point.totals.old)),
+    Column("lag new", lambda point: _left(point.totals.new)),
+    Column("past the end, new", lambda point: _past(point.totals.new)),
+    Column("unknown, old", lambda point: point.totals.old.unknown),
+    Column("unknown, new", lambda point: point.totals.new.unknown),
+    Column("not read", lambda point: ", ".join(each.part.value for each in point.head.missing)),
+    Column("gap before", lambda point: "yes" if point.after_gap else ""),
+)
+"""The numbers behind the chart of totals."""
+
+
+def partitions(sample: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPartition]:
+    """Give the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift."""
+
+    def left(side: Cluster) -> Column[LagPartition]:
+        def amount(row: LagPartition) -> int | None:
+            return lag(row, side, sample.isolation_level)
+
+        return Column(f"lag {side}", amount, tone=lambda row: Tone.WRONG if (amount(row) or 0) < 0 else None)
+
+    return (
+        Column("topic", lambda row: row.topic, 96, pinned=True),
+        Column("p", lambda row: row.partition, 36, "Partition.", pinned=True),
+        Column("position", lambda row: row.position),
+        left(Cluster.OLD),
+        Column("place on new", lambda row: row.new_position, 94),
+        left(Cluster.NEW),
+        *(
+            Column(f"drift of {cell(group)}", partial(drift, group=index))
+            for index, group in enumerate(sample.groups[:groups])
+            if group != sample.group
+        ),
+        Column("by", lambda row: row.method.value, 116),
+        Column("exactness", lambda row: verdicts.EXACTNESS[row.exactness], 84),
+        Column("old log start", lambda row: row.old.log_start, 86),
+        Column("old HW", lambda row: row.old.hw),
+        Column("new log start", lambda row: row.new.log_start, 92),
+        Column("new HW", lambda row: row.new.hw),
+    )
+
+
+def history(group: int | None) -> Columns[StoredSample]:
+    """Give the columns behind the charts of one partition, with the drift of a group by its index."""
+
+    def of(
+        value: Callable[[LagPartition, LagSample], AnyPosition | None],
+    ) -> Callable[[StoredSample], AnyPosition | None]:
+        return lambda each: next((value(row, each.sample) for row in each.sample.partitions), None)
+
+    return (
+        Column("time (UTC)", lambda each: wording.moment(each.sample.taken_at_ms)),
+        Column("position", of(lambda row, _: row.position)),
+        Column("old end", of(lambda row, _: row.old.hw)),
+        Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level))),
+        Column("place on new", of(lambda row, _: row.new_position)),
+        Column("new end", of(lambda row, _: row.new.hw)),
+        Column("lag new", of(lambda row, sample: lag(row, Cluster.NEW, sample.isolation_level))),
+        Column("drift", of(lambda row, _: None if group is None else drift(row, group))),
+        Column("gap before", lambda each: "yes" if each.after_gap else ""),
+    )
+
+
+def _left(of: Total) -> int | None:
+    return of.left if of.known else None
+
+
+def _past(of: Total) -> int | None:
+    return of.past if of.known else None
+
+
+@cached(32)
+def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
+    """Give the partitions of these topics, or of all; the worst first or in log order."""
+    sample = view.newest.sample
+    kept = [row for row in sample.partitions if not topics or row.topic in topics]
+    if worst_first:
+        kept.sort(key=lambda row: _urgency(row, sample))
+    return tuple(kept)
+
+
+@cached(32)
+def partition_table(held: Shown, view: LagView, page: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+    """Give the coloured table of these partitions."""
+    return table.prepared(partitions(view.newest.sample), page, colours)
+
+
+@cached(32)
+def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the key
+    """Give the topics of the newest sample, by name."""
+    return tuple(sorted({row.topic for row in view.newest.sample.partitions}))
+
+
+def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
+    """Order partitions: past an end first, then unknown, then by what is left."""
+    amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
+    known = [each for each in amounts if each is not None]
+    if any(each < 0 for each in known):
+        return 0, min(known)
+    if len(known) < len(amounts):
+        return 1, -max(known, default=0)
+    return 2, -max(known)
+
+
+def signed_lag(value: int | None) -> str:
+    """Print a lag as Markdown; a negative one in red words.
+
+    >>> signed_lag(1_150), signed_lag(-100), signed_lag(None)
+    ('1,150', ':red[100 past the end]', '?')
+    """
+    return f":red[{-value:,} past the end]" if value is not None and value < 0 else number(value)
+
+
+def total(of: Total) -> str:
+    """Print a total as the value of a card."""
+    return number(of.left) if of.known else "?"
+
+
+def total_note(of: Total) -> str:
+    """Say what a total leaves out, as Markdown; empty where nothing.
+
+    >>> from offsetwise.lag.amounts import total as add
+    >>> total_note(add([150, -100, None]))
+    ':red[100 past the end in 1 partition], ? in 1 partition'
+    """
+    parts = []
+    if of.past:
+        parts.append(f":red[{of.past:,} past the end in {many(of.past_partitions, 'partition')}]")
+    if of.unknown:
+        parts.append(f"? in {many(of.unknown, 'partition')}")
+    return ", ".join(parts)
+
+
+def time(of: TimeLag) -> str:
+    """Say when the next record was written, with the method.
+
+    >>> time(TimeLag(method=TimeMethod.OLDER, at_least_ms=90_000))
+    'more than 90.0 s ago (older than our samples)'
+    """
+    match of.method:
+        case TimeMethod.AT_END:
+            return "not yet: nothing is left to read"
+        case TimeMethod.INTERPOLATED:
+            return (
+                f"about {duration(of.estimate_ms)} ago ({of.method.value}: {duration(of.at_least_ms)} to "
+                f"{duration(of.at_most_ms)})"
+            )
+        case TimeMethod.OLDER:
+            return f"more than {duration(of.at_least_ms)} ago ({of.method.value})"
+        case TimeMethod.PAST_END:
+            return "not yet: the position is past the end"
+        case TimeMethod.UNKNOWN:
+            return "? (not read in the newest sample, or no position)"
+
+
+def growth(of: Rate | None) -> str:
+    """Say how fast a log grows."""
+    if of is None:
+        return "? (fewer than two samples)"
+    return f"{of.per_second:,.1f} records a second, over {duration(of.elapsed_ms)}"
+
+
+def start_reaches(of: Side, sample: LagSample) -> str:
+    """Say when the log start reaches the position."""
+    if of.start_reaches_ms is None:
+        return "not foreseen: the log start did not move in this window, or is not known"
+    if of.start_reaches_ms == 0:
+        return "! it has passed the position"
+    return f"{utc(sample.taken_at_ms + of.start_reaches_ms)}, at the rate of this window"
+
+
+def missing(of: MissingPart) -> str:
+    """Say which part of a sample is not there."""
+    return f"**{_PARTS[of.part].capitalize()} could not be read.** {markdown(of.problem)}"
+
+
+def takeaway(points: tuple[StoredTotals, ...]) -> str:
+    """Say what the chart of totals shows, for those who do not see it."""
+    if not points:
+        return "No sample."
+    first, last = points[0], points[-1]
+    gaps = sum(point.after_gap for point in points)
+    lacking = sum(bool(point.head.missing) for point in points)
+    told = [
+        f"Lag {side} went from {_amount(first.totals.lag(side))} to {_amount(last.totals.lag(side))}"
+        for side in Cluster
+    ]
+    told.append(f"{many(len(points), 'moment')}, {many(gaps, 'gap')}")
+    if lacking:
+        told.append(f"in {many(lacking, 'moment')} something was not read")
+    return f"{'. '.join(told)}."
+
+
+def newest(shown: LagView, now: datetime) -> str:
+    """Say when the newest sample was taken, by whom, and where it is kept. Markdown."""
+    at = datetime.fromtimestamp(shown.newest.sample.taken_at_ms / 1000, UTC)
+    ago = int((now - at).total_seconds() * 1000)
+    by = shown.newest.sample.sampled_by
+    kept = "" if by == shown.archive else f", kept in {markdown(shown.archive)}"
+    return f"Newest sample {at:%Y-%m-%d %H:%M:%S} UTC, {duration(max(0, ago))} ago, by {markdown(by)}{kept}."
+
+
+def overdue(sample: LagSample, now: datetime) -> bool:
+    """Say whether the next sample should have come by now."""
+    age_ms = now.timestamp() * 1000 - sample.taken_at_ms
+    return sample.interval_ms is None or age_ms > GAP_INTERVALS * sample.interval_ms
+
+
+def command(migration_file: str, subject: str) -> str:
+    """Give the command that samples a subject."""
+    kind, _, name = subject.partition(" ")
+    quoted = "'" + plain(name).replace("'", "'\\''") + "'"
+    return f"offsetwise watch --migration {migration_file} --{kind} {quoted} --every 30"
+
+
+def _amount(of: Total) -> str:
+    if not of.known:
+        return "unknown"
+    past = f" and {of.past:,} past the end" if of.past else ""
+    return f"{of.left:,}{past}"

@@ -1,0 +1,274 @@
+"""The Overview screen: what this is, what was found, what waits for the person, and where to go next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.answers import Answers, Held, Question, comparing_all
+from offsetwise.console.explore import compare
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, evidence, palette
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.engines.registry import keeper_of
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Comparison, PartitionComparison, RawVerdict, Subject, SubjectKind
+from offsetwise.review.sheet import Waiting
+from offsetwise.store.review_rows import State
+from offsetwise.wording import duration, many, number
+
+COMPARE_PAGE: Final = "pages/explore/compare.py"
+_OF_MIGRATION: Final = (
+    ("Clusters", ":material/hub:", "pages/explore/clusters.py"),
+    ("Fleet", ":material/folder_copy:", "pages/operate/fleet.py"),
+)
+_LAG: Final = ("Lag", ":material/show_chart:", "pages/explore/lag.py")
+_CHECKPOINT: Final = ("Checkpoint", ":material/save:", "pages/explore/checkpoint.py")
+_PATH: Final = (
+    (
+        ":material/search:",
+        "1 · Explore",
+        "See every partition on both clusters, with its proof and its cost. You are here.",
+        COMPARE_PAGE,
+    ),
+    (
+        ":material/edit_note:",
+        "2 · Plan",
+        "Decide how the job moves: keep its state, or start anew. Draft makes a plan from what was compared, and "
+        "submits it; `offsetwise draft` does the same.",
+        "pages/plan/draft.py",
+    ),
+    (
+        ":material/fact_check:",
+        "3 · Review",
+        "A second person agrees to exactly that plan, here or with `offsetwise sign`. Only then `offsetwise apply` "
+        "writes anything, never this console.",
+        "pages/plan/review.py",
+    ),
+)
+REVIEW: Final = "pages/plan/review.py"
+_SHOWN: Final = 20
+_LOOK_S: Final = 1.0
+_ALL: Final = blocks.Offer(
+    what="all jobs",
+    now="Compare all",
+    again="Compare all again",
+    icon=":material/compare_arrows:",
+    key="all",
+    stop="Stop comparing",
+)
+
+
+def draw(answers: Answers) -> None:
+    """Draw the whole screen."""
+    st.markdown(
+        "When the Kafka cluster under a streaming job changes, **offsets do not carry over**. Offsetwise reads the "
+        "job's checkpoint and both clusters, finds where every partition must resume, and proves it on the records "
+        "themselves."
+    )
+    live = [one for one in answers.offered if not one.recorded]
+    samples = [one for one in answers.offered if one.recorded]
+    with guard.block("waiting"):
+        _waiting()
+    if live:
+        _totals(answers, live)
+        st.subheader("Your migrations", anchor=False)
+        for migration in live:
+            _migration(answers, migration)
+    if samples:
+        st.subheader("The sample migration" if live else "Start here: the sample migration", anchor=False)
+        _case(answers, samples[0])
+        _migration(answers, samples[0])
+    for sample in samples[1:]:
+        _same_case(answers, sample)
+        _migration(answers, sample)
+    if not live:
+        blocks.empty(
+            "To look at your own migration",
+            "`init` finds checkpoints, groups and topics, and writes them into a file that you read through; the "
+            "console starts with it, and reads nothing before you ask.",
+            "offsetwise init --old HOST:PORT --new HOST:PORT --checkpoints FOLDER --out migration.yaml\n"
+            "offsetwise console --migration migration.yaml",
+        )
+    st.subheader("The path", anchor=False)
+    with st.container(horizontal=True):
+        for icon, title, text, page in _PATH:
+            with st.container(border=True, height="stretch"):
+                st.markdown(f"{icon} **{title}**  \n{text}")
+                st.page_link(Path(page), label=title.rpartition(" ")[2], icon=":material/arrow_forward:")
+
+
+def _totals(answers: Answers, migrations: list[Offered]) -> None:
+    keys = [Question.of(Reader.comparison, one.name, subject) for one in migrations for subject in one.subjects]
+    held = [found.value for found in map(answers.held, keys) if found is not None]
+    kinds = Counter(subject.kind for one in migrations for subject in one.subjects)
+    cards = [
+        ("Checkpoints", number(kinds[SubjectKind.CHECKPOINT]), "Those that the migration files name."),
+        ("Groups", number(kinds[SubjectKind.GROUP]), "Those that the migration files name."),
+    ]
+    if held:
+        cards += [
+            ("Compared", f"{number(len(held))} of {number(len(keys))}", "Since this console was started."),
+            (
+                "Partitions that would go wrong",
+                number(sum(one.summary.raw_wrong for one in held)),
+                "If nobody edits the offsets.",
+            ),
+            (
+                "Skipped if unedited",
+                f"≥ {number(sum(one.summary.raw_skip for one in held))}",
+                "Records that would never be read.",
+            ),
+        ]
+    blocks.cards(cards)
+
+
+def _case(answers: Answers, sample: Offered) -> None:
+    found = _example(answers, sample)
+    if found is None:
+        return
+    address, held, row = found
+    name = markdown(evidence.partition_name(row))
+    skip = "records" if row.raw.skip is None else many(row.raw.skip, "record")
+    st.markdown(
+        f"The job read **{name}** up to **{number(row.old_offset)}** on the old cluster. The same record sits at "
+        f"**{number(row.new_offset)}** on the new one. Restarted at {number(row.old_offset)} there, it would never "
+        f"read **{skip}**, and no error would tell."
+    )
+    figure, takeaway = compare.lanes(held, (row,), palette.current(), lag=False)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="case", theme=None)
+    if st.button("Open the sample", type="primary", icon=":material/compare_arrows:"):
+        st.switch_page(COMPARE_PAGE, query_params=address)
+
+
+def _same_case(answers: Answers, sample: Offered) -> None:
+    """Say in a line that another engine meets the same case."""
+    found = _example(answers, sample)
+    if found is None:
+        return
+    address, held, row = found
+    engine = keeper_of(held.value.engine).label
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**The same for {markdown(engine)}.** {markdown(evidence.partition_name(row))} is at "
+            f"**{number(row.old_offset)}** in the job's checkpoint, and belongs at **{number(row.new_offset)}** on the "
+            "new cluster.",
+            width="stretch",
+        )
+        if st.button(f"Open the {engine} sample", icon=":material/compare_arrows:"):
+            st.switch_page(COMPARE_PAGE, query_params=address)
+
+
+def _example(answers: Answers, sample: Offered) -> tuple[dict[str, str], Held[Comparison], PartitionComparison] | None:
+    for subject in sample.subjects:
+        held = answers.held(Question.of(Reader.comparison, sample.name, subject))
+        if held is None:
+            continue
+        for row in held.value.partitions:
+            if row.raw.verdict is RawVerdict.LOSS and row.exactness.proven:
+                return sample.address(subject), held, row
+    return None
+
+
+def _migration(answers: Answers, migration: Offered) -> None:
+    with st.container(border=True):
+        where = "recorded from two real clusters; nothing to set up" if migration.recorded else "live"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"**{markdown(migration.name)}** · {markdown(migration.old)} :material/arrow_forward: "
+                f"{markdown(migration.new)} · :gray[{where}]",
+                width="stretch",
+            )
+            _links(_OF_MIGRATION, {"migration": migration.name})
+        if not migration.subjects:
+            st.markdown("The migration file names no checkpoint and no group. Add one under `checkpoints` or `groups`.")
+        question = comparing_all(migration.name)
+        if not migration.recorded and len(migration.subjects) > 1:
+            blocks.asked(answers, question, replace(_ALL, key=f"all-{migration.name}"))
+        # While all are compared, each verdict is shown as it comes.
+        st.fragment(_subjects, run_every=_LOOK_S if blocks.busy(answers, question) else None)(answers, migration)
+
+
+def _subjects(answers: Answers, migration: Offered) -> None:
+    for subject in migration.subjects:
+        _subject(answers, migration, subject)
+
+
+def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
+    key = Question.of(Reader.comparison, migration.name, subject)
+    try:
+        held = answers.held(key)
+    except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
+        blocks.failed(error, key=f"{migration.name}-{subject}")
+        return
+    is_checkpoint = subject.kind is SubjectKind.CHECKPOINT
+    with st.container(horizontal=True, vertical_alignment="center"):
+        icon = "save" if is_checkpoint else "group"
+        st.markdown(f":material/{icon}: **{markdown(str(subject))}**", width="stretch")
+        compare = ("Open" if held else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
+        _links(((_CHECKPOINT,) if is_checkpoint else ()) + (_LAG, compare), migration.address(subject))
+    st.markdown(_verdict(answers, key) if held is None else _answer(held))
+
+
+def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
+    for label, icon, page in links:
+        st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
+
+
+def _answer(held: Held[Comparison]) -> str:
+    tone, head, rest = compare.facts_of(held).answer
+    icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
+    return f":{tone.colour}-badge[{icon} {head}] {markdown(rest)}"
+
+
+def _verdict(answers: Answers, key: Question[Comparison]) -> str:
+    reading = answers.reading(key)
+    if reading is None:
+        return ":gray[? not compared yet]"
+    if not reading.outcome.done():
+        return ":gray[being read now …]"
+    why = f" {markdown(reading.error.problem)}" if isinstance(reading.error, OffsetwiseError) else ""
+    return f":red-badge[! the last attempt failed]{why}"
+
+
+def _waiting() -> None:
+    """Draw the plans that wait for the person, and how many there are in which state. Nothing where there are none."""
+    found = board.board()
+    if found is None:
+        return
+    person = board.person()
+    plans = found.plans(person)
+    waiting = found.waiting_for(person)
+    if not plans:
+        return
+    st.subheader("Plans", anchor=False)
+    states = Counter(row.state for row in plans)
+    told = " · ".join(f"{number(states[state])} {state}" for state in State if states[state])
+    st.markdown(f":gray[{told}]")
+    if not waiting:
+        st.markdown("Nothing waits for you." if person is not None else "Sign in to see what waits for you.")
+    for each in waiting[:_SHOWN]:
+        _waiting_plan(each)
+    if len(waiting) > _SHOWN:
+        st.page_link(
+            Path(REVIEW), label=f"{number(len(waiting) - _SHOWN)} more on Review", icon=":material/more_horiz:"
+        )
+
+
+def _waiting_plan(each: Waiting) -> None:
+    ago = duration(max(0, int(datetime.now(UTC).timestamp() * 1000) - each.since_ms))
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":orange-badge[● for you] **Plan {each.plan}** of {markdown(each.migration)}, {markdown(each.moves)}: "
+            f"{markdown(each.why)} · {markdown(each.by.name)}, {ago} ago · `{each.digest[:8]}`",
+            width="stretch",
+        )
+        st.page_link(Path(REVIEW), label="Open", icon=":material/fact_check:", query_params={"plan": str(each.plan)})

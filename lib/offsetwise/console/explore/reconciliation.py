@@ -1,0 +1,116 @@
+"""A whole topic counted on both clusters, from the Compare screen: what is missing, doubled, or foreign, and where."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.widgets import blocks, downloads, selectors, table
+from offsetwise.console.widgets.blocks import asked
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import Cluster, Reconciliation
+from offsetwise.model.reconciliation import PartitionReconciliation, RangeDifference
+from offsetwise.wording import number
+from offsetwise.wording.verdicts import Tone
+
+MAX_RANGES: Final = 250
+"""Ranges shown; the downloads have all."""
+PARTITIONS: Final[Columns[PartitionReconciliation]] = (
+    Column("p", lambda row: row.partition, 44, "Partition."),
+    Column("on old", lambda row: row.old_records),
+    Column("on new", lambda row: row.new_records),
+    Column("on both", lambda row: row.both),
+    Column("missing on new", lambda row: row.missing),
+    Column("doubled on new", lambda row: row.duplicated),
+    Column("only on new", lambda row: row.foreign),
+)
+
+
+def draw(answers: Answers, migration: Offered, topics: tuple[str, ...]) -> None:
+    """Let the person pick a topic and count it."""
+    st.markdown(
+        ":gray[A position is proven on small windows of records. Counting a whole topic reads every record of it on "
+        "both clusters, on Spark: it takes longer, and finds what is missing far from any position.]"
+    )
+    topic = selectors.choice("Topic to count", topics, "count", width=420)
+    question = Question.of(Reader.reconciliation, migration.name, topic)
+    offer = blocks.Offer(
+        what=f"every record of {markdown(topic)}",
+        why="Counting reads the whole topic on both clusters. Nothing is written. It can be stopped.",
+        now="Count every record",
+        again="Count again",
+        icon=":material/functions:",
+        key="reconcile",
+        stop="Stop counting",
+    )
+    held = asked(answers, question, offer)
+    if held is not None:
+        _counted(held, "when the sample was recorded" if migration.recorded else f"at {held.at:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _counted(held: Held[Reconciliation], when: str) -> None:
+    made = held.value
+    blocks.box(Tone.RIGHT if made.agrees else Tone.CAREFUL, markdown(made.summary()))
+    table.draw(_partitions(held), alt=f"Records of {plain(made.old_topic)} on both clusters, by partition.")
+    if not made.agrees:
+        amount = len(made.differences)
+        more = "" if amount <= MAX_RANGES else f" The first {MAX_RANGES} of {number(amount)}."
+        st.markdown(f"**Where they differ** · :gray[offsets of the cluster that holds the records.{more}]")
+        table.draw(_ranges(held), alt="Ranges of offsets whose records differ.")
+    untimed = [each.partition for each in made.partitions if not each.timed]
+    notes = []
+    if untimed:
+        some = "some partitions" if len(untimed) < len(made.partitions) else "this topic"
+        notes.append(f"Timestamps do not count in {some}: one of the clusters sets its own.")
+    if made.ignored_headers:
+        notes.append(
+            f"Headers that only the new cluster has do not count: {markdown(', '.join(made.ignored_headers))}."
+        )
+    counted = f"Counted as {markdown(made.isolation_level.value)} {markdown(when)}."
+    with downloads.beside(f":gray[{' '.join([counted, *notes])}]"):
+        downloads.button(
+            "CSV",
+            "reconciliation.csv",
+            lambda: downloads.csv(table.frame(ranges(made), made.differences, file=True)),
+            key="download-reconciliation-CSV",
+            says="Every range that differs, as CSV.",
+        )
+        downloads.button(
+            "JSON",
+            "reconciliation.json",
+            lambda: files.dump(made).encode(),
+            key="download-reconciliation-JSON",
+            says="Everything counted, as JSON.",
+        )
+
+
+@cached(16)
+def _partitions(held: Held[Reconciliation]) -> table.Prepared:
+    """Give the counts by partition."""
+    return table.prepared(PARTITIONS, held.value.partitions)
+
+
+@cached(16)
+def _ranges(held: Held[Reconciliation]) -> table.Prepared:
+    """Give the first ranges that differ."""
+    return table.prepared(ranges(held.value), held.value.differences[:MAX_RANGES])
+
+
+def ranges(made: Reconciliation) -> Columns[RangeDifference]:
+    """Give the columns of the ranges that differ: where, and how many records."""
+    return (
+        Column("topic", lambda row: made.old_topic if row.cluster is Cluster.OLD else made.new_topic),
+        Column("p", lambda row: row.partition, 44, "Partition."),
+        Column("offsets of", lambda row: str(row.cluster)),
+        Column("from", lambda row: row.start),
+        Column("to", lambda row: row.end),
+        Column("missing on new", lambda row: row.missing),
+        Column("doubled on new", lambda row: row.duplicated),
+        Column("only on new", lambda row: row.foreign),
+    )

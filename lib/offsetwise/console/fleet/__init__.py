@@ -1,1 +1,0 @@
-"""The Fleet screen: many checkpoints at once, those that need a look first."""

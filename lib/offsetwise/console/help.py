@@ -1,0 +1,195 @@
+"""The Help screen: the documents under `docs/`, the glossary and the codes, beside the pages that use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.bundled import beside
+from offsetwise.console.widgets import blocks, escaping, table
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.exit_codes import EXIT_CODES
+from offsetwise.findings import FindingKind, findings
+from offsetwise.model import Severity
+from offsetwise.wording import verdicts
+
+_WHAT: Final = """
+Offsetwise answers one question for a streaming job whose Kafka cluster changes: **at which offset must each partition
+resume, and how do we know?** It reads the job's checkpoint and both clusters, translates every position, and proves
+the translation on the records themselves.
+
+| page | question |
+|---|---|
+| Overview | What would go wrong if nobody acted? |
+| Checkpoint | What does the job's checkpoint hold, and what would a restart read again? |
+| Clusters | What does each cluster hold, and may this tool read it? |
+| Compare | Where does each partition resume, why there, and what would the old number cost? |
+| Lag | How far behind are job, group and mirror, over time? |
+| Draft | How does the job move, and what is given up? |
+| Review | Is the plan right, and does a second person agree to exactly that? |
+| Export | How does the plan come to where it is applied? |
+| Fleet | Which of many checkpoints need a look? |
+| Audit | Who did what, and is the record whole? |
+
+The console only reads: no page writes to a cluster, a consumer group or a checkpoint, and nothing is read from a
+cluster before somebody asks for it.
+
+The bundled **sample migrations** were recorded from two real clusters each and open on every page without any. For
+your own, `offsetwise init` writes a migration file from the addresses of both clusters and the folder of the
+checkpoints (see *Files*), then:
+"""
+_CODES: Final[Columns[FindingKind]] = (
+    Column("code", lambda kind: kind.code),
+    Column("severity", lambda kind: verdicts.SEVERITY[kind.severity]),
+    Column("meaning", lambda kind: kind.title),
+)
+_KEYBOARD: Final = """
+| key | what it does |
+|---|---|
+| Tab, Shift + Tab | to the next control, or back |
+| Enter, Space | press a button, open a list |
+| ↑ ↓, then Enter | choose in an open list; typing narrows it |
+| Backspace | takes the last choice out of a list that allows several |
+| arrow keys | move through a table; Space marks its row |
+| Ctrl + F | searches in a table that has the focus |
+| R | reads the page again; nothing is read from a cluster |
+
+Filters and selections are in the address: copy it to show somebody what you see.
+"""
+_FINDINGS: Final = "Findings"
+_DOCS: Final = beside("docs")
+_LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
+_PICTURE: Final = re.compile(r"!\[[^\]]*\]\([^)\s]+\)\n*")
+_FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+_HEADING: Final = re.compile(r"^(#+) ", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A stretch of a document: Markdown, or an example to copy."""
+
+    text: str
+    example: bool
+
+
+def draw() -> None:
+    """Draw the whole screen. A link that names a code opens it."""
+    if "code" in st.query_params and "about" not in st.query_params:
+        st.session_state.setdefault("about", _FINDINGS)
+    _TOPICS[st.radio("About", list(_TOPICS), key="about", bind="query-params", horizontal=True)]()
+
+
+def _start() -> None:
+    st.markdown(_WHAT)
+    st.code("offsetwise console --migration migration.yaml", language=None, wrap_lines=True)
+
+
+def _findings() -> None:
+    st.markdown(
+        "A finding is one thing wrong or worth knowing, with a stable code. **blocks**: must not go on as it is. "
+        "**warns**: a person should look. **informs**: good to know."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = st.text_input("Search", key="find", bind="query-params", placeholder="code, meaning or remedy")
+        severities = st.multiselect(
+            "Severity", [one.value for one in Severity], key="severity", bind="query-params", placeholder="all"
+        )
+    kinds = [
+        kind
+        for kind in findings().values()
+        if (not severities or kind.severity.value in severities) and _matches(kind, words)
+    ]
+    if kinds:
+        table.show(_CODES, kinds, alt="Findings by code, the most serious first")
+    else:
+        blocks.empty("No finding has these words.", "Clear the search or the severity to see all of them.")
+    code = st.selectbox("Explain", list(findings()), key="code", bind="query-params", width=420)
+    _explained(findings()[code])
+
+
+def _explained(kind: FindingKind) -> None:
+    st.header(escaping.markdown(kind.code), anchor=False)
+    verdict = verdicts.SEVERITY[kind.severity]
+    st.markdown(f":{verdict.tone.colour}-badge[{verdict}]")
+    st.markdown(f":gray[Decided {kind.stage}.]")
+    _shown(f"findings/{kind.code}", beyond=f"*{kind.severity.value}* · ")
+
+
+def _matches(kind: FindingKind, words: str) -> bool:
+    text = f"{kind.code} {kind.title} {kind.remedy}".lower()
+    return all(word in text for word in words.lower().split())
+
+
+def _keyboard() -> None:
+    st.markdown(_KEYBOARD)
+
+
+def _commands() -> None:
+    rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
+    st.markdown("The same verbs as commands: `offsetwise --help` lists them, `offsetwise COMMAND --help` explains one.")
+    st.markdown(f"| exit code | meaning |\n|---|---|\n{rows}")
+
+
+def _of(name: str) -> Callable[[], None]:
+    return lambda: _shown(name)
+
+
+def _shown(name: str, *, beyond: str = "") -> None:
+    for part in document(name):
+        if part.example:
+            # Streamlit highlights in colours too pale to read, and a line that scrolls is out of the keyboard's reach.
+            st.code(part.text, language=None, wrap_lines=True)
+        else:
+            st.markdown(part.text.strip().removeprefix(beyond))
+
+
+@lru_cache(maxsize=64)
+def document(name: str) -> tuple[Part, ...]:
+    """Give a document in its parts, its title left out and its headings below the page's.
+
+    Links to a finding lead to it on this page; of links to other documents only the words stay, and of pictures of
+    the console nothing.
+
+    Raises:
+        OSError: There is no such document.
+    """
+    text = (_DOCS / f"{name}.md").read_text(encoding="utf-8")
+    body = text.split("\n", 1)[1] if text.startswith("# ") else text
+    # What a group matched stands between what lies around it: prose, example, prose, …
+    pieces = enumerate(_FENCE.split(body))
+    parts = [Part(text=piece if at % 2 else _prose(piece), example=at % 2 == 1) for at, piece in pieces]
+    return tuple(part for part in parts if part.text.strip())
+
+
+def _prose(text: str) -> str:
+    return _LINK.sub(_linked, _HEADING.sub(r"\1# ", _PICTURE.sub("", text))).replace("$", r"\$")
+
+
+def _linked(link: re.Match[str]) -> str:
+    words, target = link.groups()
+    code = Path(target.partition("#")[0]).stem
+    return f"[{words}](?code={code})" if code in findings() else words
+
+
+_TOPICS: Final[Mapping[str, Callable[[], None]]] = {
+    "Start": _start,
+    _FINDINGS: _findings,
+    "Words": _of("glossary"),
+    "How it proves": _of("how-it-proves"),
+    "Clusters and ACLs": _of("clusters"),
+    "Files": _of("formats"),
+    "Runbook": _of("runbook"),
+    "Plans": _of("plans"),
+    "Approving": _of("approving"),
+    "Automation": _of("automation"),
+    "Lag over time": _of("watch"),
+    "Sign-in": _of("sign-in"),
+    "Keyboard": _keyboard,
+    "Commands": _commands,
+}

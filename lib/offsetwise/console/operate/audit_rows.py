@@ -1,0 +1,356 @@
+"""The rows of the audit log: which are shown, as a table, in words, and as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.widgets import downloads, selectors, table
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.review.allowing import Verb
+from offsetwise.review.people import Person
+from offsetwise.review.view import AUDIT_ROWS, View
+from offsetwise.store.audit import AuditFilter, AuditRow, Chain, body_of, hash_of
+from offsetwise.wording import many, moment
+from offsetwise.wording.verdicts import Tone, Verdict
+
+ALL: Final = "all"
+_RESULT_WORDS: Final = ("done", "refused")
+BEFORE: Final = "before"
+"""Of the row below which rows are shown, in the URL and in the session."""
+_LARGEST: Final = 2**63 - 1
+_DIGEST: Final = 64
+_LONGEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """What stands in the fields, as it was typed or came with a link."""
+
+    action: str = ALL
+    result: str = ALL
+    subject: str = ""
+    issuer: str = ""
+    plan: str = ""
+    digest: str = ""
+    since: str = ""
+    until: str = ""
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The filter that was asked for, and what could not be understood of it."""
+
+    filter: AuditFilter
+    problems: tuple[str, ...]
+    """A sentence each. Markdown."""
+
+
+_TOLD: Final = 160
+"""Characters of a reason in a cell; the whole one stands below the table."""
+RESULTS: Final = {
+    "done": Verdict(icon="✓", word="done", tone=Tone.RIGHT),
+    "refused": Verdict(icon="!", word="refused", tone=Tone.WRONG),
+}
+INTACT: Final = Verdict(icon="✓", word="as written", tone=Tone.RIGHT)
+CHANGED: Final = Verdict(icon="!", word="changed", tone=Tone.WRONG)
+APART: Final = Verdict(icon="!", word="does not follow", tone=Tone.WRONG)
+NOBODY: Final = "nobody signed in"
+
+
+def asked(typed: Typed) -> Asked:
+    """Understand what was typed; a field that cannot be understood is told, and never left out in silence."""
+    problems: list[str] = []
+
+    def number(text: str, what: str) -> int | None:
+        text = text.strip()
+        if not text:
+            return None
+        if text.isascii() and text.isdecimal() and int(text[:20]) <= _LARGEST and len(text) <= len(str(_LARGEST)):
+            return int(text)
+        problems.append(f"{what}: expected a number, found {markdown(text[:40])}.")
+        return None
+
+    def moment(text: str, what: str) -> int | None:
+        text = text.strip()
+        if not text:
+            return None
+        try:
+            read = datetime.fromisoformat(text)
+            read = read.replace(tzinfo=UTC) if read.tzinfo is None else read
+            return int(read.timestamp() * 1000)
+        except (ValueError, OverflowError):
+            problems.append(f"{what}: expected a day or a time such as 2026-03-01T14:00, found {markdown(text[:40])}.")
+            return None
+
+    def digest(text: str) -> str | None:
+        text = text.strip().rstrip("…").lower()
+        if text and (len(text) > _DIGEST or set(text) - set("0123456789abcdef")):
+            problems.append(f"Digest: expected its first digits 0 to 9 and a to f, found {markdown(text[:40])}.")
+            return None
+        return text or None
+
+    return Asked(
+        filter=AuditFilter(
+            issuer=typed.issuer.strip() or None,
+            subject=typed.subject.strip() or None,
+            action=None if typed.action == ALL else typed.action,
+            result=None if typed.result == ALL else typed.result,
+            plan=number(typed.plan, "Plan"),
+            digest=digest(typed.digest),
+            since_ms=moment(typed.since, "From"),
+            until_ms=moment(typed.until, "Until"),
+            before_seq=number(typed.before, "Rows before"),
+        ),
+        problems=tuple(problems),
+    )
+
+
+def filters() -> Asked:
+    """Draw the filters."""
+    with st.container(horizontal=True):
+        action = selectors.choice("What", [ALL, *(verb.value for verb in Verb)], "action", width=150)
+        result = selectors.choice("Result", [ALL, *_RESULT_WORDS], "result", width=120)
+        plan = _text("Plan", "plan", width=80, says="The number of a plan.")
+        digest = _text("Digest begins", "digest", width=130, says="The first digits are enough.")
+        subject = _text("Subject", "subject", width=170, says="Exactly as the identity provider says it.")
+        issuer = _text("Issuer", "issuer", width=200, says="Exactly as the identity provider says it.")
+        since = _text("From (UTC)", "from", width=150, says="A day or a time, as in 2026-03-01T14:00.")
+        until = _text("Until (UTC)", "until", width=150, says="A day or a time, not including it.")
+    # Its field stands below the table, so at first only the URL has it.
+    before = st.session_state[BEFORE] if BEFORE in st.session_state else st.query_params.get(BEFORE, "")
+    return asked(
+        Typed(
+            action=action,
+            result=result,
+            subject=subject,
+            issuer=issuer,
+            plan=plan,
+            digest=digest,
+            since=since,
+            until=until,
+            before=before,
+        )
+    )
+
+
+def leaf(newest: int | None, last: int, *, more: bool) -> None:
+    """Draw what leads to older rows, and back to the newest.
+
+    Args:
+        newest: Below which row those shown begin; None for the newest.
+        last: The oldest row shown.
+        more: Whether there may be older ones.
+    """
+    if newest is None and not more and BEFORE not in st.session_state:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _text("Rows before", BEFORE, width=120, says="Shows rows with smaller numbers only.")
+        for label, row, icon, there in (
+            ("Newest", "", ":material/first_page:", newest is not None),
+            ("Older", str(last), ":material/chevron_right:", more),
+        ):
+            if there:
+                st.button(label, icon=icon, key=f"audit-{label.lower()}", on_click=_before, args=(row,))
+
+
+def _before(row: str) -> None:
+    st.session_state[BEFORE] = row
+
+
+def _text(label: str, key: str, *, width: int, says: str) -> str:
+    return st.text_input(
+        label, key=key, bind="query-params", max_chars=_LONGEST, placeholder="any", width=width, help=says
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def _or_nothing(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TOLD else f"{text[: _TOLD - 1]}…"
+
+
+def result(row: AuditRow) -> Verdict:
+    """Say what came of it; a word that this release does not know is unknown."""
+    said = row.record.result
+    return RESULTS.get(said, Verdict(icon="?", word=said, tone=Tone.UNKNOWN))
+
+
+def name(row: AuditRow) -> str:
+    """Give what whoever did it is called."""
+    said = row.record.details.get("name")
+    if isinstance(said, str) and said:
+        return said
+    return row.record.subject or NOBODY
+
+
+def change(row: AuditRow) -> str:
+    """Give the plan's state before and after; nothing where it was about no plan.
+
+    A refused attempt changes nothing, and says the same twice.
+    """
+    before, after = row.record.details.get("before"), row.record.details.get("after")
+    if before is None and after is None:
+        return ""
+    return f"{'nothing' if before is None else before} → {'nothing' if after is None else after}"
+
+
+def why(row: AuditRow) -> str:
+    """Give why it was refused; what was answered where that says more than the result."""
+    said = row.record.details.get("why")
+    if said is not None:
+        return str(said)
+    unreadable = row.record.details.get("unreadable")
+    if unreadable is not None:
+        return str(unreadable)
+    return str(row.record.details.get("answer") or "") if row.record.result != "done" else ""
+
+
+Linked = tuple[AuditRow, Verdict]
+"""A row, and whether it is as it was written."""
+COLUMNS: Final[Columns[Linked]] = (
+    Column("row", lambda of: of[0].seq, 56, pinned=True),
+    Column("when (UTC)", lambda of: moment(of[0].record.at_ms), 186),
+    Column("subject", lambda of: of[0].record.subject or "", 104),
+    Column("issuer", lambda of: of[0].record.issuer or "", 150),
+    Column("what", lambda of: of[0].record.action, 96),
+    Column("result", lambda of: result(of[0]), 84),
+    Column("chain", lambda of: of[1], 120, when=lambda rows: any(link is not INTACT for _, link in rows)),
+    Column("plan", lambda of: _or_nothing(of[0].record.plan), 52),
+    Column("digest", lambda of: (of[0].record.digest or "")[:8], 80),
+    Column("before → after", lambda of: change(of[0]), 160),
+    Column("why", lambda of: _cut(why(of[0])), 300),
+    Column("who", lambda of: name(of[0]), 130),
+)
+IN_FILES: Final[Columns[AuditRow]] = (
+    Column("row", lambda row: str(row.seq)),
+    Column("when", lambda row: moment(row.record.at_ms)),
+    Column("issuer", lambda row: row.record.issuer or ""),
+    Column("subject", lambda row: row.record.subject or ""),
+    Column("name", name),
+    Column("what", lambda row: row.record.action),
+    Column("result", lambda row: row.record.result),
+    Column("plan", lambda row: _or_nothing(row.record.plan)),
+    Column("digest", lambda row: row.record.digest or ""),
+    Column("before", lambda row: _or_nothing(row.record.details.get("before"))),
+    Column("after", lambda row: _or_nothing(row.record.details.get("after"))),
+    Column("why", why),
+    Column("previous hash", lambda row: row.previous),
+    Column("hash", lambda row: row.hash),
+)
+DETAILS: Final[Columns[tuple[str, object]]] = (
+    Column("said", lambda one: one[0], 200),
+    Column("as", lambda one: _value(one[1]), 700),
+)
+"""What else a row says, a line each."""
+
+
+def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
+    """Say of every row shown whether it is as it was written, as far as it can be seen from it and its neighbour.
+
+    Args:
+        rows: In falling order; between two that do not stand together nothing is looked at.
+        chain: The last check of the whole chain.
+    """
+    made = []
+    for place, row in enumerate(rows):
+        older = rows[place + 1] if place + 1 < len(rows) else None
+        if not _as_written(row):
+            made.append(CHANGED)
+        elif older is not None and older.seq == row.seq - 1 and older.hash != row.previous:
+            made.append(APART)
+        elif chain is not None and not chain.intact and row.seq == chain.rows + 1:
+            made.append(CHANGED)
+        else:
+            made.append(INTACT)
+    return tuple(made)
+
+
+def verdict(chain: Chain) -> str:
+    """Say what came of checking the whole chain. Markdown."""
+    if chain.broken is None:
+        if not chain.rows:
+            return "**✓ The audit log is intact.** It has no rows yet."
+        return (
+            f"**✓ The audit log is intact:** {many(chain.rows, 'row')}, each with the hash of the one before. "
+            "To find out later whether all of it was written anew, note its last hash elsewhere."
+        )
+    whole = {0: "", 1: " The row before it is whole."}.get(chain.rows, f" The {chain.rows:,} rows before it are whole.")
+    return (
+        f"**! The audit log is broken at row {chain.rows + 1:,}.** {markdown(chain.broken)}{whole} What stands from "
+        "there on proves nothing."
+    )
+
+
+def heading(row: AuditRow) -> str:
+    """Head the details of a row. Markdown."""
+    return f"Row {row.seq:,} · {markdown(row.record.action)} · {markdown(str(result(row)))}"
+
+
+def told(row: AuditRow) -> str:
+    """Tell a row in full. Markdown."""
+    record = row.record
+    by = f"**{markdown(name(row))}**"
+    if record.subject is not None or record.issuer is not None:
+        by += f", subject {markdown(record.subject or '?')} of issuer {markdown(record.issuer or '?')}"
+    about = "" if record.plan is None else f"plan {record.plan:,}"
+    parts = [moment(record.at_ms), about, markdown(change(row))]
+    lines = [by, " · ".join(part for part in parts if part), markdown(why(row))]
+    return "  \n".join(line for line in lines if line)
+
+
+def _as_written(row: AuditRow) -> bool:
+    try:
+        return hash_of(row.previous, body_of(row.seq, row.record)) == row.hash
+    except (ValueError, TypeError):
+        return False
+
+
+def rows(board: View, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
+    """Give every row that passes, newest first, read in pages.
+
+    Raises:
+        AccessError: The person may not look.
+        StoreError: The store cannot be read.
+    """
+    while True:
+        page = board.audit(person, wanted)
+        yield from page
+        if len(page) < AUDIT_ROWS:
+            return
+        wanted = replace(wanted, before_seq=page[-1].seq)
+
+
+def csv(board: View, person: Person | None, wanted: AuditFilter) -> bytes:
+    """Write rows as CSV (UTF-8, LF). No cell can run as a formula; what a row does not say is empty."""
+    return downloads.csv(table.frame(IN_FILES, list(rows(board, person, wanted)), file=True))
+
+
+def json_lines(board: View, person: Person | None, wanted: AuditFilter) -> bytes:
+    """Write rows as JSON lines, each with the text its hash was made of: anybody can check the chain with it.
+
+    The hash of a row is the SHA-256 of the previous hash, a line feed and `body`.
+    """
+    return "".join(
+        json.dumps(
+            {"seq": row.seq, "previous": row.previous, "hash": row.hash, "body": body_of(row.seq, row.record)},
+            sort_keys=True,
+        )
+        + "\n"
+        for row in rows(board, person, wanted)
+    ).encode()

@@ -1,0 +1,296 @@
+"""The Fleet screen: the answer, the numbers, the map, the table, and the facts of the selected checkpoint."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.explore.checkpoint.sources import resumed, resumes
+from offsetwise.console.operate import fleet_chart, fleet_files, fleet_table
+from offsetwise.console.operate.fleet_table import now_ms
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads, palette, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.evidence import linked
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.table import Selection
+from offsetwise.engines.registry import engine_of
+from offsetwise.engines.rows import FailedCheckpoint
+from offsetwise.findings import severity_of
+from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
+from offsetwise.model import Checkpoint, Subject, SubjectKind
+from offsetwise.wording import many, moment, number, part, read_at, verdicts
+
+CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
+MAX_POSITIONS: Final = 250
+MAX_ALIKE: Final = 5
+
+
+def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet] | None:
+    """Give the fleet to show; a live one only if it was read, or a person asks for it now."""
+    question = Question.of(Reader.fleet, migration.name)
+    head.says(_caption(migration, answers.held(question)))
+    offer = blocks.Offer(
+        what=f"the checkpoints of {markdown(migration.name)}",
+        why=(
+            "Reads every checkpoint below the `checkpoint_roots` of the migration file, and those it names: the few "
+            "files of each that decide the restart. Many are read on Spark. Asks no cluster, writes nothing."
+        ),
+        now="Read all checkpoints",
+        again="Read again",
+        icon=":material/folder_copy:",
+        key="fleet",
+        stop="Stop reading",
+    )
+    found = blocks.live(answers, question, offer)
+    head.says(_caption(migration, found))
+    return found
+
+
+def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
+    name = f"migration **{markdown(migration.name)}**"
+    if held is None:
+        return f"{name} · not read yet"
+    roots = held.value.roots
+    where = f"below **{markdown(roots[0])}**" if len(roots) == 1 else f"below {many(len(roots), 'root')}"
+    read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
+    return f"{name} · {where} · {read} · :material/lock: read-only"
+
+
+def draw(held: Held[Fleet], migration: str) -> None:
+    """Draw the whole screen of one fleet."""
+    shown, colours = held.value, palette.current()
+    _troubles(shown)
+    if not shown.rows:
+        blocks.empty(
+            "No checkpoint was found.",
+            f"{many(shown.folders, 'folder')} looked into. Name the folders that hold checkpoints under "
+            "`checkpoint_roots` in the migration file, at most four levels above them; or look at one yourself.",
+            "offsetwise inspect FOLDER",
+        )
+        return
+    _answer(held)
+    _metrics(held)
+    if len(shown.rows) >= fleet_chart.MIN_ROWS:
+        _map(held, colours)
+    _rows(held, migration, colours)
+
+
+def _troubles(shown: Fleet) -> None:
+    for trouble in shown.troubles:
+        st.warning(
+            f"**A root is not here, or not whole**  \n{markdown(trouble.problem)}  \n"
+            f"**What to do:** {markdown(trouble.fix)}",
+            icon=":material/folder_off:",
+        )
+
+
+def _answer(held: Held[Fleet]) -> None:
+    tone, head, rest = fleet_table.facts(held).answer
+    longest = f"The longest time without a batch or checkpoint is {fleet_table.facts(held).longest}."
+    blocks.box(tone, f"**{head}** {markdown(rest)} {markdown(longest)}")
+
+
+def _metrics(held: Held[Fleet]) -> None:
+    known = fleet_table.facts(held)
+    blocks.cards(
+        (
+            (
+                "Checkpoints",
+                number(len(held.value.rows)),
+                "Those the migration file names, and those found below roots.",
+            ),
+            *(
+                (_title(verdict), number(known.counts[verdict]), fleet_table.MEANING[verdict])
+                for verdict in FleetVerdict
+            ),
+            ("Copies", number(known.copies), "Checkpoints whose query id another one carries too."),
+        )
+    )
+
+
+def _title(verdict: FleetVerdict) -> str:
+    return f"{fleet_table.VERDICTS[verdict].icon} {verdict.value.capitalize()}"
+
+
+def _map(held: Held[Fleet], colours: Palette) -> None:
+    with guard.block("map"):
+        st.subheader("How long without a batch", anchor=False)
+        figure, takeaway = age_map(held, colours)
+        st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="ages", theme=None)
+        with st.expander("Data"):
+            table.show(fleet_chart.age_columns(held.value.rows, fleet_table.now_ms(held)), fleet_chart.SINCE)
+
+
+@st.fragment
+def _rows(held: Held[Fleet], migration: str, colours: Palette) -> None:
+    st.subheader("Every checkpoint", anchor=False)
+    with guard.block("rows"):
+        known = fleet_table.facts(held)
+        shown = fleet_table.filtered(held, fleet_table.filters(known.codes, known.topics))
+        if shown:
+            _facts_of(held, choose(held, shown, colours), migration)
+        else:
+            blocks.empty("No checkpoint passes these filters.", "Clear a filter to see more.")
+
+
+def choose(held: Held[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> FleetRow:
+    """Draw the table of rows, its downloads, and the selector of one row; give that row."""
+    span = table.page(len(rows))
+    page = rows[span]
+    labels = fleet_table.facts(held).labels
+    ids = tuple(labels[row.uri] for row in page)
+    selection = Selection(key="row", grid=f"fleet-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=0)
+    selection.draw(
+        fleet_table.fleet_table(held, page, colours),
+        alt=f"{many(len(page), 'checkpoint')} with verdict, age, problems, batches, topics, state and restart.",
+    )
+    _downloads(held, rows)
+    return page[selection.choose("Facts of", width=420)]
+
+
+def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
+    now = fleet_table.now_ms(held)
+    with downloads.beside(
+        f":gray[{part(len(rows), len(held.value.rows), 'checkpoint')}. Select a row to see its facts.]"
+    ):
+        downloads.button(
+            "CSV", "fleet.csv", lambda: fleet_files.csv(rows, now), key="download-CSV", says="The rows shown, as CSV."
+        )
+        downloads.button(
+            "JSON",
+            "fleet.jsonl",
+            lambda: fleet_files.json_lines(rows),
+            key="download-JSON",
+            says="The rows shown, as JSON lines: a checkpoint a line.",
+        )
+
+
+def _facts_of(held: Held[Fleet], row: FleetRow, migration: str) -> None:
+    """Draw the facts of one row."""
+    label = fleet_table.facts(held).labels[row.uri]
+    verdict = fleet_table.VERDICTS[row.verdict]
+    st.subheader(f"Facts · {markdown(label)}", anchor=False)
+    st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(fleet_table.MEANING[row.verdict])}")
+    _links(row, migration)
+    st.code(plain(row.uri), language=None, wrap_lines=True)
+    if isinstance(row.read, FailedCheckpoint):
+        _failed(row.read)
+        return
+    st.markdown(f"**{markdown(row.read.restart)}**")
+    _problems(row.read)
+    _alike(held, row)
+    _numbers(held, row, row.read)
+    _positions(row.read)
+    import_module(engine_of(row.read.engine).screen).facts(row.read)
+
+
+def _links(row: FleetRow, migration: str) -> None:
+    if not row.names:
+        st.markdown(
+            ":gray[The migration file does not name it. Name it under `checkpoints` to compare it and to look into "
+            "its batches.]"
+        )
+        return
+    with st.container(horizontal=True):
+        for name in row.names:
+            st.page_link(
+                Path(CHECKPOINT_PAGE),
+                label=f"Open {markdown(name)}",
+                icon=":material/save:",
+                query_params={
+                    "migration": migration,
+                    "of": str(Subject(kind=SubjectKind.CHECKPOINT, name=name)),
+                },
+            )
+
+
+def _failed(failed: FailedCheckpoint) -> None:
+    with st.container(border=True):
+        st.markdown(f"**This checkpoint could not be read**  \n{markdown(failed.problem)}")
+        st.markdown(f"**What to do:** {markdown(failed.fix)}")
+        st.markdown(f":gray[In downloads: {markdown(failed.error)}.]")
+
+
+def _problems(checkpoint: Checkpoint) -> None:
+    for problem in checkpoint.problems:
+        verdict = verdicts.SEVERITY[severity_of(problem.code)]
+        with st.container(border=True):
+            remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
+            st.markdown(
+                f":{verdict.tone.colour}-badge[{verdict}] **{linked(problem.code)}**  \n"
+                f"{markdown(problem.message)}{remedy}"
+            )
+
+
+def _alike(held: Held[Fleet], row: FleetRow) -> None:
+    if row.same_query == 1 or row.checkpoint is None:
+        return
+    labels, job_id = fleet_table.facts(held).labels, row.checkpoint.job_id
+    others = [
+        one.uri
+        for one in held.value.rows
+        if one is not row and one.checkpoint is not None and one.checkpoint.job_id == job_id
+    ]
+    named = ", ".join(f"**{markdown(labels[uri])}**" for uri in others[:MAX_ALIKE])
+    more = f", and {number(len(others) - MAX_ALIKE)} more" if len(others) > MAX_ALIKE else ""
+    with st.container(border=True):
+        st.markdown(
+            f":orange-badge[▲ copies] {named}{more} {'carries' if len(others) == 1 else 'carry'} the same query id. "
+            "A sink that remembers batches by query id, as Delta does, takes the batches of one for those of the "
+            "other: start a job from one of them only."
+        )
+
+
+def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint) -> None:
+    now = fleet_table.now_ms(held)
+    end = f"{_topics(row)}; state: {fleet_table.size(row.state_bytes)}; engine {markdown(checkpoint.engine)}."
+    if not engine_of(checkpoint.engine).plans_batches:
+        details = checkpoint.details
+        age = fleet_table.age(fleet_table.age_ms(details.written_ms, now))
+        called = markdown((details.words or (details.kind,))[0].capitalize())
+        st.markdown(f"**{called}**, written {moment(details.written_ms)} ({age} before this was read). {end}")
+        return
+    planned, committed = (
+        fleet_table.age(fleet_table.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms)
+    )
+    st.markdown(
+        f"Batch **{number(checkpoint.details.last_planned_batch)}** is the newest planned one, from "
+        f"{moment(row.planned_at_ms)} ({planned} before this was read). Batch "
+        f"**{number(checkpoint.details.last_committed_batch)}** is the newest committed one, planned at "
+        f"{moment(row.committed_at_ms)} ({committed} before). {end}"
+    )
+    if checkpoint.job_id is not None:
+        st.markdown("Query id")
+        st.code(plain(checkpoint.job_id), language=None, wrap_lines=True)
+
+
+def _topics(row: FleetRow) -> str:
+    if row.partitions is None:
+        return "Topics: ?"
+    return f"{many(len(row.topics), 'topic')} with {many(row.partitions, 'partition')}"
+
+
+def _positions(checkpoint: Checkpoint) -> None:
+    positions = resumed(checkpoint)
+    if not positions:
+        blocks.empty("No position.", "It has no source that can be compared, or its positions cannot be relied on.")
+        return
+    with st.expander(f"Positions: {many(len(positions), 'partition')}", expanded=len(positions) <= 12):
+        if len(positions) > MAX_POSITIONS:
+            st.markdown(f":gray[The first {number(MAX_POSITIONS)}. The downloads hold all.]")
+        table.show(resumes(checkpoint), positions[:MAX_POSITIONS], missing="–")
+
+
+@cached(8)
+def age_map(held: Held[Fleet], colours: Palette) -> tuple[Any, str]:
+    """Give the map of the fleet, and what it shows in words."""
+    rows, now = held.value.rows, now_ms(held)
+    return fleet_chart.age_map(rows, colours, now), fleet_chart.takeaway(rows, now)

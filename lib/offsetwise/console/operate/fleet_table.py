@@ -1,0 +1,394 @@
+"""The table of a fleet: filters, columns and words. An unknown age or size is missing, never 0."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import wording
+from offsetwise.console.answers import Held
+from offsetwise.console.widgets import escaping, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.selectors import several
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.engines.rows import FailedCheckpoint
+from offsetwise.errors import (
+    CheckpointError,
+    LibraryMissingError,
+    MissingError,
+    NotACheckpointError,
+    OutsideRootsError,
+    StorageError,
+)
+from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
+from offsetwise.model import Checkpoint
+from offsetwise.wording import duration, many, moment, number
+from offsetwise.wording.verdicts import Tone, Verdict
+
+SAME_QUERY: Final = "same query id"
+"""Stands among the codes of problems: copies are no problem of one checkpoint, and are looked for like one."""
+_HOUR_MS: Final = 3_600_000
+ANY_AGE: Final = "any age"
+NOT_KNOWN: Final = "age not known"
+AGES: Final = {"1 hour": _HOUR_MS, "1 day": 24 * _HOUR_MS, "7 days": 168 * _HOUR_MS, "30 days": 720 * _HOUR_MS}
+_URGENCY: Final = tuple(FleetVerdict)
+_NARROWEST_NAME_PX: Final = 120
+_WIDEST_NAME_PX: Final = 280
+_LETTER_PX: Final = 7
+_CELL_PADDING_PX: Final = 24
+
+
+class Order(StrEnum):
+    """How the rows are sorted."""
+
+    WORST = "worst first"
+    OLDEST = "longest without a batch"
+    LARGEST = "largest state"
+    PATH = "by path"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which rows are shown. Empty keeps all; names are as they stand on screen."""
+
+    verdicts: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    older: str = ANY_AGE
+    text: str = ""
+    order: str = Order.WORST
+
+    def apply(self, rows: Sequence[FleetRow], now_ms: int) -> tuple[FleetRow, ...]:
+        """Give the rows that pass, in the chosen order. Ages are counted up to `now_ms`."""
+        kept = [row for row in rows if self._keeps(row, now_ms)]
+        kept.sort(key=lambda row: row.uri)
+        if self.order == Order.LARGEST:
+            kept.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
+        elif self.order != Order.PATH:
+            kept.sort(key=lambda row: _since(row, now_ms), reverse=True)
+        if self.order == Order.WORST:
+            kept.sort(key=lambda row: (_URGENCY.index(row.verdict), row.same_query == 1))
+        return tuple(kept)
+
+    def _keeps(self, row: FleetRow, now_ms: int) -> bool:
+        sought = self.text.strip().casefold()
+        return (
+            (not self.verdicts or row.verdict in self.verdicts)
+            and (not self.problems or not _marks(row).isdisjoint(self.problems))
+            and (not self.topics or any(escaping.plain(topic) in self.topics for topic, _ in row.topics))
+            and self._old_enough(row, now_ms)
+            and (not sought or any(sought in text.casefold() for text in _texts(row)))
+        )
+
+    def _old_enough(self, row: FleetRow, now_ms: int) -> bool:
+        since = age_ms(row.planned_at_ms, now_ms)
+        if self.older == NOT_KNOWN:
+            return since is None
+        limit = AGES.get(self.older)
+        return limit is None or (since is not None and since > limit)
+
+
+Rows = tuple[FleetRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the page says about a whole fleet."""
+
+    answer: tuple[Tone, str, str]
+    longest: str
+    """The longest time without a batch."""
+    counts: Mapping[FleetVerdict, int]
+    copies: int
+    codes: tuple[str, ...]
+    """What the problem filter offers, as it stands on screen."""
+    topics: tuple[str, ...]
+    """As it stands on screen too."""
+    labels: Mapping[str, str]
+    """What each checkpoint is called on screen, by URI; see `named`."""
+
+
+VERDICTS: Final = {
+    FleetVerdict.UNREADABLE: Verdict(icon="?", word="unreadable", tone=Tone.UNKNOWN),
+    FleetVerdict.PROBLEMS: Verdict(icon="!", word="problems", tone=Tone.WRONG),
+    FleetVerdict.PENDING: Verdict(icon="◇", word="pending batch", tone=Tone.CAREFUL),
+    FleetVerdict.RESTARTABLE: Verdict(icon="✓", word="restartable", tone=Tone.RIGHT),
+}
+MEANING: Final = {
+    FleetVerdict.UNREADABLE: "It gave nothing: the row says why.",
+    FleetVerdict.PROBLEMS: "Something in it blocks a restart, or a move to the other cluster.",
+    FleetVerdict.PENDING: "A batch was planned and not committed. It runs again on restart.",
+    FleetVerdict.RESTARTABLE: "It starts where its last committed batch ended or, without batches, where it was taken.",
+}
+UNREADABLE: Final = {
+    error.__name__: words
+    for error, words in (
+        (NotACheckpointError, "not a checkpoint"),
+        (MissingError, "not there"),
+        (OutsideRootsError, "outside the allowed roots"),
+        (LibraryMissingError, "a library is missing"),
+        (StorageError, "the storage fails"),
+        (CheckpointError, "no usable checkpoint"),
+    )
+}
+"""Why a checkpoint gave nothing, in words, by the name of the error."""
+
+
+def _since(row: FleetRow, now_ms: int) -> float:
+    since = age_ms(row.planned_at_ms, now_ms)
+    return float("-inf") if since is None else since
+
+
+def _marks(row: FleetRow) -> set[str]:
+    codes = set(map(escaping.plain, problems(row)))
+    return {*codes, SAME_QUERY} if row.same_query > 1 else codes
+
+
+def _texts(row: FleetRow) -> tuple[str, ...]:
+    job_id = row.checkpoint.job_id if row.checkpoint else None
+    return (row.uri, *row.names, job_id or "")
+
+
+def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
+    """Draw the filters of the table."""
+    with st.container(horizontal=True):
+        return Filters(
+            verdicts=several("Verdict", "verdict", [str(verdict) for verdict in FleetVerdict]),
+            problems=several("Problem", "problem", codes),
+            topics=several("Topic", "topic", topics),
+            older=st.selectbox(
+                "No batch for", [ANY_AGE, *AGES, NOT_KNOWN], key="older", bind="query-params", width=160
+            ),
+            text=st.text_input(
+                "Path or query id has", key="text", bind="query-params", max_chars=200, placeholder="any text"
+            ),
+            order=st.selectbox("Order", [str(order) for order in Order], key="order", bind="query-params", width=210),
+        )
+
+
+def now_ms(held: Held[Fleet]) -> int:
+    """Give the moment up to which ages are counted: when the fleet was read, so that a rerun changes none."""
+    return int(held.at.timestamp() * 1000)
+
+
+@cached(8)
+def facts(held: Held[Fleet]) -> Facts:
+    """Give what the page says about the whole fleet."""
+    rows = held.value.rows
+    copies = sum(row.same_query > 1 for row in rows)
+    return Facts(
+        answer=answer(rows),
+        longest=longest(rows, now_ms(held)),
+        counts=Counter(row.verdict for row in rows),
+        copies=copies,
+        codes=(
+            *sorted({escaping.plain(code) for row in rows for code in problems(row)}),
+            *((SAME_QUERY,) if copies else ()),
+        ),
+        topics=tuple(sorted({escaping.plain(topic) for row in rows for topic, _ in row.topics})),
+        labels=named([row.uri for row in rows], held.value.roots),
+    )
+
+
+@cached(32)
+def filtered(held: Held[Fleet], filters: Filters) -> Rows:
+    """Give the rows that pass, in the chosen order."""
+    return filters.apply(held.value.rows, now_ms(held))
+
+
+@cached(16)
+def fleet_table(held: Held[Fleet], rows: Rows, colours: Palette) -> table.Prepared:
+    """Give the coloured table of these rows."""
+    return table.prepared(columns(facts(held).labels, now_ms(held), rows), rows, colours)
+
+
+def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[FleetRow]:
+    """Give the columns on screen.
+
+    Args:
+        labels: What each checkpoint is called on screen, by URI.
+        now_ms: Up to when ages are counted.
+        rows: Those shown; the longest name of theirs is whole where there is room.
+    """
+    longest = max((len(labels[row.uri]) for row in rows), default=0)
+    return (
+        Column("verdict", lambda row: VERDICTS[row.verdict], 126),
+        Column(
+            "checkpoint",
+            lambda row: labels[row.uri],
+            min(_WIDEST_NAME_PX, max(_NARROWEST_NAME_PX, _CELL_PADDING_PX + _LETTER_PX * longest)),
+            pinned=True,
+        ),
+        Column(
+            "age",
+            lambda row: age_ms(row.planned_at_ms, now_ms),
+            74,
+            "Time since the newest batch was planned.",
+            printed=age,
+        ),
+        Column(
+            "problems",
+            lambda row: ", ".join(problems(row)),
+            176,
+            "What is wrong or worth knowing, by its code. Select the row to see what to do.",
+        ),
+        Column("restart", restart, 346, "Where the query restarts."),
+        Column(
+            "since commit",
+            lambda row: age_ms(row.committed_at_ms, now_ms),
+            104,
+            "Time since the newest committed batch was planned. The commit log keeps no times of its own.",
+            printed=age,
+        ),
+        Column("planned", planned, 74, "The newest planned batch."),
+        Column("committed", committed, 86, "The newest committed batch."),
+        Column("topics", topics, 170, "Topics, each with the number of its partitions."),
+        Column("partitions", lambda row: row.partitions, 80),
+        Column("state", lambda row: row.state_bytes, 78, "What the files of its state stores take.", printed=size),
+        Column("copies", copies, 78, "How many checkpoints here carry the same query id.", lambda _: Tone.CAREFUL),
+        Column("newest batch (UTC)", lambda row: wording.moment(row.planned_at_ms), 190),
+        Column("query id", lambda row: (row.checkpoint and row.checkpoint.job_id) or "?", 280),
+        Column("engine", lambda row: row.checkpoint.engine if row.checkpoint else "?", 70),
+    )
+
+
+def planned(row: FleetRow) -> int | None:
+    """Give its newest planned batch."""
+    return row.checkpoint.details.last_planned_batch if row.checkpoint else None
+
+
+def committed(row: FleetRow) -> int | None:
+    """Give its newest committed batch."""
+    return row.checkpoint.details.last_committed_batch if row.checkpoint else None
+
+
+def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
+    """Give what each is called on screen: its path below its root, made visible; the whole URI where that is no name.
+
+    >>> named(["/data/ckpt/a/orders", "/data/ckpt/b", "/etc"], ["/data/ckpt"])
+    {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b', '/etc': '/etc'}
+    """
+    bases = {uri: _base(uri, roots) for uri in uris}
+    several = len({base for base in bases.values() if base is not None}) > 1
+    short = {uri: escaping.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
+    count = Counter(short.values())
+    made: dict[str, str] = {}
+    taken: set[str] = set()
+    for uri, name in short.items():
+        label = name if count[name] == 1 else escaping.plain(uri)
+        # Two names that differ in invisible characters only could still look the same.
+        made[uri] = label if label not in taken else f"{label} ({len(taken)})"
+        taken.add(made[uri])
+    return made
+
+
+def _below(uri: str, base: str | None, *, several: bool) -> str:
+    if base is None:
+        return uri
+    path, name = uri.rstrip("/")[len(base) + 1 :], base.rpartition("/")[2]
+    return f"{name}/{path}" if path and several else path or name
+
+
+def _base(uri: str, roots: Sequence[str]) -> str | None:
+    """Give the root that a URI stands below, the longest of several."""
+    bases = (root.rstrip("/") for root in roots)
+    return max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)
+
+
+def age(milliseconds: int | None) -> str:
+    """Print how long ago something was; in the future when a clock is wrong, which is said and not cut to 0.
+
+    >>> age(8_000), age(43_200_000), age(8_640_000_000), age(-300_000), age(None)
+    ('8 s', '12 h', '100 days', '5 min ahead', '?')
+    """
+    if milliseconds is None:
+        return "?"
+    shown = duration(abs(milliseconds))
+    return f"{shown} ahead" if milliseconds <= -1000 else shown
+
+
+def size(count: int | None) -> str:
+    """Print a number of bytes; none at all is a query that keeps no state.
+
+    >>> size(0), size(3_370), size(5_000_000_000), size(None)
+    ('none', '3.3 KiB', '4.7 GiB', '?')
+    """
+    return "none" if count == 0 else wording.size(count)
+
+
+def age_ms(then_ms: int | None, now_ms: int) -> int | None:
+    """Give the time since a moment; None where it is not known, or no moment that a calendar has."""
+    return None if then_ms is None or moment(then_ms) == "?" else now_ms - then_ms
+
+
+def topics(row: FleetRow, at_most: int = 3) -> str:
+    """Name the topics of a row with their partitions; `?` where damage hides them. Not escaped."""
+    if row.partitions is None:
+        return "?"
+    named = [f"{topic} ({partitions})" for topic, partitions in row.topics]
+    rest = len(named) - at_most
+    return ", ".join(named[:at_most]) + (f", and {number(rest)} more" if rest > 0 else "")
+
+
+def copies(row: FleetRow) -> str:
+    """Say that others carry the same query id; nothing where none does."""
+    return f"▲ {number(row.same_query)} alike" if row.same_query > 1 else ""
+
+
+def problems(row: FleetRow) -> tuple[str, ...]:
+    """Name what is wrong: the codes of its problems; of an unreadable one, why it gave nothing. Not escaped."""
+    if isinstance(row.read, FailedCheckpoint):
+        return (UNREADABLE.get(row.read.error, "could not be read"),)
+    return row.codes
+
+
+def restart(row: FleetRow) -> str:
+    """Say where it restarts, or why that is not known. Not escaped."""
+    return row.read.restart if isinstance(row.read, Checkpoint) else row.read.problem
+
+
+def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
+    """Say how the fleet stands: tone, a short head, and a sentence or two."""
+    count = Counter(row.verdict for row in rows)
+    total = many(len(rows), "checkpoint")
+    bad = count[FleetVerdict.UNREADABLE] + count[FleetVerdict.PROBLEMS]
+    pending = count[FleetVerdict.PENDING]
+    alike = sum(row.same_query > 1 for row in rows)
+    said = []
+    if bad:
+        tone, head = Tone.WRONG, f"{_some(bad, rows)} cannot be relied on."
+        said.append(
+            f"{_have(count[FleetVerdict.PROBLEMS], 'problems that block a restart or a move')}, "
+            f"{number(count[FleetVerdict.UNREADABLE])} could not be read."
+        )
+        if pending:
+            said.append(f"A planned batch is not committed in {number(pending)} more.")
+    elif pending:
+        tone, head = Tone.CAREFUL, f"{_some(pending, rows)} would run a batch again."
+        said.append("It was planned and not committed. Best let it commit on the old cluster first.")
+    else:
+        tone, head = Tone.RIGHT, f"{'The checkpoint' if len(rows) == 1 else f'All {total}'} can be restarted."
+        said.append("No planned batch is uncommitted.")
+    if alike:
+        tone = Tone.CAREFUL if tone is Tone.RIGHT else tone
+        said.append(f"{number(alike)} carry a query id that another has too: they are copies.")
+    return tone, head, " ".join(said)
+
+
+def longest(rows: Sequence[FleetRow], now_ms: int) -> str:
+    """Print the longest time since a newest batch was planned."""
+    return age(max((since for row in rows if (since := age_ms(row.planned_at_ms, now_ms)) is not None), default=None))
+
+
+def _some(count: int, rows: Sequence[FleetRow]) -> str:
+    return "The checkpoint" if len(rows) == 1 else f"{number(count)} of {many(len(rows), 'checkpoint')}"
+
+
+def _have(count: int, what: str) -> str:
+    return f"{number(count)} {'has' if count == 1 else 'have'} {what}"

@@ -1,0 +1,1 @@
+"""The screens of a plan: draft, review, export."""

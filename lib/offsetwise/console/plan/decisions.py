@@ -1,0 +1,263 @@
+"""What a person decides about single partitions and whole topics, each with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.plan.work import Drafted, Frozen, Work
+from offsetwise.console.widgets import blocks, selectors, table
+from offsetwise.console.widgets.escaping import cell, markdown
+from offsetwise.console.widgets.table import Column, Columns, Selection
+from offsetwise.model import AnyPosition, Override, PartitionComparison, PlannedPosition, Start
+from offsetwise.plan.request import StartChoice
+from offsetwise.position import OpaquePosition
+from offsetwise.streams.spec import HIGHEST_OFFSET, position
+from offsetwise.translation.alternatives import Alternative, alternatives
+from offsetwise.wording import many, number, verdicts
+from offsetwise.wording.verdicts import Tone, Verdict
+
+TITLE: Final = "Where each partition starts"
+MAX_REASON: Final = 1_000
+_LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by topic"
+_SAID: Final = "decision-refused"
+_OFF: Final = "only somebody with the role author decides where a partition starts."
+_OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
+_PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
+    Column("topic", lambda of: of[0].topic, 120, pinned=True),
+    Column("p", lambda of: of[0].partition, 44, "Partition.", pinned=True),
+    Column("old offset", lambda of: of[0].old_offset, help="The next record to read on the old cluster."),
+    Column("translated", lambda of: of[0].new_offset, help="The same place on the new cluster."),
+    Column(
+        "planned",
+        lambda of: None if of[1] is None else of[1].new_offset,
+        None,
+        "Where the plan resumes on the new cluster.",
+    ),
+    Column("how known", lambda of: _known(*of), 150),
+    Column("replays ≤", lambda of: None if of[1] is None else of[1].replay, help="Records read twice, at most."),
+    Column("skips ≤", lambda of: None if of[1] is None else of[1].skip, help="Records never read, at most."),
+    Column("reason", lambda of: of[0].evidence.reason if of[1] is None else of[1].reason),
+)
+"""A partition, and what is planned for it; None where nothing is."""
+_DECISIONS: Final[Columns[tuple[str, str, str, str]]] = (
+    Column("what", lambda made: made[0]),
+    Column("starts at", lambda made: made[1]),
+    Column("reason", lambda made: made[2]),
+    Column("by", lambda made: made[3]),
+)
+
+
+def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) -> None:
+    """Draw where every partition starts, and what a person can decide about it.
+
+    Args:
+        frozen: What is drafted from.
+        work: What was decided so far; changed by the buttons.
+        made: The draft; None where it may not be made as asked for.
+        by: The name that decisions are recorded under; None for somebody who may not decide.
+    """
+    blocks.section(TITLE)
+    rows = frozen.observed.comparison.partitions
+    with st.container(horizontal=True):
+        order = selectors.choice("Show", [_LOOK, _DECIDED, _ALL], "show")
+        topics = selectors.several("Topic", "topic", sorted({row.topic for row in rows}))
+    kept = _kept(rows, topics, order, work)
+    if not kept:
+        st.markdown("No partition is decided by a person." if order == _DECIDED else "No partition passes the filter.")
+    else:
+        row, name = _choose(frozen, kept, _planned(made))
+        _decide(row, name, work, by)
+    if by is None:
+        st.markdown(f":gray[Deciding is off: {_OFF}]")
+    _topics(rows, work, by)
+    _decided(work, by)
+
+
+def _kept(
+    rows: tuple[PartitionComparison, ...], topics: tuple[str, ...], order: str, work: Work
+) -> tuple[PartitionComparison, ...]:
+    made = [row for row in rows if not topics or row.topic in topics]
+    if order == _DECIDED:
+        made = [row for row in made if row.topic_partition in work.overrides or row.topic in work.starts]
+    made.sort(key=lambda row: (row.topic, row.partition, row.source))
+    if order == _LOOK:
+        made.sort(key=lambda row: (row.exactness.proven, *verdicts.urgency(row)))
+    return tuple(made)
+
+
+def _planned(made: Drafted | None) -> dict[tuple[str, str, int], PlannedPosition]:
+    return {} if made is None else {(one.source, one.topic, one.partition): one for one in made.plan.positions}
+
+
+def _choose(
+    frozen: Frozen, rows: tuple[PartitionComparison, ...], planned: dict[tuple[str, str, int], PlannedPosition]
+) -> tuple[PartitionComparison, str]:
+    page = rows[table.page(len(rows))]
+    names = selectors.row_names(page, among=frozen.observed.comparison.partitions)
+    selection = Selection(key="row", grid=f"draft-{frozen.id}-{abs(hash(names))}", names=names, first=0)
+    selection.draw(
+        table.prepared(_PARTITIONS, [(row, planned.get((row.source, row.topic, row.partition))) for row in page]),
+        alt=f"{many(len(page), 'partition')} with old offset, planned offset, how it is known, and what it costs.",
+    )
+    place = selection.choose("Decide about", width=320)
+    return page[place], names[place]
+
+
+def _known(row: PartitionComparison, one: PlannedPosition | None) -> Verdict:
+    if one is not None and one.override is not None:
+        return Verdict(icon="✎", word=f"decided: {one.start}", tone=Tone.CAREFUL)
+    return verdicts.EXACTNESS[(one or row).exactness]
+
+
+def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> None:
+    key = row.topic_partition
+    there = work.overrides.get(key)
+    said = st.session_state.pop(_SAID, None)
+    opaque = isinstance(row.new_offset, OpaquePosition)
+    _alternatives(row, name, work, by)
+    with st.form(f"decide-{name}", border=True):
+        st.markdown(
+            f"**{markdown(str(key))}** · old {number(row.old_offset)} · translated {number(row.new_offset)} "
+            f"({verdicts.EXACTNESS[row.exactness]}) · new log {number(row.new.log_start)} to {number(row.new.hw)}"
+        )
+        st.text_input(
+            "Another offset on the new cluster",
+            value="" if there is None else str(there.offset),
+            key=f"offset-{name}",
+            placeholder=f"such as {number(row.new_offset)}" if opaque else "digits only",
+            max_chars=40,
+        )
+        st.text_input(
+            "Why it is right",
+            value="" if there is None else there.reason,
+            key=f"reason-{name}",
+            placeholder="required; a reviewer reads it",
+            max_chars=MAX_REASON,
+        )
+        st.form_submit_button(
+            "Decide",
+            icon=":material/edit:",
+            disabled=by is None,
+            on_click=_set,
+            args=(work, row, name, by),
+        )
+        if said is not None:
+            blocks.box(Tone.WRONG, markdown(said))
+
+
+def _alternatives(row: PartitionComparison, name: str, work: Work, by: str | None) -> None:
+    """Offer both answers where records of others stand below the place."""
+    choices = alternatives(row)
+    if choices:
+        st.markdown(
+            "Below the translated offset, the new log holds records that the old one does not have. Two answers, each "
+            "with its price:"
+        )
+    for place, each in enumerate(choices):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{number(each.offset)}**, {each.name}: {each.price}.", width="stretch")
+            st.button(
+                f"Take {number(each.offset)}",
+                icon=":material/check:",
+                key=f"alternative-{place}-{name}",
+                disabled=by is None,
+                on_click=_take,
+                args=(work, row, name, each, by),
+            )
+
+
+def _take(work: Work, row: PartitionComparison, name: str, chosen: Alternative, by: str | None) -> None:
+    """Decide for one of the two answers, its price as the reason."""
+    st.session_state[f"offset-{name}"], st.session_state[f"reason-{name}"] = str(chosen.offset), chosen.reason
+    _set(work, row, name, by)
+
+
+def _set(work: Work, row: PartitionComparison, name: str, by: str | None) -> None:
+    """Take a decision over into the work, or say what is wrong with it."""
+    offset, reason = st.session_state[f"offset-{name}"].strip(), st.session_state[f"reason-{name}"].strip()
+    beside = row.old_offset, row.new_offset, row.new.log_start
+    wrong, at = wrong_with(offset, reason, *beside), position(offset, *beside)
+    if wrong is not None or at is None or by is None:
+        st.session_state[_SAID] = wrong or _OFF
+        return
+    work.overrides[row.topic_partition] = Override(offset=at, reason=reason, by=by)
+
+
+def wrong_with(offset: str, reason: str, *beside: AnyPosition | None) -> str | None:
+    """Say what is wrong with a decision as it was typed; None where nothing is.
+
+    Args:
+        offset: The position, in words.
+        reason: Why it is right.
+        beside: Positions of the same partition: it must be one of their stream.
+
+    >>> wrong_with("950", "seen in the log")
+    >>> wrong_with("1e3", "x")
+    "Expected an offset as digits from 0 to 9,223,372,036,854,775,807, found '1e3'. Nothing was changed."
+    """
+    if position(offset, *beside) is None:
+        such = next((each for each in beside if each is not None and not isinstance(each, int)), None)
+        how = f"an offset as digits from 0 to {HIGHEST_OFFSET:,}" if such is None else f"a position such as {such}"
+        return f"Expected {how}, found {offset[:40]!r}. Nothing was changed."
+    if not reason:
+        return "Expected the reason why this offset is right, found none. Nothing was changed."
+    return None
+
+
+def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
+    with st.expander("Start a whole topic somewhere else"):
+        st.markdown(
+            "In the place of the translated offsets. By a time, or where another group is: "
+            "`offsetwise draft --start TOPIC=timestamp:TIME`, which reads the clusters."
+        )
+        with st.form("start-of-topic", border=False):
+            topic = st.selectbox("Topic", sorted({row.topic for row in rows}), key="start-topic", format_func=cell)
+            st.selectbox("Start", [each.value for each in _OF_TOPIC], key="start-at", width=200)
+            st.text_input("Why it is right", key="start-reason", max_chars=MAX_REASON)
+            st.form_submit_button(
+                "Decide for the topic",
+                icon=":material/edit:",
+                disabled=by is None or topic is None,
+                on_click=_start,
+                args=(work, by),
+            )
+        said = st.session_state.pop(f"{_SAID}-topic", None)
+        if said is not None:
+            blocks.box(Tone.WRONG, said)
+
+
+def _start(work: Work, by: str | None) -> None:
+    topic, at = st.session_state["start-topic"], Start(st.session_state["start-at"])
+    reason = st.session_state["start-reason"].strip()
+    if not reason or by is None:
+        st.session_state[f"{_SAID}-topic"] = "Expected the reason why this start is right. Nothing was changed."
+        return
+    work.starts[topic] = StartChoice(topic=topic, start=at, reason=reason, by=by)
+
+
+def _decided(work: Work, by: str | None) -> None:
+    made = [(str(key), str(one.offset), one.reason, one.by) for key, one in work.overrides.items()]
+    made += [(topic, str(one.start), one.reason, one.by) for topic, one in work.starts.items()]
+    if not made:
+        return
+    st.markdown(f"**Decided by people: {number(len(made))}**")
+    table.paged(_DECISIONS, made, "decided", alt=f"{many(len(made), 'decision')} of people, each with its reason.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = selectors.choice("Take back", [each[0] for each in made], "take-back", width=320)
+        st.button(
+            "Take back",
+            icon=":material/undo:",
+            key="take-back-now",
+            disabled=by is None,
+            on_click=_take_back,
+            args=(work, name),
+        )
+
+
+def _take_back(work: Work, name: str) -> None:
+    work.starts.pop(name, None)
+    for key in [each for each in work.overrides if str(each) == name]:
+        del work.overrides[key]

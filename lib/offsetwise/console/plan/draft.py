@@ -1,0 +1,297 @@
+"""The Draft screen: from what was compared to a plan that a second person decides about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import answers, board
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.plan import decisions, sinks, strategy, submission
+from offsetwise.console.plan.checklist import checks, in_words
+from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, selectors
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Comparison, GateCheck, Identity, Outcome, Plan, Subject, Target, time_of
+from offsetwise.plan import options
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import way_of
+from offsetwise.review.access import Role
+from offsetwise.review.people import recorded
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import PlanRow
+from offsetwise.wording import at_most, duration, many, number, read_at
+from offsetwise.wording.verdicts import Tone
+
+COMPARE_PAGE: Final = "pages/explore/compare.py"
+NOBODY: Final = "nobody signed in"
+_SINK: Final = "sink-rewound"
+_CHECKLIST: Final = "Checklist"
+_CUTOVER: Final = "cutover"
+FRESH: Final = "fresh"
+"""What the check is called that a look at the clusters answers on Review."""
+YOUNG: Final = timedelta(hours=1)
+"""A comparison older than this may well be of another batch than the job's last."""
+
+
+def show(head: guard.Head) -> None:
+    """Draw the whole screen."""
+    here = answers.current()
+    migration, subject = selectors.migration_and_subject(here)
+    head.says("What to write where, as a plan that a second person decides about.")
+    seat = board.seat()
+    if seat is not None and seat.demo and not migration.recorded:
+        blocks.empty(
+            "The demonstration drafts plans of the bundled sample only.",
+            "Choose the sample in the sidebar, or leave the demonstration there to draft a plan of your own.",
+        )
+    elif subject is None:
+        blocks.empty(
+            "This migration names nothing to move.",
+            "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
+        )
+    else:
+        frozen = _frozen(here, migration, subject, head)
+        if frozen is not None:
+            _draft(here, migration, frozen, seat)
+
+
+def _frozen(here: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Frozen | None:
+    """Give what is drafted from; where there is nothing, say where it comes from."""
+    held = here.held(Question.of(Reader.comparison, migration.name, subject))
+    observed = None if held is None else here.reader.observed(migration.name, subject, held.value)
+    if held is None or observed is None:
+        blocks.empty(
+            "There is no comparison to draft from." if held is None else "The reading of this comparison is gone.",
+            f"Compare {markdown(str(subject))} first: a plan is drafted from exactly what was read there.",
+        )
+        address = {"migration": migration.name, "of": str(subject)}
+        st.page_link(COMPARE_PAGE, label="Compare", icon=":material/compare_arrows:", query_params=address)
+        return None
+    shown = held.value
+    head.says(
+        f"old **{markdown(shown.old.name)}** · new **{markdown(shown.new.name)}** · {markdown(str(subject))} · "
+        f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · nothing is read again"
+    )
+    return Frozen(migration=migration.name, subject=subject, observed=observed, id=held.id)
+
+
+def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat | None) -> None:
+    pressed = submission.pressed()
+    plans = [] if seat is None else _plans(frozen, seat)
+    work, sheet = _work(frozen, seat, plans)
+    may = seat is not None and seat.person is not None and Role.AUTHOR in seat.board.roles(seat.person)
+    by = recorded(seat.person) if may and seat is not None and seat.person is not None else None
+    seen = frozen.observed
+    rewound = bool(st.session_state.get(_SINK))
+    strategies = here.reader.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound)
+    blocks.contents(strategy.TITLE, decisions.TITLE, _CHECKLIST, *([] if seat is None else [submission.TITLE]))
+    targets = strategy.choose(strategies, seen.new, group=seen.comparison.group)
+    if not targets:
+        return
+    request = _request(targets, work, seat, by)
+    found, marking = sinks.ask(here, migration, frozen)
+    if request is None:
+        return
+    request = replace(request, sink=found, mark_settled=marking)
+    made = drafted(here, frozen, request, _drafted_at(frozen, plans))
+    plan = made if isinstance(made, Drafted) else None
+    if pressed is not None and seat is not None:
+        submission.carry_out(pressed, seat, frozen, work, plan)
+        st.rerun()
+    if isinstance(made, OffsetwiseError):
+        _refused(made)
+    _totals(None if plan is None else plan.plan)
+    decisions.draw(frozen, work, plan, by=by)
+    _checklist(frozen, plan, recorded_=migration.recorded)
+    if seat is not None:
+        submission.draw(seat, work, plan, sheet)
+
+
+def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        cutover = st.text_input(
+            "When the job is to start on the new cluster",
+            key=_CUTOVER,
+            placeholder="2026-11-21T12:00:00Z, or nothing",
+            max_chars=40,
+            width=360,
+        ).strip()
+        rewound = st.checkbox("The sink is taken back with the job", key=_SINK)
+    try:
+        cutover_ms = options.time_ms(cutover, "The start") if cutover else None
+    except OffsetwiseError as error:
+        blocks.box(Tone.WRONG, f"{markdown(error.problem)} {markdown(error.fix)}")
+        return None
+    author = by or NOBODY
+    editors: tuple[str, ...] = ()
+    identities: tuple[Identity, ...] = ()
+    if seat is not None and seat.person is not None and by is not None:
+        names = seat.board.credits(seat.person, work.plan)
+        author, editors, identities = names.author, names.editors, names.identities
+    return DraftRequest(
+        targets=tuple(targets),
+        author=author,
+        editors=editors,
+        identities=identities,
+        overrides=tuple(sorted(work.overrides.items(), key=lambda each: each[0])),
+        starts=tuple(work.starts[topic] for topic in sorted(work.starts)),
+        sink_rewound=rewound,
+        cutover_ms=cutover_ms,
+    )
+
+
+def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> tuple[Work, Sheet | None]:
+    """Give what was decided so far, begun with the plan that is open for these positions, if one is."""
+    if seat is None:
+        return _session(frozen, "nobody"), None
+    who = "nobody" if seat.person is None else f"{seat.person.issuer} {seat.person.subject}"
+    work = _session(frozen, who)
+    row = next((each for each in plans if each.state.open), None)
+    if row is None:
+        work.plan = work.base = work.before = None
+        return work, None
+    sheet = seat.board.sheet(seat.person, row.id)
+    if sheet is None:
+        return work, None
+    if work.plan is None and not work.overrides and not work.starts:
+        _begin(frozen, who, sheet)
+        work = _session(frozen, who)
+    _open_plan(frozen, who, work, sheet)
+    return work, sheet
+
+
+def _session(frozen: Frozen, who: str) -> Work:
+    made: Work = st.session_state.setdefault(_name(frozen, who), Work())
+    return made
+
+
+def _name(frozen: Frozen, who: str) -> str:
+    return f"draft {frozen.migration!r} {frozen.subject} {who!r}"
+
+
+def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
+    """Find every plan for the same positions, the one that changed last first."""
+    comparison = frozen.observed.comparison
+    moves = comparison.moves(comparison.group)
+    return [row for row in seat.board.plans(seat.person) if row.moves == moves]
+
+
+def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
+    """Give the time that the plan says it was drafted at: that of the newest thing it is drafted from.
+
+    That is the reading, or the last change of a plan for the same positions. No clock is read: the time is part of the
+    plan's digest, and whoever draws the page again must see the same plan. It is another one for each version, so
+    what was decided about an earlier version never counts for a later one that says the same.
+    """
+    newest = datetime.fromisoformat(frozen.observed.comparison.taken_at)
+    if plans:
+        newest = max(newest, datetime.fromtimestamp(plans[0].changed_at_ms / 1000, UTC))
+    return time_of(newest)
+
+
+def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
+    st.session_state[_name(frozen, who)] = begun_with(sheet.plan, sheet.row.id, sheet.digest)
+    st.session_state[strategy.WAY] = way_of(sheet.plan.targets[0].kind, frozen.observed.comparison).title
+    st.session_state[strategy.ALSO] = [str(each) for each in sheet.plan.targets[1:]]
+    group = sheet.plan.targets[0].group
+    if group is not None:
+        st.session_state["group"] = group
+    st.session_state[_SINK] = sheet.plan.job.sink_rewound is True
+    st.session_state[sinks.MARK] = bool(sheet.plan.marks)
+
+
+def _open_plan(frozen: Frozen, who: str, work: Work, sheet: Sheet) -> None:
+    newest = work.base == sheet.digest
+    told = (
+        f"**Plan {sheet.row.id} for these positions is open:** {sheet.standing.state}, version {sheet.row.number}, "
+        f"`{sheet.digest[:8]}`. "
+    )
+    told += (
+        f"What you save becomes version {sheet.row.number + 1}, and earlier approvals count no more."
+        if newest
+        else "You began with another version, so nothing can be saved."
+    )
+    (st.info if newest else st.warning)(told, icon=":material/edit_note:")
+    query = {"plan": str(sheet.row.id)}
+    blocks.lead_on(f"Review plan {sheet.row.id}", submission.REVIEW_PAGE, query, icon=":material/fact_check:")
+    if not newest:
+        st.button(
+            f"Begin again with version {sheet.row.number}",
+            icon=":material/refresh:",
+            key="begin-again",
+            on_click=_begin,
+            args=(frozen, who, sheet),
+        )
+
+
+def _refused(error: OffsetwiseError) -> None:
+    blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(error.problem)}")
+    st.markdown(f"**What to do:** {markdown(error.fix)}")
+
+
+def _totals(plan: Plan | None) -> None:
+    totals = None if plan is None else plan.totals
+    blocks.cards(
+        (
+            ("Partitions", "?" if totals is None else number(totals.partitions), None),
+            ("Replayed", "?" if totals is None else at_most(totals.replay), "Records read twice, at most."),
+            ("Skipped", "?" if totals is None else at_most(totals.skip), "Records never read, at most."),
+            (
+                "Not counted",
+                "?" if totals is None else number(totals.uncounted),
+                "Partitions of which it is not known how many records are read twice or never.",
+            ),
+            ("Decided by people", "?" if totals is None else number(totals.overridden), None),
+        )
+    )
+
+
+def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> None:
+    blocks.section(_CHECKLIST)
+    seen, now = frozen.observed, datetime.now(UTC)
+    plan = None if made is None else made.plan
+    checks = checklist(seen.comparison, plan, recorded=recorded_, now=now)
+    st.markdown(in_words(checks))
+    left = sum(each.outcome is not Outcome.PASSED for each in checks)
+    if left:
+        st.markdown(f":gray[{many(left, 'check')} to look at: a plan may be drafted, and a reviewer sees them.]")
+
+
+def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now: datetime) -> tuple[GateCheck, ...]:
+    """Give what a reviewer will check, judged as the draft stands; of its freshness what its own reading tells.
+
+    Args:
+        comparison: What it is drafted from.
+        plan: The draft; None where it may not be made as asked for.
+        recorded: Whether the comparison is a recording whose clusters exist no more.
+        now: With its time zone.
+    """
+    fresh = _fresh(comparison, recorded=recorded, now=now)
+    if plan is None:
+        told = "There is no plan yet: the reasons are above."
+        return (GateCheck(name="every partition has an offset", outcome=Outcome.FAILED, told=told), fresh)
+    return (*(each for each in checks(plan, None) if each.name != FRESH), fresh)
+
+
+def _fresh(comparison: Comparison, *, recorded: bool, now: datetime) -> GateCheck:
+    if recorded:
+        told = "This is a recording: its clusters exist no more, and nothing on them changes."
+        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=told)
+    try:
+        then = datetime.fromisoformat(comparison.taken_at)
+    except ValueError:
+        return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told="It is not known when the clusters were read.")
+    age = now - (then.replace(tzinfo=UTC) if then.tzinfo is None else then)
+    ago = duration(max(0, int(age.total_seconds() * 1000)))
+    if age <= YOUNG:
+        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=f"The clusters were read {ago} ago.")
+    told = f"The clusters were read {ago} ago, and what moved since is not known. Compare again."
+    return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=told)

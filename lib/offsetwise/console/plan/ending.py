@@ -1,0 +1,60 @@
+"""The transactions of a job's sinks that a plan ends, on the Review screen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.widgets import blocks, table
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import OpenPartition, Plan, PlannedTransaction, Settlement, epoch_ms
+from offsetwise.wording import many, utc
+from offsetwise.wording.irrevocable import irrevocable
+from offsetwise.wording.verdicts import Tone, Verdict
+
+_NAMED: Final = 20
+
+
+def _records(one: PlannedTransaction) -> str:
+    counts = [at.records for at in one.partitions if at.start_offset is not None]
+    known = [count for count in counts if count is not None]
+    return f"{sum(known):,}" if len(known) == len(counts) else "?"
+
+
+_COLUMNS: Final[Columns[PlannedTransaction]] = (
+    Column("transactional id", lambda one: one.transactional_id or "none: it hangs"),
+    Column("decision", lambda one: _verdict(one.decision), 110),
+    Column("records", _records, help="On all its partitions; ? where they were not counted."),
+    Column("partitions", lambda one: "; ".join(map(_told, one.partitions))),
+    Column("until", lambda one: "–" if one.deadline is None else utc(epoch_ms(one.deadline)), help="Its time-out."),
+    Column("producer id", lambda one: one.producer_id),
+    Column("epoch", lambda one: one.epoch),
+    Column("EndTxn", lambda one: "markers" if one.version is None else f"v{one.version}", help="The request."),
+    Column("decided by", lambda one: one.by or "the checkpoint", when=lambda rows: any(one.by for one in rows)),
+    Column("why", lambda one: one.reason),
+)
+
+
+def draw(plan: Plan) -> None:
+    """Draw every transaction that a plan ends; nothing where it ends none."""
+    told = irrevocable(plan)
+    if told is None:
+        return
+    st.subheader(f"Transactions that end :gray[{many(len(plan.transactions), 'transaction')}]", anchor=False)
+    blocks.box(Tone.CAREFUL, markdown(told))
+    said = f"{many(len(plan.transactions), 'transaction')} with decision, partitions and records."
+    table.paged(_COLUMNS, plan.transactions, "ended-rows", alt=said)
+    named = [one for one in plan.transactions if one.by is not None]
+    if named:
+        lines = (f"- **{markdown(one.name)}**: {markdown(one.reason)} ({markdown(one.by or '')})" for one in named)
+        st.markdown("\n".join(list(lines)[:_NAMED]))
+
+
+def _verdict(decision: Settlement) -> Verdict:
+    return Verdict(icon="▲", word=decision.lower(), tone=Tone.CAREFUL)
+
+
+def _told(at: OpenPartition) -> str:
+    return f"{at.topic_partition} " + ("no record" if at.start_offset is None else f"from {at.start_offset:,}")

@@ -1,0 +1,267 @@
+"""The Export screen: a plan and its approvals as files, and what comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.plan import intake, plans
+from offsetwise.console.plan.standing import caption, named, votes
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.errors import PlanError
+from offsetwise.model import Plan
+from offsetwise.plan.exports import starting_form
+from offsetwise.review.exports import Export, ExportKind, commands
+from offsetwise.review.sheet import Mark, Sheet
+from offsetwise.store.review_rows import State
+from offsetwise.wording import many, moment, size
+from offsetwise.wording.verdicts import Tone
+
+_STEPS = ("Try it: says what would be written, and writes nothing.", "Apply it.", "Verify what came of it.")
+_SAYS: Final = {
+    Mark.DRAFT: "A DRAFT: nobody may apply it.",
+    Mark.APPROVED: "Approved.",
+    Mark.APPLIED: "Applied already: for the records.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file, with the digest of exactly its bytes."""
+
+    export: Export
+    sha256: str
+
+
+TITLES: Final = {
+    ExportKind.PLAN: "Plan",
+    ExportKind.APPROVAL: "Approvals",
+    ExportKind.STARTING_OFFSETS: "Starting offsets",
+    ExportKind.GROUPS_CSV: "Consumer group CSV",
+}
+ABOUT: Final = {
+    ExportKind.PLAN: "What `offsetwise apply` reads: every byte as it was decided about.",
+    ExportKind.APPROVAL: "The signed envelopes. `apply` believes these and its own list of keys, never this console.",
+    ExportKind.STARTING_OFFSETS: "For a job that starts anew and gives up its state: Spark's option, or Flink's "
+    "words in SQL, Java and Python.",
+    ExportKind.GROUPS_CSV: "For `kafka-consumer-groups`, where a group is reset by hand.",
+}
+_WHY_DRAFT: Final = {
+    State.DRAFT: "it was not submitted",
+    State.SUBMITTED: "it waits for decisions",
+    State.REJECTED: "it was rejected",
+    State.WITHDRAWN: "it was withdrawn",
+}
+
+
+def show(head: guard.Head) -> None:
+    """Draw the whole screen."""
+    head.says("Plans and approvals as files, for the command line. The console never applies one.")
+    seat = board.seat()
+    if seat is None:
+        return
+    now = datetime.now(UTC)
+    with guard.block("plan"):
+        chosen = plans.choose(seat, now)
+        sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
+        if sheet is not None:
+            head.says(caption(sheet, now))
+            _plan(seat, sheet)
+    st.subheader("From another console", anchor=False)
+    intake.offer_handed(seat)
+    intake.bundle(seat)
+
+
+def _plan(seat: board.Seat, sheet: Sheet) -> None:
+    with guard.block("standing"):
+        _standing(sheet)
+    st.subheader("Files", anchor=False)
+    draw(seat, sheet)
+    st.subheader("On the command line", anchor=False)
+    with guard.block("commands"):
+        on_command_line(sheet)
+    st.subheader("What came back", anchor=False)
+    intake.of_plan(seat, sheet.row)
+
+
+def _standing(sheet: Sheet) -> None:
+    why = why_draft(sheet)
+    blocks.box(*((Tone.RIGHT, approved(sheet)) if why is None else (Tone.CAREFUL, why)))
+    with st.popover(f"Digest of the plan `{sheet.digest[:8]}`"):
+        st.code(sheet.digest, language=None)
+        st.markdown(":gray[What the approvals name. It is the SHA-256 of the plan's file.]")
+
+
+def draw(seat: board.Seat, sheet: Sheet) -> None:
+    """Draw every kind of file."""
+    for kind in ExportKind:
+        with guard.block(f"export-{kind}"), st.container(border=True):
+            _kind(seat, sheet, kind)
+    with guard.block("export-bundle"), st.container(border=True):
+        _bundle(seat, sheet)
+
+
+def on_command_line(sheet: Sheet) -> None:
+    """Draw the exact commands that try, apply and verify the exported plan."""
+    told = sheet.standing
+    lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark)
+    st.markdown(
+        "In the folder with the downloaded files. The [migration file](help?about=Files) is yours: it names the "
+        "clusters, and the keys that `apply` believes."
+    )
+    for step, line in zip(_STEPS[-1:] if told.mark is Mark.APPLIED else _STEPS, lines, strict=False):
+        st.markdown(f":gray[{step}]")
+        st.code(line, language=None, wrap_lines=True)
+    if told.mark is Mark.DRAFT:
+        st.markdown(":gray[How it is applied is said here once enough people approve it.]")
+
+
+def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> None:
+    st.markdown(f"**{TITLES[kind]}**  \n:gray[{ABOUT[kind]}]")
+    try:
+        files = files_of(seat, sheet, kind)
+    except PlanError as error:
+        st.markdown(f":material/block: {markdown(error.problem)}  \n:gray[{markdown(error.fix)}]")
+        return
+    if not files:
+        st.markdown(":material/hourglass_empty: There is none that counts yet.")
+    if kind is ExportKind.GROUPS_CSV and unseen(sheet.plan):
+        st.markdown(
+            ":material/visibility_off: A group's name has characters that cannot be seen, or letters of several "
+            "scripts. Let `apply` write it."
+        )
+    for file in files:
+        _file(file)
+        lines = use(kind, file.export, sheet.plan)
+        if lines is not None:
+            st.code(lines, language=None, wrap_lines=True)
+
+
+def _file(file: File) -> None:
+    name = file.export.name
+    with downloads.beside(f"`{name}`  \n:gray[{size(len(file.export.content))}]"):
+        with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
+            st.code(file.sha256, language=None)
+            st.markdown(":gray[Where it arrived, shows whether it is whole:]")
+            st.code(checking(file.export, file.sha256), language=None, wrap_lines=True)
+        downloads.button(
+            "Download",
+            name,
+            file.export.content,
+            key=f"download-{name}",
+            says=_SAYS[file.export.mark],
+        )
+
+
+def _bundle(seat: board.Seat, sheet: Sheet) -> None:
+    st.markdown(
+        "**Review bundle**  \n:gray[Plan, comparison, snapshots and discussion in one file, for a reviewer whose "
+        "console reaches no cluster.]"
+    )
+    if sheet.row.state is not State.SUBMITTED or sheet.standing.submission is None:
+        st.markdown(f":material/block: Only a submitted plan is sent to a reviewer; this one is {sheet.row.state}.")
+        return
+    name = f"plan-{sheet.digest[:8]}.review.gz"
+    with downloads.beside(
+        f"`{name}`  \n:gray[Its reviewer compares the plan's digest, `{sheet.digest[:8]}…`, with the one shown there.]"
+    ):
+        board_, person, plan = seat.board, seat.person, sheet.row.id
+        failed = downloads.on_request(
+            "the bundle",
+            name,
+            lambda: board_.bundle(person, plan).content,
+            key="bundle",
+            about=(seat.demo, sheet.digest, len(sheet.comments), sheet.standing.submission),
+            says="Everything a reviewer needs.",
+        )
+    if failed is not None:
+        blocks.failed(failed, key="bundle-failed")
+    access = "" if seat.demo else " --access access.yaml"
+    st.code(f"offsetwise console --bundle {name}{access}", language=None, wrap_lines=True)
+
+
+def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ...]:
+    """Give the files of one kind.
+
+    Raises:
+        PlanError: The plan cannot be said in that form, or somebody changed it just now.
+    """
+    approvals = tuple(hashlib.sha256(each.envelope).hexdigest() for each in sheet.standing.counted)
+    return _files_of(sheet.digest, approvals, sheet.standing.mark, kind, seat, sheet.row.id)
+
+
+@cached(16)
+def _files_of(
+    digest: str, approvals: tuple[str, ...], mark: Mark, kind: ExportKind, _seat: board.Seat, _plan: int
+) -> tuple[File, ...]:
+    made = tuple(
+        File(export=each, sha256=hashlib.sha256(each.content).hexdigest())
+        for each in _seat.board.export(_seat.person, _plan, kind)
+    )
+    found = [each.sha256 for each in made] if kind is ExportKind.APPROVAL else list(approvals)
+    if any(each.export.digest != digest or each.export.mark is not mark for each in made) or found != [*approvals]:
+        raise PlanError(
+            f"Plan {_plan}: expected it as it is on this page, and somebody changed it just now. Nothing was exported.",
+            fix="Look at the page again.",
+        )
+    return made
+
+
+def why_draft(sheet: Sheet) -> str | None:
+    """Say why the files say DRAFT; None where they do not. Markdown."""
+    told = sheet.standing
+    if told.mark is not Mark.DRAFT:
+        return None
+    why = _WHY_DRAFT.get(told.state, "its approvals have expired")
+    if told.state is State.SUBMITTED:
+        why = "its submission or an approval has expired" if told.expired else f"{why}: {votes(told)}"
+    return f"**DRAFT: nobody may apply this.** Of version {sheet.row.number:,}, {markdown(why)}. `apply` refuses it."
+
+
+def approved(sheet: Sheet) -> str:
+    """Say who approved, and whether it was applied since. Markdown."""
+    by = "  \n".join(
+        f"{markdown(named(each.by))}, {moment(each.at_ms)}, good until {moment(each.expires_at_ms)}"
+        for each in sheet.standing.counted
+    )
+    count = many(len(sheet.standing.counted), "approval")
+    if sheet.standing.mark is Mark.APPLIED:
+        kept = f"It was approved here:  \n{by}" if by else "No approval of it is kept here."
+        return f"**✓ Applied: version {sheet.row.number:,}.** It is not to be applied again. {kept}"
+    return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.standing.required:,} asked for.**  \n{by}"
+
+
+def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
+    """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
+    if kind is ExportKind.STARTING_OFFSETS and file.mark is Mark.APPROVED:
+        line = starting_form(plan).use
+        return None if line is None else line.format(file.name)
+    if kind is ExportKind.GROUPS_CSV and file.mark is Mark.APPROVED and not unseen(plan):
+        groups = " ".join(f"--group {shlex.quote(name)}" for name in _groups(plan)) or "--group GROUP"
+        tool = f"kafka-consumer-groups --bootstrap-server HOST:PORT {groups}"
+        reset = f"{tool} --reset-offsets --from-file {file.name}"
+        return f"{reset} --dry-run\n{reset} --execute\n{tool} --describe"
+    return None
+
+
+def unseen(plan: Plan) -> bool:
+    """Whether a group's name would be marked: no command is shown that is not exact, or not what it looks like."""
+    return any(plain(name) != name for name in _groups(plan))
+
+
+def _groups(plan: Plan) -> tuple[str, ...]:
+    return tuple(target.group for target in plan.targets if target.group is not None)
+
+
+def checking(file: Export, sha256: str) -> str:
+    """Give the command that shows whether a file is whole where it arrived."""
+    return f"echo '{sha256}  {file.name}' | sha256sum --check"

@@ -1,0 +1,360 @@
+"""The table of a plan's partitions, what needs a look first, and everything about the selected one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import wording
+from offsetwise.console.board import Seat
+from offsetwise.console.plan.plans import cut
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, evidence, selectors, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.selectors import row_names
+from offsetwise.console.widgets.table import Column, Columns, Selection
+from offsetwise.model import Plan, PlannedPosition, Start
+from offsetwise.review.board import Board
+from offsetwise.review.difference import Difference
+from offsetwise.review.people import Person
+from offsetwise.review.risk import risks
+from offsetwise.review.sheet import Sheet
+from offsetwise.wording import many, number, verdicts
+from offsetwise.wording.verdicts import Tone, Verdict
+from offsetwise.workflow import Observed
+
+
+class Look(IntEnum):
+    """How much a partition needs a look, most first."""
+
+    UNSAFE = 0
+    CHANGED = 1
+    INEXACT = 2
+    NOTHING = 3
+
+
+LOOKS: Final = {
+    Look.UNSAFE: Verdict(icon="!", word="unsafe", tone=Tone.WRONG),
+    Look.CHANGED: Verdict(icon="▲", word="changed", tone=Tone.CAREFUL),
+    Look.INEXACT: Verdict(icon="≈", word="not exact", tone=Tone.CAREFUL),
+    Look.NOTHING: Verdict(icon="✓", word="proven", tone=Tone.RIGHT),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One partition of a plan under review."""
+
+    position: PlannedPosition
+    name: str
+    """Tells it apart from every other one of the plan, on screen and in the URL."""
+    look: Look
+    risks: tuple[str, ...]
+    """What is unsafe about it, a clause each."""
+    changed: tuple[str, ...]
+    """The parts that the version before had otherwise; empty where there is none, or nothing changed."""
+
+    @property
+    def told(self) -> str:
+        """Give the evidence, or who decided and why, and why it needs a look, in one line."""
+        one = self.position
+        own = "" if one.override is None else f"{one.override.by}: {one.override.reason}"
+        clauses = [clause for clause in self.risks if one.override is None or one.override.reason not in clause]
+        changed = f"changed: {', '.join(map(spoken, self.changed))}" if self.changed else ""
+        parts = [own or one.reason, *clauses, changed]
+        return " · ".join(part for part in parts if part)
+
+
+POSITIONS: Final[Columns[Row]] = (
+    Column(
+        "look",
+        lambda row: LOOKS[row.look],
+        84,
+        "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
+    ),
+    Column("topic", lambda row: row.position.topic, 96, pinned=True),
+    Column("p", lambda row: row.position.partition, 34, "Partition.", pinned=True),
+    Column("from", lambda row: row.position.old_offset, 64, "The next record to read on the old cluster."),
+    Column("to", lambda row: row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
+    Column("exactness", lambda row: mark(row.position), 92, "How well that place is known, or that a person chose it."),
+    Column(
+        "replays",
+        lambda row: at_most(row.position, row.position.replay),
+        62,
+        "Records read twice, at most.",
+        right=True,
+    ),
+    Column(
+        "skips",
+        lambda row: at_most(row.position, row.position.skip),
+        50,
+        "Records never read, at most.",
+        lambda row: Tone.RIGHT if row.position.skip == 0 else Tone.WRONG,
+        right=True,
+    ),
+    Column("reason", lambda row: cut(row.told), 520),
+    Column(
+        "source", lambda row: row.position.source, 90, when=lambda rows: len({row.position.source for row in rows}) > 1
+    ),
+    Column(
+        "new topic",
+        lambda row: row.position.new_topic,
+        110,
+        when=lambda rows: any(row.position.new_topic != row.position.topic for row in rows),
+    ),
+)
+Rows = tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The partitions of one version, and what is said about them as a whole."""
+
+    key: str
+    rows: Rows
+    headline: str
+    cost: tuple[str, str, str]
+    topics: tuple[str, ...]
+
+
+@st.fragment
+def draw(seat: Seat, sheet: Sheet, shown: Shown, colours: Palette) -> None:
+    """Draw the table, and the details of the selected partition."""
+    with guard.block("partitions"):
+        rows = _filtered(shown)
+        if not rows:
+            blocks.empty("No partition passes this filter.", "Clear it to see more.")
+            return
+        row = _choose(shown, rows, colours)
+        _details(row)
+        _kept(seat, sheet, row)
+
+
+def _filtered(shown: Shown) -> tuple[Row, ...]:
+    if len(shown.topics) == 1:
+        return shown.rows
+    topics = selectors.several("Topic", "topic", shown.topics)
+    return tuple(row for row in shown.rows if not topics or row.position.topic in topics)
+
+
+def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
+    span = table.page(len(rows))
+    page = rows[span]
+    names = tuple(row.name for row in page)
+    selection = Selection(key="row", grid=f"positions-{shown.key[:16]}-{abs(hash(names))}", names=names, first=0)
+    selection.draw(
+        position_table(shown, page, colours),
+        alt=f"{many(len(page), 'partition')} with old and new offset, and why each needs a look.",
+    )
+    return page[selection.choose("Details of", width=320)]
+
+
+def _details(row: Row) -> None:
+    one, known = row.position, mark(row.position)
+    look = LOOKS[row.look]
+    st.markdown(
+        f"**{title(row)}** :{look.tone.colour}-badge[{look}] :{known.tone.colour}-badge[{known}]  \n"
+        + "\n".join(f"- {line}" for line in _facts(row))
+    )
+    proof = one.proof
+    near = [] if proof is None else [each for each in (proof.before, proof.after) if each is not None]
+    if proof is not None and near:
+        table.show(
+            evidence.neighbours(proof.after, "next"),
+            near,
+            alt=f"The records next to the place of {plain(row.name)} that are on both clusters.",
+        )
+
+
+def _facts(row: Row) -> list[str]:
+    one = row.position
+    made = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
+    if one.override is not None:
+        made.append(
+            f"**{markdown(one.override.by)}** put {number(one.override.offset)} in the place of the translated offset"
+        )
+    else:
+        bounds = " and ".join(map(number, one.bounds))
+        made.append(f"{verdicts.METHOD[one.method]}, between {bounds} on the new cluster")
+    if row.changed:
+        made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
+    if one.reason and (one.override is None or one.override.reason not in one.reason):
+        made.append(markdown(one.reason))
+    made.append(f"log on the new cluster: {number(one.new.log_start)} to {number(one.new.hw)}")
+    made.append(_unedited(one))
+    if len(one.restart) > 1:
+        ends = ", ".join(f"{number(point.old)} → {number(point.new)}" for point in one.restart)
+        made.append(f"a restart uses more than one position: {ends}")
+    return made
+
+
+def _unedited(one: PlannedPosition) -> str:
+    costs = ", ".join(
+        f"{number(count)} {word}"
+        for count, word in ((one.raw.skip, "never read"), (one.raw.replay, "read twice"))
+        if count
+    )
+    return f"with the old number instead: {verdicts.RAW[one.raw.verdict]}{f', {costs}' if costs else ''}"
+
+
+def _kept(seat: Seat, sheet: Sheet, row: Row) -> None:
+    """Draw the whole evidence that was kept with the plan, once a person asks: it is much."""
+    if not st.toggle("Show the comparison that it was drafted from", key=f"kept-{sheet.digest[:16]}"):
+        return
+    with guard.block("kept"):
+        found = observed(seat.board, seat.person, sheet)
+        if found is None:
+            blocks.empty("The comparison was not kept.", "The plan was saved without it. Ask its author for the file.")
+            return
+        one = row.position
+        of = next(
+            (
+                each
+                for each in found.comparison.partitions
+                if (each.source, each.topic, each.partition) == (one.source, one.topic, one.partition)
+            ),
+            None,
+        )
+        if of is None:
+            blocks.empty("The comparison does not name this partition.", "Look at how it was decided about, above.")
+            return
+        evidence.draw(found.comparison, of)
+
+
+def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
+    """Give the partitions of a plan, those that most need a look first.
+
+    Args:
+        plan: The plan.
+        since: What it changes against the version before; None where it is the first one.
+    """
+    changed = {} if since is None else {(c.source, c.topic, c.partition): c.parts for c in since.positions}
+    names = row_names(plan.positions, among=plan.positions)
+    made = []
+    for one, name in zip(plan.positions, names, strict=True):
+        found = tuple(risks(one))
+        parts = changed.get((one.source, one.topic, one.partition), ())
+        made.append(
+            Row(
+                position=one,
+                name=name,
+                look=_look(one, found, parts),
+                risks=found,
+                changed=parts,
+            )
+        )
+    return tuple(sorted(made, key=_order))
+
+
+def headline(rows: Sequence[Row]) -> str:
+    """Say how many need a look."""
+    count = sum(row.look is not Look.NOTHING for row in rows)
+    if not count:
+        return f"{many(len(rows), 'partition')}, all proven and as before"
+    needs = "needs" if count == 1 else "need"
+    return f"{number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
+
+
+def mark(one: PlannedPosition) -> Verdict:
+    """Say how the place is known, or that a person chose it."""
+    if one.override is not None:
+        return Verdict(icon="✎", word="override", tone=Tone.WRONG)
+    if one.start is not Start.TRANSLATED:
+        return Verdict(icon="✎", word=f"starts at {one.start}", tone=Tone.CAREFUL)
+    return verdicts.EXACTNESS[one.exactness]
+
+
+def at_most(one: PlannedPosition, count: int | None) -> str:
+    """Print how many records are read twice or never, as far as it is known.
+
+    Only what was counted between proven places is a number; anything else is a bound.
+    """
+    if count is None:
+        return "?"
+    return number(count) if one.counted and one.exactness.proven else wording.at_most(count)
+
+
+def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
+    """Give what is skipped and replayed in all, and what is not known of it. A sum over unknown parts is a bound below.
+
+    >>> cost(())
+    ('0', '0', '')
+    """
+    made = []
+    unknown = 0
+    for counts in ([row.position.skip for row in rows], [row.position.replay for row in rows]):
+        missing = counts.count(None)
+        unknown = max(unknown, missing)
+        total = sum(count for count in counts if count is not None)
+        made.append("?" if missing else wording.at_most(total))
+    told = "" if not unknown else f"of {many(unknown, 'partition')} it is not known"
+    return made[0], made[1], told
+
+
+def spoken(part: str) -> str:
+    """Give the name of a part of a plan in words.
+
+    >>> spoken("new_offset")
+    'new offset'
+    """
+    return part.replace("_", " ")
+
+
+def title(row: Row) -> str:
+    """Head the details of a row. Markdown."""
+    one = row.position
+    there = "" if one.new_topic == one.topic else f" on {markdown(one.new_topic)}"
+    start = "no position" if one.old_offset is None else number(one.old_offset)
+    return f"{markdown(row.name)} · {start} → {number(one.new_offset)}{there}"
+
+
+def _look(one: PlannedPosition, found: tuple[str, ...], parts: tuple[str, ...]) -> Look:
+    if found:
+        return Look.UNSAFE
+    if parts:
+        return Look.CHANGED
+    return Look.NOTHING if one.exactness.proven else Look.INEXACT
+
+
+def _order(row: Row) -> tuple[int, bool, int, int, str, int, str]:
+    one = row.position
+    return (
+        row.look,
+        one.override is None,
+        -(one.skip or 0),
+        -(one.replay or 0),
+        one.topic,
+        one.partition,
+        one.source,
+    )
+
+
+@cached(8)
+def shown(sheet: Sheet, since: Difference | None) -> Shown:
+    """Give the partitions, those that most need a look first."""
+    rows = rows_of(sheet.plan, since)
+    return Shown(
+        key=f"{sheet.digest}{'' if since is None else since.before}",
+        rows=rows,
+        headline=headline(rows),
+        cost=cost(rows),
+        topics=tuple(sorted({row.position.topic for row in rows})),
+    )
+
+
+@cached(16)
+def position_table(shown: Shown, rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+    """Give the coloured table of these rows."""
+    return table.prepared(POSITIONS, rows, colours)
+
+
+@cached(2, spinner="Reading what was kept with the plan …")
+def observed(_board: Board, _person: Person | None, sheet: Sheet) -> Observed | None:
+    """Give the comparison and the snapshots that the newest version was drafted from."""
+    return _board.observed(_person, sheet.row.id, sheet.row.number)

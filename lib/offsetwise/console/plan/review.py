@@ -1,0 +1,169 @@
+"""The Review screen: one plan, what it changes and costs, what to check, and the decision about exactly that."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.board import Seat
+from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, evidence, palette, table
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.model import Severity
+from offsetwise.plan.drift import Drift
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import State
+from offsetwise.wording import many, number
+from offsetwise.wording.verdicts import Tone
+
+EXPORT_PAGE: Final = "pages/plan/export.py"
+_PLAN_PX: Final = 650
+"""Width of the plan; the decision stands beside it, or below where there is no room."""
+
+
+def show(head: guard.Head) -> None:
+    """Draw the whole screen."""
+    head.says("Plans, and what people decide about them. The console never applies one.")
+    seat = board.seat()
+    if seat is None:
+        return
+    now = datetime.now(UTC)
+    chosen = plans.choose(seat, now)
+    if chosen is None:
+        return
+    sheet = seat.board.sheet(seat.person, chosen)
+    if sheet is None:
+        blocks.empty("There is no such plan here.", "Choose a plan from the list.")
+        return
+    head.says(f"{standing.caption(sheet, now)} · :material/lock: the console never applies it")
+    _draw(seat, sheet, now)
+
+
+def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
+    _title(sheet)
+    told = decision.told(sheet.row.id)
+    if told is not None:
+        with guard.block("told"):
+            decision.answered(told)
+    overtaken = _overtaken(seat, sheet)
+    with st.container(horizontal=True, gap="large"):
+        left, right = st.container(width=_PLAN_PX), st.container()
+        with right:
+            drifts = decision.before_approving(sheet)
+        with left:
+            if drifts:
+                _drifted(sheet, drifts)
+            since = versions.before(seat.board, seat.person, sheet)
+            shown = positions.shown(sheet, since)
+            with guard.block("ending"):
+                ending.draw(sheet.plan)
+            with guard.block("marks"):
+                sinks.marked(sheet.plan)
+            if shown.rows:
+                st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
+                positions.draw(seat, sheet, shown, palette.current())
+            with guard.block("job"):
+                _job(sheet, shown)
+            with guard.block("findings"):
+                _findings(sheet)
+            versions.draw(seat, sheet)
+        with right:
+            decision.draw(seat, sheet, drifts, overtaken=overtaken)
+            if sheet.row.state is not State.DRAFT:
+                blocks.lead_on(
+                    "Export it",
+                    EXPORT_PAGE,
+                    {"plan": str(sheet.row.id)},
+                    icon=":material/download:",
+                    next_step=sheet.row.state is State.APPROVED,
+                )
+            with guard.block("discussion"):
+                versions.discussion(sheet, now)
+
+
+def _title(sheet: Sheet) -> None:
+    state = standing.STATES[sheet.row.state]
+    tone = Tone.CAREFUL if sheet.standing.expired else state.tone
+    expired = ", expired" if sheet.standing.expired else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Plan {sheet.digest[:8]} :{tone.colour}-badge[{state}{expired}]", anchor=False, width="content")
+        with st.popover("Digest and people", icon=":material/fingerprint:"):
+            st.markdown("A decision names this digest: the SHA-256 of the exact bytes of the plan.")
+            st.code(sheet.digest, language=None, wrap_lines=True)
+            st.markdown("Wrote, edited or submitted a version, so they are kept from deciding:")
+            st.code("\n".join(map(plain, standing.people(sheet))), language=None, wrap_lines=True)
+
+
+def _overtaken(seat: Seat, sheet: Sheet) -> bool:
+    """Tell a person when a newer version takes the place of the one they were looking at."""
+    key = f"seen-{sheet.row.id}"
+    seen = st.session_state.setdefault(key, sheet.digest)
+    if seen == sheet.digest:
+        return False
+    earlier = next((each for each in sheet.versions if each.digest == seen), None)
+    by = markdown(standing.named(sheet.version.by))
+    st.warning(
+        f"**Version {sheet.row.number} took the place of the one that you were shown.** {by} saved it. "
+        "This is what it changes:",
+        icon=":material/published_with_changes:",
+    )
+    with guard.block("overtaken"):
+        if earlier is not None:
+            found = versions.difference_of(seat.board, seat.person, sheet, earlier.number, sheet.row.number)
+            with st.container(border=True):
+                versions.difference(found, key="overtaken")
+    st.button(f"Go on with version {sheet.row.number}", key="go-on", on_click=partial(_go_on, key, sheet.digest))
+    return True
+
+
+def _go_on(key: str, digest: str) -> None:
+    st.session_state[key] = digest
+
+
+def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
+    since = "submitted" if sheet.row.state is not State.DRAFT else "drafted"
+    st.warning(
+        f"**Changed since it was {since}.** The plan would be refused by apply.\n\n{decision.drifts_in_words(drifts)}",
+        icon=":material/update:",
+    )
+
+
+def _job(sheet: Sheet, shown: positions.Shown) -> None:
+    st.subheader("What happens to the job", anchor=False)
+    skipped, replayed, unknown = shown.cost
+    plan = sheet.plan
+    by_people = f"{number(plan.totals.overridden)} decided by people"
+    cards = (
+        ("Records skipped", skipped, None, "Records never read, at most."),
+        ("Records replayed", replayed, None, "Records read twice, at most."),
+        (
+            "Partitions",
+            number(plan.totals.partitions),
+            by_people,
+            "Positions in the plan.",
+        ),
+    )
+    with st.container(horizontal=True):
+        for label, value, more, help_ in cards if plan.positions else ():
+            st.metric(label, value, more, delta_color="off", delta_arrow="off", border=True, help=help_)
+    if unknown:
+        st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: {markdown(unknown)}.]")
+    rewind = "" if plan.rewind_to is None else f" It goes back to batch {number(plan.rewind_to)}."
+    st.markdown(f"**How:** {markdown(plan.strategy)}.{rewind}")
+    for word, lines in (("Keeps", plan.keeps), ("Gives up", plan.gives_up)):
+        if lines:
+            st.markdown(f"**{word}:** {markdown('; '.join(lines))}.")
+    st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
+
+
+def _findings(sheet: Sheet) -> None:
+    found = sorted(sheet.plan.findings, key=lambda each: list(Severity).index(each.severity))
+    if not found:
+        return
+    with st.expander(many(len(found), "finding"), icon=":material/report:"):
+        evidence.findings(found[table.page(len(found), "finding-rows", label="Findings", size=20)])

@@ -1,0 +1,64 @@
+"""Transactions of a job's sink in a plan: asked about on Draft, and what the copy says of them on Review."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.plan.work import Frozen
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.widgets import blocks, table
+from offsetwise.console.widgets.blocks import Offer
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.findings.committed import open_transactions
+from offsetwise.model import MarkedTransaction, Plan
+from offsetwise.transactions.report import SinkTransactions
+from offsetwise.wording import many
+
+MARK: Final = "mark-settled"
+_OFFER: Final = Offer(
+    what="the sink's cluster",
+    now="Ask the sink's cluster",
+    again="Ask again",
+    icon=":material/contract:",
+    key="sink-of-draft",
+    why="Whether the transactions that the savepoint holds are committed. Nothing is written or created.",
+)
+_MARKS: Final[Columns[MarkedTransaction]] = (
+    Column("transactional id", lambda one: one.transactional_id),
+    Column("producer id", lambda one: one.producer_id),
+    Column("epoch", lambda one: one.epoch),
+    Column("why", lambda one: one.reason),
+)
+
+
+def ask(here: Answers, migration: Offered, frozen: Frozen) -> tuple[SinkTransactions | None, bool]:
+    """Draw whether the sink's cluster was asked, and whether what it settled is to be marked in the copy.
+
+    Returns:
+        Its answer, None where nobody asked; and whether to mark. Nothing is drawn for a job without transactions.
+    """
+    checkpoint, name = frozen.observed.comparison.checkpoint, frozen.subject.checkpoint
+    if name is None or migration.recorded or not open_transactions(checkpoint):
+        return None, False
+    found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name), _OFFER)
+    marking = st.checkbox(
+        "Mark the sink's transactions as committed in the copy",
+        key=MARK,
+        disabled=found is None,
+        help="A restore passes over them, so that it works where the sink writes to another cluster. Each has to be "
+        "SETTLED. Ask the sink's cluster first.",
+    )
+    return (None, False) if found is None else (found.value, marking)
+
+
+def marked(plan: Plan) -> None:
+    """Draw which transactions the copy says are committed; nothing where it says that of none."""
+    if not plan.marks:
+        return
+    st.subheader("Marked as committed in the copy", anchor=False)
+    said = f"{many(len(plan.marks), 'transaction')} of the sink. A restore from the copy does not commit them again."
+    st.markdown(said)
+    table.paged(_MARKS, plan.marks, "marked-rows", alt=said)

@@ -1,0 +1,129 @@
+"""How a plan stands, in words. Markdown where it says so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.model import MAX_TIME_MS, Plan, Target
+from offsetwise.review.sheet import Sheet, Standing
+from offsetwise.store.review_rows import State, Who
+from offsetwise.targets.spec import spec_of
+from offsetwise.wording import duration, many
+from offsetwise.wording.verdicts import Tone, Verdict
+
+STATES: Final = {
+    State.DRAFT: Verdict(icon="✎", word="draft", tone=Tone.UNKNOWN),
+    State.SUBMITTED: Verdict(icon="◇", word="submitted", tone=Tone.CAREFUL),
+    State.APPROVED: Verdict(icon="✓", word="approved", tone=Tone.RIGHT),
+    State.REJECTED: Verdict(icon="✗", word="rejected", tone=Tone.WRONG),
+    State.WITHDRAWN: Verdict(icon="–", word="withdrawn", tone=Tone.UNKNOWN),
+    State.APPLIED: Verdict(icon="✓", word="applied", tone=Tone.RIGHT),
+}
+
+
+def at(at_ms: int) -> str:
+    """Print a time; one that no calendar has, in milliseconds.
+
+    >>> at(1_772_366_400_000), at(2**62)
+    ('2026-03-01 12:00:00', '4611686018427387904 ms')
+    """
+    if not 0 <= at_ms <= MAX_TIME_MS:
+        return f"{at_ms} ms"
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def ago(at_ms: int, now: datetime) -> str:
+    """Say how long ago something was, or how long it still lasts.
+
+    >>> now = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+    >>> ago(1_772_363_940_000, now), ago(1_772_370_000_000, now)
+    ('41 min ago', 'in 60 min')
+    """
+    gone = int(now.timestamp() * 1000) - at_ms
+    return f"{duration(gone)} ago" if gone >= 0 else f"in {duration(-gone)}"
+
+
+def named(who: Who) -> str:
+    """Name somebody with the identity behind the name, which anybody may choose."""
+    if who.name == who.subject:
+        return f"{who.subject} of {who.issuer}"
+    return f"{who.name} ({who.subject} of {who.issuer})"
+
+
+def target(one: Target) -> str:
+    """Say where positions are written."""
+    return spec_of(one.kind).told(one)
+
+
+def caption(sheet: Sheet, now: datetime) -> str:
+    """Say what is shown, by whom and from when. Markdown."""
+    first = sheet.versions[0]
+    parts = [
+        f"**{markdown(sheet.row.moves)}**",
+        markdown(", ".join(map(target, sheet.plan.targets))),
+        f"drafted by **{markdown(first.by.name)}**, {many(len(sheet.versions), 'version')}, "
+        f"{markdown(ago(sheet.version.at_ms, now))}",
+        f"digest `{sheet.digest[:8]}…`",
+        markdown(until(sheet.standing, now)),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def until(standing: Standing, now: datetime) -> str:
+    """Say until when it can be decided about, or applied; nothing where that is no question."""
+    if standing.state is State.SUBMITTED and standing.submission is not None:
+        if standing.expired:
+            return "its submission or an approval has expired"
+        return f"can be decided until {at(standing.submission.expires_at_ms)} UTC"
+    if standing.state is State.APPROVED:
+        if standing.expired or not standing.counted:
+            return "its approvals have expired"
+        first = min(each.expires_at_ms for each in standing.counted)
+        return f"approved until {at(first)} UTC, {ago(first, now)}"
+    return ""
+
+
+def votes(standing: Standing) -> str:
+    """Say how many approve, of how many are asked for.
+
+    >>> votes(Standing(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
+    '0 of 2 approvals'
+    """
+    return f"{len(standing.counted)} of {many(standing.required, 'approval')}"
+
+
+def closed(sheet: Sheet) -> tuple[str, str] | None:
+    """Say why nobody can decide about a plan now, and what would change that; None if they can."""
+    standing = sheet.standing
+    author = sheet.versions[-1].by.name
+    match standing.state:
+        case State.DRAFT:
+            return "this version was not submitted", f"Ask {author} to submit it."
+        case State.SUBMITTED if standing.expired:
+            return "its submission, or an approval of it, has expired", f"Ask {author} to submit it again."
+        case State.SUBMITTED:
+            return None
+        case State.APPROVED if standing.expired:
+            return "it was approved, and the approvals have expired", f"Ask {author} to submit it again."
+        case State.APPROVED:
+            return "it is approved already", "Export it, then apply it on the command line."
+        case State.REJECTED:
+            return "it was rejected", f"Ask {author} to revise it, or to withdraw it."
+        case State.WITHDRAWN:
+            return "it was withdrawn", "Draft a new plan."
+        case _:
+            return "it was applied", "Verify what came of it on the command line."
+
+
+def why_typed(plan: Plan, unsafe: int) -> str:
+    """Say why an approver has to type something."""
+    if unsafe:
+        return f"{unsafe:,} of {many(len(plan.positions), 'partition')} {'is' if unsafe == 1 else 'are'} unsafe"
+    return "It cannot be taken back" if plan.transactions else "A check of the plan as a whole did not pass"
+
+
+def people(sheet: Sheet) -> tuple[str, ...]:
+    """Name everybody who is barred from deciding, the author first."""
+    return tuple(f"{each.subject} of {each.issuer}" for each in sheet.editors)

@@ -1,0 +1,267 @@
+"""Saving and submitting a draft: the buttons, and what the board answered in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.plan.work import Drafted, Frozen, Work
+from offsetwise.console.widgets import blocks, downloads
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.errors import OffsetwiseError
+from offsetwise.review.allowing import Verb
+from offsetwise.review.answers import (
+    AlreadyDecided,
+    AlreadyOpen,
+    NotAllowed,
+    SaveAnswer,
+    Saved,
+    Stale,
+    SubmitAnswer,
+    Submitted,
+    Unchanged,
+)
+from offsetwise.review.difference import difference
+from offsetwise.review.exports import ExportKind
+from offsetwise.review.sheet import Sheet
+from offsetwise.wording import many
+from offsetwise.wording.verdicts import Tone
+
+TITLE: Final = "Save and submit"
+SAID: Final = "draft-said"
+_PRESSED: Final = "draft-pressed"
+REVIEW_PAGE: Final = "pages/plan/review.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What came of a button."""
+
+    done: bool
+    text: str
+    """Markdown, names escaped."""
+    plan: int | None = None
+
+
+class Wish(StrEnum):
+    """What a button asks for."""
+
+    SAVE = "save"
+    SUBMIT = "submit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressed:
+    """A button that was pressed, beside the digest of the plan that stood there."""
+
+    wish: Wish
+    digest: str
+
+
+def pressed() -> Pressed | None:
+    """Take the button that was pressed since the page was drawn last, if one was."""
+    found: Pressed | None = st.session_state.pop(_PRESSED, None)
+    return found
+
+
+def carry_out(pressed: Pressed, seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None) -> None:
+    """Save or submit exactly the plan that stood beside the button.
+
+    A button answers to what was drawn last. Whoever chooses something else and presses before the page is drawn again
+    would save the plan of before, so nothing is saved unless the choices of now give the same digest.
+    """
+    if made is None or made.digest != pressed.digest:
+        told = (
+            f"The plan changed while the button was pressed: `{pressed.digest[:8]}` stood there"
+            + ("." if made is None else f", and the choices above give `{made.digest[:8]}` now.")
+            + " Nothing was saved. **What to do:** look at it again, and press again."
+        )
+        st.session_state[SAID] = Said(done=False, text=told)
+    elif pressed.wish is Wish.SAVE:
+        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, frozen, work, made)))
+    else:
+        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, frozen, work, made))
+
+
+def _press(wish: Wish, digest: str) -> None:
+    st.session_state[_PRESSED] = Pressed(wish=wish, digest=digest)
+
+
+def draw(seat: board.Seat, work: Work, made: Drafted | None, sheet: Sheet | None) -> None:
+    """Draw what would be saved, who is barred by it, and the buttons."""
+    blocks.section(TITLE)
+    _answer()
+    why_not = _why_not(seat, work, made)
+    new = made is not None and _changes(work, made)
+    _barred(seat, sheet)
+    if made is not None:
+        _digest(seat, made, work, sheet, new=new)
+    saving = why_not or (None if new else "Nothing is changed against the version that is kept.")
+    submitting = why_not or _why_not_submit(new=new, sheet=sheet)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Save as a draft",
+            icon=":material/save:",
+            key="save",
+            disabled=saving is not None,
+            on_click=_press,
+            args=(Wish.SAVE, "" if made is None else made.digest),
+        )
+        st.button(
+            "Submit for review",
+            type="primary",
+            icon=":material/send:",
+            key="submit",
+            disabled=submitting is not None,
+            on_click=_press,
+            args=(Wish.SUBMIT, "" if made is None else made.digest),
+        )
+    for what, why in (("Saving", saving), ("Submitting", submitting if submitting != saving else None)):
+        if why is not None:
+            st.markdown(f":gray[{what} is off: {markdown(why)}]")
+
+
+def _why_not(seat: board.Seat, work: Work, made: Drafted | None) -> str | None:
+    refused = seat.board.why_not(seat.person, Verb.SAVE, work.plan)
+    if refused is not None:
+        return f"{refused.why} {refused.fix}"
+    return "there is no plan yet; the reasons are above." if made is None else None
+
+
+def _changes(work: Work, made: Drafted) -> bool:
+    """Say whether saving would keep anything that is not kept already."""
+    if work.before is None or work.base is None:
+        return True
+    found = difference(work.before, made.plan, digests=(work.base, made.digest))
+    return bool(found.positions or found.parts)
+
+
+def _why_not_submit(*, new: bool, sheet: Sheet | None) -> str | None:
+    if new or sheet is None:
+        return None
+    told = sheet.standing
+    if told.expired or told.state.value == "draft":
+        return None
+    return f"this version is {told.state} already."
+
+
+def _barred(seat: board.Seat, sheet: Sheet | None) -> None:
+    own = None if seat.person is None else markdown(seat.person.name)
+    others = [] if sheet is None else [f"{each.subject} of {each.issuer}" for each in sheet.editors]
+    told = f"**Barred from deciding about it:** {own or 'whoever saves it'}"
+    if others:
+        told += f", and whoever wrote, edited or submitted a version before: {markdown(', '.join(others))}"
+    st.markdown(f"{told}. Another person, with the role reviewer, decides.")
+
+
+def _digest(seat: board.Seat, made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> None:
+    shown, kept = (made.digest, "") if new or sheet is None else (sheet.digest, ", kept")
+    number = 1 if sheet is None else sheet.row.number + new
+    what = f"Version {number} of plan {work.plan}" if work.plan is not None else "Version 1 of a new plan"
+    dropped = 0 if sheet is None else len(sheet.standing.counted)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{what}{kept}: digest `{shown[:8]}`. A decision names exactly this.")
+        with st.popover("Full digest", icon=":material/fingerprint:"):
+            st.code(shown, language=None)
+        downloads.button(
+            "DRAFT plan",
+            f"plan-{shown[:8]}.DRAFT.json",
+            made.content if new or sheet is None else lambda: _kept_content(seat, sheet),
+            key="draft-file",
+            says="The plan's file as it would be saved. Nobody has approved it.",
+        )
+    if new and dropped:
+        blocks.box(Tone.CAREFUL, f"Saving drops {many(dropped, 'approval')} of version {number - 1}.")
+
+
+def _kept_content(seat: board.Seat, sheet: Sheet) -> bytes:
+    (plan,) = seat.board.export(seat.person, sheet.row.id, ExportKind.PLAN)
+    return plan.content
+
+
+def _answered(ask: Callable[[], Said]) -> Said:
+    """Ask the board, and turn an error into words."""
+    try:
+        return ask()
+    except OffsetwiseError as error:
+        return Said(done=False, text=f"{markdown(error.problem)} **What to do:** {markdown(error.fix)}")
+
+
+def _kept(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted) -> SaveAnswer:
+    # Who asks is looked up anew: meanwhile a sign-in may have become too old.
+    answer = seat.board.save_draft(
+        board.person(), made.content, plan=work.plan, base=work.base, observed=frozen.observed
+    )
+    if isinstance(answer, (Saved, Unchanged)):
+        work.plan, work.base, work.before = answer.plan, answer.digest, made.plan
+    return answer
+
+
+def _saved_and_submitted(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted) -> Said:
+    if work.plan is None or work.base is None or _changes(work, made):
+        saved = _kept(seat, frozen, work, made)
+        if not isinstance(saved, (Saved, Unchanged)):
+            return saved_in_words(saved)
+        plan, digest = saved.plan, saved.digest
+    else:
+        plan, digest = work.plan, work.base
+    return submitted_in_words(seat.board.submit(board.person(), plan, digest), plan)
+
+
+def saved_in_words(answer: SaveAnswer) -> Said:
+    """Say what came of saving."""
+    match answer:
+        case Saved():
+            dropped = "" if not answer.dropped else f" {many(answer.dropped, 'approval')} of before count no more."
+            told = f"Saved as version {answer.number} of plan {answer.plan}, digest `{answer.digest[:8]}`.{dropped}"
+            return Said(done=True, text=told, plan=answer.plan)
+        case Unchanged():
+            told = f"Exactly this is kept already, as version {answer.number} of plan {answer.plan}."
+            return Said(done=True, text=told, plan=answer.plan)
+        case AlreadyOpen():
+            return Said(done=False, text=markdown(answer.told), plan=answer.plan)
+        case Stale() | NotAllowed():
+            return _refused(answer)
+
+
+def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
+    """Say what came of submitting."""
+    match answer:
+        case Submitted():
+            told = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
+            return Said(done=True, text=told, plan=plan)
+        case AlreadyDecided():
+            return Said(done=False, text=markdown(answer.told), plan=plan)
+        case Stale() | NotAllowed():
+            return _refused(answer)
+
+
+def _refused(answer: Stale | NotAllowed) -> Said:
+    if isinstance(answer, NotAllowed):
+        return Said(done=False, text=f"{markdown(answer.why)} **What to do:** {markdown(answer.fix)}")
+    found = answer.difference
+    changed = "" if found is None else f" It differs in {many(len(found.positions), 'partition')}."
+    told = (
+        f"Somebody saved another version meanwhile, `{answer.digest[:8]}`.{changed} Nothing was saved. "
+        "**What to do:** begin again with the newest version, above."
+    )
+    return Said(done=False, text=told)
+
+
+def _answer() -> None:
+    said: Said | None = st.session_state.pop(SAID, None)
+    if said is None:
+        return
+    blocks.box(Tone.RIGHT if said.done else Tone.WRONG, said.text)
+    if said.plan is not None:
+        st.page_link(
+            REVIEW_PAGE,
+            label=f"Open plan {said.plan} on Review",
+            icon=":material/fact_check:",
+            query_params={"plan": str(said.plan)},
+        )

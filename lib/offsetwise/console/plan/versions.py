@@ -1,0 +1,182 @@
+"""The versions of a plan, what one changes against another, and what people said and decided about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.approval import Verdict
+from offsetwise.console.board import Seat
+from offsetwise.console.plan import standing
+from offsetwise.console.plan.plans import cut
+from offsetwise.console.plan.positions import spoken
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import selectors, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import PlannedPosition
+from offsetwise.review.board import Board
+from offsetwise.review.difference import Difference, PositionChange
+from offsetwise.review.people import Person
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import VersionRow, Who
+from offsetwise.wording import many, number
+
+_SHOWN: Final = 100
+"""Versions, or partitions of a difference, on one page."""
+_ENTRIES: Final = 20
+"""Entries on one page."""
+_LONG: Final = 1_000
+"""Characters of a remark that stand there at once."""
+_VERSIONS: Final[Columns[VersionRow]] = (
+    Column("version", lambda row: row.number),
+    Column("digest", lambda row: row.digest[:8]),
+    Column("saved by", lambda row: standing.named(row.by)),
+    Column("at (UTC)", lambda row: standing.at(row.at_ms)),
+)
+_CHANGES: Final[Columns[PositionChange]] = (
+    Column("topic", lambda change: change.topic),
+    Column("p", lambda change: change.partition, 44, "Partition."),
+    Column("to, before", lambda change: _place(change.before)),
+    Column("to, now", lambda change: _place(change.after)),
+    Column("what differs", lambda change: cut(_differs(change))),
+    Column("decided by a person", lambda change: cut(_decided(change.after))),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that somebody said or did."""
+
+    at_ms: int
+    by: Who
+    did: str
+    """Markdown."""
+    said: str = ""
+    """As it was written, whatever that is."""
+
+
+@st.fragment
+def draw(seat: Seat, sheet: Sheet) -> None:
+    """Draw all versions, and let the person hold two against each other."""
+    with (
+        st.expander(f"{many(len(sheet.versions), 'version')}", icon=":material/difference:"),
+        guard.block("versions"),
+    ):
+        span = table.page(len(sheet.versions), "version-rows", label="Versions", size=_SHOWN)
+        table.draw(version_table(sheet, span.start, span.stop), alt="Versions, and who saved them.")
+        if len(sheet.versions) == 1:
+            return
+        numbers = [str(each.number) for each in sheet.versions]
+        with st.container(horizontal=True):
+            first = selectors.choice("What changed from version", numbers, "from", default=numbers[-2], width=200)
+            second = selectors.choice("to version", numbers, "to", default=numbers[-1], width=200)
+        if first == second:
+            st.markdown(":gray[They are one version.]")
+            return
+        found = difference_of(seat.board, seat.person, sheet, int(first), int(second))
+        difference(found, key="between")
+
+
+def difference(found: Difference, *, key: str) -> None:
+    """Draw what differs."""
+    if not found.positions and not found.parts:
+        st.markdown("Nothing that is planned differs.")
+        return
+    if found.parts:
+        st.markdown(f"Of the plan as a whole: **{markdown(', '.join(map(spoken, found.parts)))}**.")
+    if found.positions:
+        st.markdown(f"{many(len(found.positions), 'partition')}:")
+        span = table.page(len(found.positions), f"{key}-rows", label="Changes", size=_SHOWN)
+        table.draw(change_table(found, span.start, span.stop), alt="Partitions that differ, before and now.")
+
+
+def entries(sheet: Sheet) -> tuple[Entry, ...]:
+    """Give everything that was said and decided, the newest first."""
+    return tuple(sorted(_entries(sheet), key=lambda entry: entry.at_ms, reverse=True))
+
+
+def discussion(sheet: Sheet, now: datetime) -> None:
+    """Draw the discussion."""
+    st.subheader("Discussion", anchor=False)
+    found = entries(sheet)
+    for place, entry in enumerate(found[table.page(len(found), "talk", label="Entries", size=_ENTRIES)]):
+        st.markdown(
+            f"**{markdown(entry.by.name)}** {entry.did}  \n"
+            f":gray[{markdown(entry.by.subject)} of {markdown(entry.by.issuer)}, "
+            f"{markdown(standing.ago(entry.at_ms, now))}]" + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
+        )
+        if len(entry.said) > _LONG:
+            with st.expander(f"All {len(entry.said):,} characters", key=f"talk-{place}"):
+                st.markdown(text(entry.said))
+
+
+def text(said: str) -> str:
+    r"""Print a remark as Markdown that says exactly that, line by line.
+
+    >>> text("one\n# two")
+    'one  \n\\# two'
+    """
+    return "  \n".join(map(markdown, said.splitlines()))
+
+
+def _entries(sheet: Sheet) -> Iterator[Entry]:
+    for version in sheet.versions:
+        yield Entry(at_ms=version.at_ms, by=version.by, did=f"saved version {version.number}")
+    submission = sheet.standing.submission
+    if submission is not None:
+        yield Entry(at_ms=submission.at_ms, by=submission.by, did=f"submitted version {sheet.row.number}")
+    numbers = {each.digest: each.number for each in sheet.versions}
+    for decision in sheet.decisions:
+        word = ":green[✓ approved]" if decision.verdict == Verdict.APPROVED else ":red[✗ rejected]"
+        yield Entry(at_ms=decision.at_ms, by=decision.by, did=f"{word} version {numbers.get(decision.digest, '?')}")
+    for comment in sheet.comments:
+        yield Entry(at_ms=comment.at_ms, by=comment.by, did=f"on version {comment.number}", said=comment.body)
+    for receipt in sheet.receipts:
+        yield Entry(at_ms=receipt.at_ms, by=receipt.by, did="handed in a receipt of its application")
+
+
+def _differs(change: PositionChange) -> str:
+    if change.before is None:
+        return "only in the later version"
+    if change.after is None:
+        return "only in the earlier version"
+    return ", ".join(map(spoken, change.parts))
+
+
+def _place(one: PlannedPosition | None) -> str:
+    return "none" if one is None else number(one.new_offset)
+
+
+def _decided(one: PlannedPosition | None) -> str:
+    return "" if one is None or one.override is None else f"{one.override.by}: {one.override.reason}"
+
+
+def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | None:
+    """Give what the newest version changes against the one before; None where it is the first one."""
+    if len(sheet.versions) == 1:
+        return None
+    return difference_of(board, person, sheet, sheet.versions[-2].number, sheet.row.number)
+
+
+@cached(16)
+def difference_of(_board: Board, _person: Person | None, sheet: Sheet, first: int, second: int) -> Difference:
+    """Give what differs between two versions."""
+    return _board.difference(_person, sheet.row.id, first, second)
+
+
+@cached(16)
+def version_table(sheet: Sheet, start: int, stop: int) -> table.Prepared:
+    """Give a part of the versions as a table, the newest first."""
+    return table.prepared(_VERSIONS, sheet.versions[::-1][start:stop])
+
+
+@cached(16)
+def change_table(found: Difference, start: int, stop: int) -> table.Prepared:
+    """Give a part of what two versions treat differently as a table."""
+    return table.prepared(_CHANGES, found.positions[start:stop])

@@ -1,0 +1,104 @@
+"""What a person has decided for a plan so far, and the plan that is drafted from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from offsetwise import files
+from offsetwise.console.answers import Answers
+from offsetwise.console.widgets.cached import cached
+from offsetwise.errors import ConfigError, PlanError
+from offsetwise.model import Override, Plan, Start, Subject, TopicPartition
+from offsetwise.plan.digest import digest
+from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.workflow import Observed
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """One person's draft of one plan. Belongs to one session."""
+
+    plan: int | None = None
+    """The kept plan that it is to be the next version of; None for a new plan."""
+    base: str | None = None
+    """The digest of the version that it began with."""
+    before: Plan | None = None
+    """That version."""
+    overrides: dict[TopicPartition, Override] = field(default_factory=dict)
+    starts: dict[str, StartChoice] = field(default_factory=dict)
+    """By topic of the old cluster."""
+
+
+_KEPT: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """One reading of everything, that plans are drafted from. Nothing is read again."""
+
+    migration: str
+    subject: Subject
+    observed: Observed
+    id: int
+    """Changes whenever it is read again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """A plan and the file that it would be saved as."""
+
+    plan: Plan
+    content: bytes
+    digest: str
+
+
+def begun_with(plan: Plan, number: int, digest: str) -> Work:
+    """Go on with a version that is kept, and with what people decided in it.
+
+    Args:
+        plan: The newest version.
+        number: Of the kept plan.
+        digest: Of that version.
+    """
+    made = Work(plan=number, base=digest, before=plan)
+    whole = dict(_whole_topics(plan))
+    made.starts = whole
+    for one in plan.positions:
+        if one.override is not None and one.topic not in whole:
+            made.overrides[one.topic_partition] = one.override
+    return made
+
+
+def _whole_topics(plan: Plan) -> Iterator[tuple[str, StartChoice]]:
+    """Find what was chosen for whole topics. What a time or a group gave is kept as the offsets that it gave."""
+    for start in (Start.EARLIEST, Start.LATEST):
+        chosen = [one for one in plan.positions if one.start is start and one.override is not None]
+        for topic in dict.fromkeys(one.topic for one in chosen):
+            of_topic = [one.override for one in chosen if one.topic == topic and one.override is not None]
+            first = of_topic[0]
+            yield topic, StartChoice(topic=topic, start=start, reason=first.reason, by=first.by)
+
+
+@cached(_KEPT)
+def drafted(
+    _answers: Answers, frozen: Frozen, request: DraftRequest, drafted_at: str
+) -> Drafted | PlanError | ConfigError:
+    """Give the plan, or every reason why there may be none."""
+    plan = _plan(_answers, frozen, request)
+    if not isinstance(plan, Plan):
+        return plan
+    plan = replace(plan, drafted_at=drafted_at)
+    content = files.dump(plan).encode("utf-8", "surrogatepass")
+    return Drafted(plan=plan, content=content, digest=digest(content))
+
+
+@cached(_KEPT)
+def _plan(_answers: Answers, frozen: Frozen, request: DraftRequest) -> Plan | PlanError | ConfigError:
+    """Give the plan as of its reading: when it was drafted changes nothing else of it."""
+    seen = frozen.observed
+    try:
+        return _answers.reader.draft(frozen.migration, frozen.subject, seen, request, seen.comparison.taken_at)
+    except (PlanError, ConfigError) as error:
+        return error

@@ -1,0 +1,318 @@
+"""The verbs of the library by name of migration: the layer between a page and the library."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from offsetwise import workflow
+from offsetwise.approval import demo
+from offsetwise.bundled import Bundled
+from offsetwise.clusters import reading as clusters
+from offsetwise.clusters.reading import MinimumAcls, ReadCluster
+from offsetwise.clusters.retention import Standing
+from offsetwise.config import Migration
+from offsetwise.console.warm_spark import SparkNow, WarmSpark
+from offsetwise.engines.batch_files import BatchFiles
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.errors import ConfigError, OffsetwiseError
+from offsetwise.fleet import Fleet
+from offsetwise.lag.archive import Archive
+from offsetwise.lag.moments import Key
+from offsetwise.lag.subject import LagSubject
+from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
+from offsetwise.model import Cluster, Comparison, Plan, Reconciliation, Subject, SubjectKind
+from offsetwise.model.state import StateRows
+from offsetwise.plan.drift import Drift
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import Strategy, judge_strategies
+from offsetwise.progress import Progress
+from offsetwise.store.store import open_store
+from offsetwise.streams.access import Permissions, Step
+from offsetwise.transactions.report import SinkTransactions
+from offsetwise.watch.background import BackgroundSamplers, Sampling
+from offsetwise.watch.recording import recorded_lag
+from offsetwise.watch.sampler import Keeper
+from offsetwise.workflow import Observed
+
+MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
+"""Names the migration files of this process, separated as in PATH. `launch` sets it."""
+
+HELD_ANSWERS: Final = 16
+"""Answers of each kind kept in memory; the one not looked at for longest goes first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A migration that the browser may pick, by name only."""
+
+    name: str
+    old: str
+    new: str
+    subjects: tuple[Subject, ...]
+    recorded: bool
+    """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
+
+    def address(self, subject: Subject) -> dict[str, str]:
+        """Give what leads a page to these positions, as its query."""
+        return {"migration": self.name, "of": str(subject)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOf:
+    """A plan, known by its digest."""
+
+    digest: str
+    plan: Plan = field(compare=False)
+
+
+class Reader:
+    """Reads through the same verbs as the command line: a migration by its name, a bundled sample from its recording.
+
+    Args:
+        files: The migration files; the bundled samples are always offered before them.
+    """
+
+    def __init__(self, files: tuple[Path, ...]) -> None:
+        self._samples = {f"{workflow.sample(which).name} (sample)": which for which in Bundled}
+        self._migrations: dict[str, Migration] = {name: workflow.sample(which) for name, which in self._samples.items()}
+        for migration in workflow.load_migrations(files):
+            self._migrations[_free_name(migration.name, set(self._migrations))] = migration
+        self._keeper = Keeper(open_store)
+        self._samplers = BackgroundSamplers(self._keeper)
+        self._lock = threading.Lock()
+        self._recordings: dict[str, Archive] = {}
+        self._observations = Observations()
+        self._spark = WarmSpark()
+
+    def offered(self) -> tuple[Offered, ...]:
+        """Give the samples and the migrations of the files."""
+        return tuple(
+            _offered(migration, name, recorded=name in self._samples) for name, migration in self._migrations.items()
+        )
+
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        """Compare on the live clusters; of the sample, give what was recorded with it."""
+        if migration in self._samples:
+            return workflow.sample_comparison(subject.name, self._samples[migration])
+        with self._spark.in_use():
+            seen = workflow.observe(self._migrations[migration], subject, progress=progress)
+        self._observations.keep(migration, subject, seen)
+        return seen.comparison
+
+    def comparisons(self, migration: str, progress: Progress) -> Iterator[tuple[Subject, Comparison | OffsetwiseError]]:
+        """Compare all subjects of a migration at once; give each as soon as it is ready, or why it cannot be read."""
+        jobs = self._migrations[migration]
+        with self._spark.in_use():
+            for each in workflow.compare_all(jobs, progress=progress):
+                subject = Subject(kind=each.wanted.kind, name=each.wanted.name)
+                if isinstance(each.outcome, OffsetwiseError):
+                    yield subject, each.outcome
+                else:
+                    self._observations.keep(migration, subject, each.outcome)
+                    yield subject, each.outcome.comparison
+
+    def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
+        """Count a topic on the live clusters; of the sample, give what was recorded with it."""
+        if migration in self._samples:
+            return workflow.sample_reconciliation(topic, self._samples[migration])
+        with self._spark.in_use():
+            return workflow.reconcile(self._migrations[migration], topic, progress=progress)
+
+    def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
+        """Read one live cluster; of the sample, give what was recorded with it."""
+        if migration in self._samples:
+            return clusters.recorded(self._migrations[migration], cluster, self._samples[migration])
+        return clusters.read(self._migrations[migration], cluster, progress)
+
+    def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
+        """Try to reach one cluster."""
+        return clusters.try_connection(self._migrations[migration], cluster, progress)
+
+    def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:
+        """Ask one cluster what its user may do."""
+        return clusters.read_permissions(self._migrations[migration], cluster, progress)
+
+    def minimum_acls(self, migration: str, cluster: Cluster, progress: Progress) -> MinimumAcls:
+        """Say how to grant what reading needs."""
+        progress("read the checkpoints", 0, 1)
+        return clusters.minimum_acls(self._migrations[migration], cluster)
+
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
+        """Read the positions in the logs of one cluster."""
+        return clusters.standings(self._migrations[migration], cluster, progress)
+
+    def checkpoint_reading(
+        self, migration: str, name: str, retained: int | None, progress: Progress
+    ) -> CheckpointReading:
+        """Read a checkpoint, or another retained one of its job by its id, with what its page shows beside it."""
+        progress("read the checkpoint", 0, 1)
+        return workflow.checkpoint_reading(self._migrations[migration], name, retained=retained)
+
+    def batch_files(self, migration: str, name: str, batch: int, progress: Progress) -> BatchFiles:
+        """Read the files of one batch as they stand."""
+        progress("read the batch's files", 0, 1)
+        return workflow.batch_files(self._migrations[migration], name, batch)
+
+    def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:
+        """Count the rows of a checkpoint's state stores, on Spark."""
+        with self._spark.in_use():
+            return workflow.state_rows(self._migrations[migration], name, progress=progress)
+
+    def sink_transactions(self, migration: str, name: str, progress: Progress) -> SinkTransactions:
+        """Look at the transactions of a checkpoint's sinks on their cluster."""
+        return workflow.sink_transactions(self._migrations[migration], name, upgrade=True, progress=progress)
+
+    def fleet(self, migration: str, progress: Progress) -> Fleet:
+        """Read all checkpoints of a migration."""
+        with self._spark.in_use():
+            return workflow.fleet(self._migrations[migration], progress=progress)
+
+    def drift(self, migration: str, of: PlanOf, progress: Progress) -> tuple[Drift, ...]:
+        """Say what is not as a plan requires it.
+
+        Raises:
+            ConfigError: This console was started without the plan's migration.
+        """
+        plan = of.plan
+        which = demo.sample_of(plan)
+        if which is not None:
+            return workflow.sample_drift(plan, which)
+        found = [
+            each for name, each in self._migrations.items() if name not in self._samples and each.name == migration
+        ]
+        if not found:
+            raise ConfigError(
+                f"Plan: expected its migration {migration!r} among those of this console, it is not. Whether "
+                "anything changed cannot be seen here.",
+                fix="Look from a console that was started with the plan's migration file, or go on without: "
+                "`offsetwise apply` looks again before it writes anything.",
+            )
+        with self._spark.in_use():
+            return workflow.drift(plan, found[0], progress=progress)
+
+    def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
+        """Look up what was sampled lately."""
+        progress("read the samples", 0, 1)
+        return lag_view(self._archive(migration), self._subject(migration, subject), window_ms)
+
+    def lag_of_partition(
+        self, migration: str, subject: Subject, window_ms: int, key: Key, progress: Progress
+    ) -> PartitionView | None:
+        """Look up what was sampled lately of one partition."""
+        progress("read the partition's samples", 0, 1)
+        return partition_view(self._archive(migration), self._subject(migration, subject), key, window_ms)
+
+    def warm_spark(self, migration: str) -> SparkNow | None:
+        """Start Spark for a migration with clusters, unless that was done; None for a recorded one."""
+        live = None if migration in self._samples else self._migrations.get(migration)
+        return None if live is None else self._spark.open(live.spark)
+
+    def sampling(self, migration: str) -> Sampling | None:
+        """Say what this process's sampler of a migration does."""
+        return self._samplers.sampling(migration)
+
+    def start_sampling(self, migration: str, every_s: float) -> None:
+        """Sample a migration in this process. A bundled sample has no clusters to sample."""
+        if migration not in self._samples:
+            self._samplers.start(migration, self._migrations[migration], every_s)
+
+    def stop_sampling(self, migration: str) -> None:
+        """Stop sampling it."""
+        self._samplers.stop(migration)
+
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> workflow.Observed | None:
+        """Give a comparison with the clusters as it read them."""
+        if migration in self._samples:
+            return workflow.sample_observed(comparison, self._samples[migration])
+        return self._observations.of(migration, subject, comparison)
+
+    def strategies(
+        self, migration: str, subject: Subject, comparison: Comparison, *, sink_rewound: bool
+    ) -> tuple[Strategy, ...]:
+        """Judge the ways in which the job can move."""
+        return judge_strategies(
+            comparison, self._migrations[migration], checkpoint=subject.checkpoint, sink_rewound=sink_rewound
+        )
+
+    def draft(
+        self, migration: str, subject: Subject, observed: workflow.Observed, request: DraftRequest, drafted_at: str
+    ) -> Plan:
+        """Draft a plan from what was read."""
+        return workflow.draft(self._migrations[migration], subject, request, drafted_at=drafted_at, observed=observed)
+
+    def _archive(self, migration: str) -> Archive:
+        if migration not in self._samples:
+            return self._keeper.store()
+        with self._lock:
+            if migration not in self._recordings:
+                self._recordings[migration] = recorded_lag(self._samples[migration])
+            return self._recordings[migration]
+
+    def _subject(self, migration: str, subject: Subject) -> LagSubject:
+        return LagSubject.in_migration(self._migrations[migration].name, subject)
+
+
+class Observations:
+    """The last reading of each subject, as many as the desk holds comparisons. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, Subject], Observed] = OrderedDict()
+
+    def keep(self, migration: str, subject: Subject, seen: Observed) -> None:
+        """Keep a reading in the place of the earlier one."""
+        with self._lock:
+            self._kept[migration, subject] = seen
+            self._kept.move_to_end((migration, subject))
+            while len(self._kept) > HELD_ANSWERS:
+                self._kept.popitem(last=False)
+
+    def of(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:
+        """Give the reading that a comparison was made from; None where another one took its place."""
+        with self._lock:
+            found = self._kept.get((migration, subject))
+            if found is None or found.comparison is not comparison:
+                return None
+            self._kept.move_to_end((migration, subject))
+            return found
+
+
+def reader_of_process() -> Reader:
+    """Read the migrations that this process was started with; without any, only the bundled samples.
+
+    Raises:
+        ConfigError: A migration file cannot be used.
+    """
+    files = os.environ.get(MIGRATIONS_VARIABLE, "")
+    return Reader(tuple(Path(file) for file in files.split(os.pathsep) if file))
+
+
+def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
+    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.groups)
+    return Offered(
+        name=name,
+        old=migration.source.name,
+        new=migration.target.name,
+        subjects=tuple(Subject(kind=SubjectKind.CHECKPOINT, name=one.name) for one in migration.checkpoints) + groups,
+        recorded=recorded,
+    )
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    return name if name not in taken else next(made for n in range(2, 1_000) if (made := f"{name} ({n})") not in taken)
+
+
+LIVE_ONLY: Final = frozenset(
+    verb.__name__
+    for verb in (
+        *(Reader.comparisons, Reader.connection, Reader.permissions, Reader.standings),
+        *(Reader.state_rows, Reader.drift, Reader.sink_transactions),
+    )
+)
+"""Verbs that a bundled sample does not answer from its files, at once."""

@@ -1,0 +1,107 @@
+"""The access file that this process keeps to, and where it may serve people."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from offsetwise.errors import ConfigError
+from offsetwise.review.access import Access, Grant, Role, Roles, SignIn, load_access
+
+__all__ = [
+    "ACCESS_VARIABLE",
+    "LOOPBACK",
+    "Access",
+    "Grant",
+    "Role",
+    "Roles",
+    "SignIn",
+    "check_address",
+    "current",
+    "is_loopback",
+    "latest",
+    "load_access",
+    "use",
+]
+ACCESS_VARIABLE: Final = "OFFSETWISE_ACCESS"
+"""Names the access file of this process, where `use` was not told one."""
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    access: Access
+    path: Path | None
+
+
+_current: list[_Used] = []
+
+
+def check_address(address: str, access: Access, *, can_sign_in: bool) -> None:
+    """Refuse to serve others without knowing who they are.
+
+    Args:
+        address: What the server listens on.
+        access: Who may use the console.
+        can_sign_in: Whether Streamlit's secrets have an `[auth]` section.
+
+    Raises:
+        ConfigError: Others could use the console without signing in, or nobody could use it at all.
+    """
+    if access.sign_in is SignIn.REQUIRED and not can_sign_in:
+        raise ConfigError(
+            "Console: expected an identity provider, because the access file says sign_in: required; Streamlit's "
+            "secrets have no [auth] section. Nobody could sign in, so the console was not started.",
+            fix="Add [auth] to .streamlit/secrets.toml as docs/sign-in.md shows.",
+        )
+    if not is_loopback(address) and access.sign_in is not SignIn.REQUIRED:
+        raise ConfigError(
+            f"Console: expected people to sign in where others can reach it, but it would listen on {address} and "
+            "sign-in is not required. Anybody there could read topics and positions, so it was not started.",
+            fix=f"Give --access a file that says `sign_in: required`, or leave --address at {LOOPBACK}.",
+        )
+
+
+def use(access: Access, path: Path | None = None) -> None:
+    """Apply these rules in this process from now on.
+
+    Args:
+        access: The rules.
+        path: The file they were read from, to be read again when somebody decides.
+    """
+    _current[:] = [_Used(access, path)]
+
+
+def current() -> Access:
+    """Give the rules of this process.
+
+    Raises:
+        ConfigError: `launch` did not run, and the access file that the environment names cannot be used.
+    """
+    if not _current:
+        told = os.environ.get(ACCESS_VARIABLE)
+        path = Path(told) if told else None
+        use(load_access(path) if path else Access(), path)
+    return _current[0].access
+
+
+def latest() -> Access:
+    """Give the rules as their file says them at this moment, so that a role that was taken away is gone.
+
+    Raises:
+        ConfigError: The file cannot be used any more: then nobody may do anything that asks for a role.
+    """
+    rules = current()
+    path = _current[0].path
+    return rules if path is None else load_access(path)
+
+
+def is_loopback(address: str) -> bool:
+    """Say whether only this machine reaches what listens on an address."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

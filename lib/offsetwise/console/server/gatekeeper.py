@@ -1,0 +1,213 @@
+"""Stands between the network and Streamlit's server, and refuses what a console has no use for.
+
+Streamlit itself answers under any Host, lets every page of this machine connect, clears everybody's caches and writes
+into the checkout on request, keeps what anybody uploads, and gives every file to whoever has its address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Final
+from urllib.parse import urlsplit
+
+from google.protobuf.message import DecodeError
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+from streamlit import config, runtime
+from streamlit.auth_util import get_origin_from_redirect_uri
+from streamlit.logger import get_logger
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from offsetwise.console.server import access, headers, identity, uploads
+from offsetwise.console.server.access import Role
+
+LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+MESSAGES: Final = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
+"""What a page sends over its websocket, by Streamlit's names."""
+OPERATIONS: Final = frozenset({"deferred_file", "dataframe_chunk"})
+"""What it sends as `backend_operation_request`: a download is made when asked for; a table has more rows."""
+_OPEN: Final = frozenset({"_stcore/health", "_stcore/host-config"})
+"""What a browser asks before there is a page. They say nothing of anybody."""
+_UPLOAD: Final = re.compile(r"_stcore/upload_file/([^/]+)/([^/]+)")
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
+_LOG: Final = get_logger(__name__)
+
+
+class Gatekeeper:
+    """ASGI middleware around all of Streamlit's.
+
+    Args:
+        app: What it guards.
+        address: What the server listens on.
+    """
+
+    def __init__(self, app: ASGIApp, *, address: str) -> None:
+        self._app = app
+        self._address = address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request, or hand it on."""
+        if scope["type"] == "http":
+            await self._http(HTTPConnection(scope), receive, send)
+        elif scope["type"] == "websocket":
+            await self._websocket(HTTPConnection(scope), receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    @cached_property
+    def _public(self) -> str:
+        """The origin that people come back to when they have signed in; known once the server has its port."""
+        return get_origin_from_redirect_uri() or ""
+
+    @cached_property
+    def _local(self) -> frozenset[str]:
+        return local_names(self._address)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return names(self._address)
+
+    async def _http(self, connection: HTTPConnection, receive: Receive, send: Send) -> None:
+        host = self._host(connection)
+        base = config.get_option("server.baseUrlPath").strip("/")
+        path = connection.scope["path"].strip("/").removeprefix(base).strip("/")
+        upload = _UPLOAD.fullmatch(path)
+        refused = self._misled(connection, host) or _closed(connection, path, upload)
+        hosts = frozenset({host or "", urlsplit(self._public).netloc} - {""})
+        answer = _Answer(send, headers.headers(hosts), secure=self._public.startswith("https:"))
+        await (refused or self._app)(connection.scope, receive, answer)
+        if upload is not None:
+            _count_again(*upload.groups())
+
+    async def _websocket(self, connection: HTTPConnection, receive: Receive, send: Send) -> None:
+        # A browser always says which page connects. Streamlit would take one that does not.
+        if "origin" not in connection.headers or self._misled(connection, self._host(connection)) is not None:
+            await WebSocketClose(code=1008)(connection.scope, receive, send)
+            return
+        try:
+            await self._app(connection.scope, _Messages(receive), send)
+        finally:
+            _free()
+
+    def _host(self, connection: HTTPConnection) -> str | None:
+        """Give the Host header, if there is one and it names this console."""
+        told = [each.lower() for each in connection.headers.getlist("host")]
+        found = _HOST.fullmatch(told[0]) if len(told) == 1 else None
+        return told[0] if found is not None and (found[1] or found[2]) in self._names else None
+
+    def _misled(self, connection: HTTPConnection, host: str | None) -> PlainTextResponse | None:
+        """Refuse who asks under another name, or from a page of another origin."""
+        if host is None:
+            return PlainTextResponse(
+                f"This console is called {', '.join(sorted(self._names))}, and was asked for under another name. "
+                "Nothing was read. Open it under one of these, or correct auth.redirect_uri in Streamlit's secrets.\n",
+                403,
+            )
+        for origin in connection.headers.getlist("origin"):
+            page = urlsplit(origin)
+            if origin != self._public and not (page.netloc == host and page.hostname in self._local):
+                return PlainTextResponse("This console answers its own pages only. Nothing was read.\n", 403)
+        return None
+
+
+class _Messages:
+    """What a page sends over its websocket, without what no page of the console sends."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        while True:
+            message = await self._receive()
+            refused = _needless(message.get("bytes") or b"")
+            if refused is None:
+                return message
+            _LOG.warning("A message that no page of the console sends was refused: %s", refused)
+
+
+class _Answer:
+    """Sends an answer with headers of ours. Behind TLS, its cookies are for TLS only."""
+
+    def __init__(self, send: Send, headers: Iterable[tuple[str, str]], *, secure: bool) -> None:
+        self._send = send
+        self._headers = headers
+        self._secure = secure
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in self._headers:
+                headers[name] = value
+            if self._secure:
+                message["headers"] = [(name, _secure(name, value)) for name, value in headers.raw]
+        await self._send(message)
+
+
+def local_names(address: str) -> frozenset[str]:
+    """Give what a console is called on its own machine, without ports: a tunnel has one of its own.
+
+    Args:
+        address: What it listens on.
+    """
+    return LOOPBACK_NAMES | ({address} if access.is_loopback(address) else set())
+
+
+def names(address: str) -> frozenset[str]:
+    """Give all that a console is called: as `local_names`, and where people come back to when they have signed in."""
+    return local_names(address) | ({urlsplit(get_origin_from_redirect_uri() or "").hostname or ""} - {""})
+
+
+def _closed(connection: HTTPConnection, path: str, upload: re.Match[str] | None) -> PlainTextResponse | None:
+    """Refuse what nobody needs, and what this person may not have."""
+    if path == "auth/logout":
+        identity.sign_out(identity.cookie_claims(connection))
+    if upload is not None and connection.scope["method"] == "PUT":
+        if not (_may_look(connection) and uploads.offered.takes(*upload.groups())):
+            return PlainTextResponse(
+                "This session was offered no upload, or has too many files. Nothing was kept.\n", 403
+            )
+    elif path.startswith("_stcore/") and upload is None and path not in _OPEN:
+        return PlainTextResponse("There is nothing here.\n", 404)
+    elif path.startswith("media/") and not _may_look(connection):
+        return PlainTextResponse("Expected somebody with the role viewer. Nothing was read. Sign in.\n", 403)
+    return None
+
+
+def _may_look(connection: HTTPConnection) -> bool:
+    return Role.VIEWER in identity.of(identity.cookie_claims(connection)).roles
+
+
+def _count_again(session: str, file: str) -> None:
+    """Count a file no more that Streamlit refused or has removed."""
+    if not runtime.get_instance().uploaded_file_mgr.get_files(session, [file]):
+        uploads.offered.removed(session, file)
+
+
+def _free() -> None:
+    """Free the files of all sessions that have left: Streamlit keeps them for when a session comes back."""
+    here = runtime.get_instance()
+    for session in uploads.offered.left(here.is_active_session):
+        here.uploaded_file_mgr.remove_session_files(session)
+
+
+def _needless(content: bytes) -> str | None:
+    """Give the name of what a message asks for, if no page asks for it. What is no message is left to Streamlit."""
+    message = BackMsg()
+    try:
+        message.ParseFromString(content)
+    except DecodeError:
+        return None
+    kind = message.WhichOneof("type")
+    if kind == "backend_operation_request":
+        operation = message.backend_operation_request.WhichOneof("payload")
+        return None if operation in OPERATIONS else f"{kind}, {operation}"
+    return None if kind is None or kind in MESSAGES else kind
+
+
+def _secure(name: bytes, value: bytes) -> bytes:
+    return value + b"; Secure" if name == b"set-cookie" and b"; secure" not in value.lower() else value

@@ -1,0 +1,88 @@
+"""What every page runs first: who looks, its title, what it shows and when that was read, and its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from offsetwise.console.server import identity
+from offsetwise.console.server.access import Role
+from offsetwise.console.server.identity import Person
+from offsetwise.console.widgets import blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The top of a page."""
+
+    _caption: DeltaGenerator
+
+    def says(self, text: str) -> None:
+        """Set the line under the title: what is shown, and when it was read. Markdown, names escaped."""
+        self._caption.markdown(f":gray[{text}]")
+
+
+@contextmanager
+def page(title: str) -> Iterator[Head]:
+    """Draw a page's frame, for those who may look; others see that it is locked, and the page does not run.
+
+    An error inside is shown in place; what was drawn before it stays.
+    """
+    st.title(title, anchor=False)
+    if not _may_look():
+        st.stop()
+    head = Head(st.empty())
+    with block("page"):
+        yield head
+
+
+@contextmanager
+def block(key: str) -> Iterator[None]:
+    """Keep an error of one part of a page inside that part: a person sees words, never a traceback."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the last stop before the screen
+        blocks.failed(error, retry=_again, key=key)
+
+
+def _may_look() -> bool:
+    """Say whether the person may look, and tell them if not. An access file that cannot be used opens nothing."""
+    with block("access"):
+        person = identity.current()
+        if Role.VIEWER in person.roles:
+            return True
+        _locked(person)
+    return False
+
+
+def _locked(person: Person) -> None:
+    if person.unseen:
+        blocks.denied(
+            identity.why_no_role(person.unseen),
+            permission="the role viewer",
+            next_step="Ask the operator of the identity provider for another subject.",
+        )
+        return
+    if person.signed_in:
+        blocks.denied(
+            "You are signed in, and you have no role here.",
+            permission="the role viewer",
+            next_step="Ask the operator to name you in the access file, by exactly these two:",
+            command=f"issuer: {person.issuer}\nsubject: {person.subject}",
+        )
+        return
+    why = "Your sign-in is too old." if person.expired else "This console is for people who sign in."
+    blocks.denied(
+        why,
+        permission="to be signed in, with the role viewer",
+        next_step="This page opens when you have signed in.",
+    )
+    identity.sign_in_buttons("locked")
+
+
+def _again() -> None:
+    """Do nothing: pressing a button runs the page again."""

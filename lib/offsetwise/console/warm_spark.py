@@ -1,0 +1,161 @@
+"""Spark kept warm for the pages: started when a migration with clusters is opened, freed when nobody needs it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.config import SparkSettings
+from offsetwise.errors import OffsetwiseError
+from offsetwise.progress import unheard
+
+IDLE_S: Final = 900.0
+"""How long nothing may need Spark before it is freed."""
+
+
+class Warmth(StrEnum):
+    """What Spark of this process does."""
+
+    COLD = "cold"
+    """It was not started yet."""
+    STARTING = "starting"
+    WARM = "warm"
+    FREED = "freed"
+    """Nobody needed it for a while; what needs it starts it again."""
+    FAILED = "failed"
+    """It could not be started ahead; what needs it tries again, and tells why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkNow:
+    """What Spark of this process does, and why it does not."""
+
+    warmth: Warmth
+    why: str = ""
+
+
+def _start(settings: SparkSettings) -> None:
+    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
+
+    start_spark(settings, unheard, records=True)
+
+
+def _end() -> None:
+    from offsetwise.pipeline.session import close_session  # noqa: PLC0415 - as above
+
+    close_session()
+
+
+def _is_there() -> bool:
+    session = sys.modules.get("offsetwise.pipeline.session")
+    return session is not None and session.is_open()
+
+
+class WarmSpark:
+    """The one session of this process, as the pages see it.
+
+    Args:
+        start: Starts Spark with these settings; returns when it is there.
+        end: Ends it.
+        is_there: Whether it is there, whoever started it.
+        idle_s: How long nothing may need it before it is freed.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[SparkSettings], None] = _start,
+        end: Callable[[], None] = _end,
+        is_there: Callable[[], bool] = _is_there,
+        *,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        self._start, self._end, self._is_there, self._idle_s = start, end, is_there, idle_s
+        self._changed = threading.Condition()
+        self._standing = SparkNow(warmth=Warmth.COLD)
+        self._users = 0
+        self._freeing = False
+        self._last = time.monotonic()
+        self._watched = False
+
+    def open(self, settings: SparkSettings) -> SparkNow:
+        """Start Spark in the background if this process never had it, and say what it does now. Returns at once."""
+        with self._changed:
+            if self._standing.warmth is Warmth.COLD and not self._is_there():
+                self._standing = SparkNow(warmth=Warmth.STARTING)
+                threading.Thread(
+                    target=self._start_now, args=(settings,), name="offsetwise-warm-spark", daemon=True
+                ).start()
+            elif self._standing.warmth is not Warmth.STARTING and self._is_there():
+                return SparkNow(warmth=Warmth.WARM)
+            return self._standing
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep Spark while the block may need it. Where it is just being freed, wait for that."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._freeing)
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._note_there()
+
+    def free_if_idle(self) -> bool:
+        """End Spark if nothing needed it for long enough, and say whether it is gone. Pages do not wait for it."""
+        with self._changed:
+            if self._busy() or self._left_s() > 0:
+                return False
+            self._freeing = there = self._is_there()
+        try:
+            if there:
+                self._end()
+        finally:
+            with self._changed:
+                self._freeing = False
+                self._standing = SparkNow(warmth=Warmth.FREED) if there else self._standing
+                self._changed.notify_all()
+        return True
+
+    def _start_now(self, settings: SparkSettings) -> None:
+        why = ""
+        try:
+            self._start(settings)
+        except OffsetwiseError as error:
+            why = error.problem
+        except Exception as error:  # noqa: BLE001 - whoever needs Spark tries again and tells it in full
+            why = type(error).__name__
+        with self._changed:
+            self._standing = SparkNow(warmth=Warmth.FAILED, why=why) if why else SparkNow(warmth=Warmth.WARM)
+            self._note_there()
+
+    def _note_there(self) -> None:
+        """Count the time of idleness from now on, and see to it that somebody watches it."""
+        self._last = time.monotonic()
+        if self._is_there() and not self._watched:
+            self._watched = True
+            threading.Thread(target=self._watch, name="offsetwise-idle-spark", daemon=True).start()
+        self._changed.notify_all()
+
+    def _left_s(self) -> float:
+        return self._last + self._idle_s - time.monotonic()
+
+    def _busy(self) -> bool:
+        return self._users > 0 or self._freeing or self._standing.warmth is Warmth.STARTING
+
+    def _watch(self) -> None:
+        while not self.free_if_idle():
+            with self._changed:
+                if self._busy():
+                    self._changed.wait()
+                else:
+                    self._changed.wait(timeout=max(self._left_s(), 0))
+        with self._changed:
+            self._watched = False

@@ -1,0 +1,1 @@
+"""What screens share: blocks, tables, charts, evidence, selections, downloads."""

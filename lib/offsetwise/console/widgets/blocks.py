@@ -1,0 +1,284 @@
+"""The five states of a block: loading, empty, denied, unavailable, error. One dead block never blanks the rest."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError
+from offsetwise.wording.verdicts import Tone
+
+CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
+_POLL_SECONDS: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """How a page offers to read something: what it is, what reading it takes, and the words on the buttons."""
+
+    what: str
+    """As in "Reading … is done". Markdown, names escaped."""
+    now: str
+    """On the button while nothing was read."""
+    again: str
+    icon: str
+    key: str
+    """Tells the buttons of several offers on one page apart."""
+    why: str = ""
+    """What is read, in a sentence or two; nothing where the page around it says so."""
+    at_once: bool = False
+    """Read when the page opens. For what costs little, and asks no cluster."""
+    stop: str | None = None
+    """On the button that stops the reading; None for what cannot be stopped."""
+
+
+_POLL_S: Final = 0.5
+_BOX: Final = {
+    Tone.WRONG: (st.error, ":material/error:"),
+    Tone.CAREFUL: (st.warning, ":material/warning:"),
+    Tone.UNKNOWN: (st.info, ":material/help:"),
+    Tone.RIGHT: (st.success, ":material/check_circle:"),
+}
+
+
+def live(answers: Answers, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
+    """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
+
+    Waits in place while it is being read: for a page with nothing else to show, and for what is there at once.
+    `asking.asked` draws the same without waiting. A recorded answer draws nothing. After a failure the answer of
+    before is given, with its time said.
+    """
+    # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
+    reading = answers.reading(question)
+    held = answers.held(question)
+    if answers.recorded(question):
+        return held
+    with st.empty().container():
+        if reading is None and held is None and offer.at_once:
+            reading = answers.read(question)
+        if reading is not None and not reading.outcome.done():
+            stop_button(answers, question, offer, reading)
+            loading(reading, offer.what)
+            st.rerun()
+        error = None if reading is None else reading.error
+        if held is None and error is None:
+            held = answers.held(question)  # a small reading ends before anybody looks
+        ended(answers, question, offer, held, error)
+    return held
+
+
+def ended(
+    answers: Answers, question: Question[Answer], offer: Offer, held: Held[Answer] | None, error: BaseException | None
+) -> None:
+    """Draw what there is to do while nothing is being read: after a failure, before the first reading, or again."""
+    start = partial(_start, answers, question)
+    if isinstance(error, Exception):
+        kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown." if held else ""
+        failed(error, retry=start, key=offer.key, kept=kept)
+    elif held is not None:
+        st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
+    else:
+        if offer.why:
+            empty("Nothing was read yet.", offer.why)
+        kind: Literal["primary", "secondary"] = "primary" if offer.why else "secondary"
+        st.button(offer.now, type=kind, icon=offer.icon, key=f"{offer.key}-now", on_click=start)
+
+
+def _start(answers: Answers, question: Question[Any]) -> None:
+    answers.read(question)
+
+
+def stop_button(answers: Answers, question: Question[Any], offer: Offer, reading: Reading[Any]) -> None:
+    """Draw what stops a reading, where it can be stopped."""
+    if offer.stop:
+        stopping = reading.stopped.is_set()
+        st.button(
+            offer.stop,
+            icon=":material/stop:",
+            key=f"{offer.key}-stop",
+            disabled=stopping,
+            help="It stops at its next step." if stopping else None,
+            on_click=answers.stop,
+            args=(question,),
+        )
+
+
+def under_way(reading: Reading[Any], what: str) -> str:
+    """Say what is being read, or that it is being stopped."""
+    return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …"
+
+
+def loading(reading: Reading[Any], what: str) -> None:
+    """Show the named steps of a reading until it ends. Its outcome is left to the caller."""
+    with st.status(under_way(reading, what), expanded=True) as status:
+        lines: dict[str, DeltaGenerator] = {}
+        while not reading.outcome.done():
+            for name, (done, total) in list(reading.steps.items()):
+                draw_step(lines.setdefault(name, st.empty()), name, done, total)
+            time.sleep(_POLL_SECONDS)
+        failed = reading.outcome.exception() is not None
+        status.update(
+            label=f"Reading {what} {'stopped' if failed else 'is done'}",
+            state="error" if failed else "complete",
+            expanded=False,
+        )
+
+
+def draw_step(place: DeltaGenerator, name: str, done: int, total: int) -> None:
+    """Draw how far one step of a reading is."""
+    amount = f" · {done:,} of {total:,}" if total > 1 else ""
+    place.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(name)}{amount}")
+
+
+def section(title: str, *, shown: str = "") -> None:
+    """Head a part of a page, so that `contents` leads to it. Where given, `shown` is its heading. Markdown."""
+    st.subheader(shown or title, anchor=_anchor(title))
+
+
+def contents(*titles: str) -> None:
+    """Draw the table of contents of a long page, from the titles of its sections."""
+    st.markdown(":gray[On this page:] " + " · ".join(f"[{title}](#{_anchor(title)})" for title in titles))
+
+
+def lead_on(label: str, page: str, query: Mapping[str, str], *, icon: str, next_step: bool = True) -> None:
+    """Draw the button that goes on to another page with what is shown here.
+
+    Args:
+        label: On the button. Markdown, names escaped.
+        page: A file under `pages/`.
+        query: What the page is to show.
+        icon: On the button.
+        next_step: Whether it is what there is to do now; else the button is a plain one.
+    """
+    if st.button(label, type="primary" if next_step else "secondary", icon=icon, key=f"lead-on-{page}"):
+        st.switch_page(page, query_params=dict(query))
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z]+", "-", title.lower()).strip("-")
+
+
+def empty(why: str, next_step: str, command: str | None = None) -> None:
+    """Say why there is nothing to see, and what to do."""
+    with st.container(border=True):
+        st.markdown(f"**{why}**")
+        st.markdown(next_step)
+        if command:
+            st.code(command, language=None, wrap_lines=True)
+
+
+def denied(why: str, *, permission: str, next_step: str, command: str | None = None) -> None:
+    """Say that a person may not see something, which permission they lack, and how to come by it."""
+    with st.container(border=True):
+        st.warning(f"**Locked**  \n{why}", icon=":material/lock:")
+        st.markdown(f"**What is needed:** {permission}.  \n{next_step}")
+        if command:
+            st.code("\n".join(map(plain, command.splitlines())), language=None, wrap_lines=True)
+
+
+def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", kept: str = "") -> None:
+    """Show an error as problem and fix, its details folded, with a way to try again.
+
+    Args:
+        error: What went wrong. One that is not ours says so and asks for a report.
+        retry: What "Retry" does; None leaves the button out.
+        key: Tells several error blocks on one page apart.
+        kept: What is still shown although this failed.
+    """
+    icon, heading = _kind(error)
+    if isinstance(error, OffsetwiseError):
+        problem, fix = error.problem, error.fix
+    else:
+        problem = "The console met a problem that it has no words for."
+        fix = "Try again. If it comes back, report it with the details below."
+    with st.container(border=True):
+        st.error(f"**{heading}**  \n{markdown(problem)}", icon=icon)
+        st.markdown(f"**What to do:** {markdown(fix)}")
+        if kept:
+            st.markdown(f":gray[{kept}]")
+        with st.expander("Details"):
+            st.code("\n".join(_chain(error)), language=None, wrap_lines=True)
+        if retry is not None:
+            st.button("Retry", icon=":material/refresh:", key=f"{key}-button", on_click=retry)
+
+
+def _kind(error: Exception) -> tuple[str, str]:
+    if isinstance(error, (AccessError, ClusterAuthError)):
+        return ":material/lock:", "Not permitted"
+    if isinstance(error, ClusterUnreachableError):
+        return ":material/cloud_off:", "The cluster does not answer"
+    return ":material/error:", "This could not be read"
+
+
+def _chain(error: BaseException) -> list[str]:
+    lines = [
+        f"{type(error).__name__}: {plain(str(error))}" if isinstance(error, OffsetwiseError) else type(error).__name__
+    ]
+    cause = error.__cause__
+    return lines if cause is None else [*lines, *(f"caused by {line}" for line in _chain(cause))]
+
+
+def asked(answers: Answers, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
+    """Draw whether the answer was read, is being read, or failed, and give the last one there is.
+
+    What is drawn above it takes what is given here: an answer may come while the page is being drawn, and nothing
+    would draw it again.
+    """
+    reading = answers.reading(question)
+    held = answers.held(question)
+    if answers.recorded(question):
+        return held
+    if reading is None and held is None and offer.at_once:
+        reading = answers.read(question)
+    if reading is not None and not reading.outcome.done():
+        st.fragment(_steps, run_every=_POLL_S)(answers, question, offer)
+        return held
+    error = None if reading is None else reading.error
+    held = held or answers.held(question)  # a small reading ends before anybody looks
+    # In one place, which the steps then take: what one fragment drew before the fragment in it stays on screen.
+    with st.empty().container():
+        ended(answers, question, offer, held, error)
+    return held
+
+
+def busy(answers: Answers, question: Question[Any]) -> bool:
+    """Say whether the question is being answered now."""
+    reading = answers.reading(question)
+    return reading is not None and not reading.outcome.done()
+
+
+def _steps(answers: Answers, question: Question[Any], offer: Offer) -> None:
+    """Show how far the reading is, again and again.
+
+    Waiting in a loop would not do: Streamlit lets no click inside a fragment interrupt what runs.
+    """
+    reading = answers.reading(question)
+    if reading is None or reading.outcome.done():
+        st.rerun()
+    stop_button(answers, question, offer, reading)
+    # Not as a context: leaving one would call it complete.
+    status = st.status(under_way(reading, offer.what), expanded=True)
+    for step, (done, total) in list(reading.steps.items()):
+        draw_step(status, step, done, total)
+
+
+def box(tone: Tone, text: str) -> None:
+    """Draw a verdict or an answer, in the same box and with the same icon on every page. Markdown, names escaped."""
+    draw, icon = _BOX[tone]
+    draw(text, icon=icon)
+
+
+def cards(shown: Iterable[tuple[str, str, str | None]]) -> None:
+    """Draw numbers side by side: what each is, its value, and what it means."""
+    with st.container(horizontal=True):
+        for label, value, meaning in shown:
+            st.metric(label, value, border=True, help=meaning)

@@ -1,0 +1,61 @@
+"""What is derived from an answer, computed once: a rerun of the page only looks it up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+import streamlit as st
+
+from offsetwise.clusters.pairs import TopicPair
+from offsetwise.console.answers import Held
+from offsetwise.fleet import FleetRow
+from offsetwise.lag.view import LagView, PartitionView
+from offsetwise.model import LagPartition, PartitionComparison, PartitionState
+from offsetwise.plan.request import DraftRequest
+from offsetwise.review.difference import Difference
+from offsetwise.review.sheet import Sheet
+
+Params = ParamSpec("Params")
+Made = TypeVar("Made")
+
+_KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
+    Held: lambda held: held.id,
+    PartitionComparison: lambda row: (row.source, row.topic, row.partition),
+    LagPartition: lambda row: row.key,
+    FleetRow: lambda row: row.uri.encode("utf-8", "surrogatepass"),  # a folder's name need not be UTF-8
+    TopicPair: lambda pair: pair.key,
+    PartitionState: lambda log: log.partition,
+    # Of what is held, and told apart by its id.
+    LagView: lambda _: None,
+    PartitionView: lambda _: None,
+    Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
+    Difference: lambda found: (found.before, found.after),
+    DraftRequest: repr,
+    # By their names: their modules cache with this one.
+    "offsetwise.console.explore.clusters.summary.View": lambda view: view.ids,
+    "offsetwise.console.plan.positions.Row": lambda row: row.name,
+    "offsetwise.console.plan.positions.Shown": lambda shown: shown.key,
+    "offsetwise.console.plan.work.Frozen": lambda frozen: frozen.id,
+    "offsetwise.console.widgets.table.Prepared": lambda table: table.id,
+}
+"""What tells values apart that would be long to hash: an answer by its id, a row of it by its name."""
+
+
+def _of_tuple(values: tuple[Any, ...]) -> str | list[Any]:
+    """Give one text for hundreds of rows: Streamlit takes longer for each value than for its length."""
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1:
+        return [*values]
+    (kind,) = kinds
+    key = _KEYS.get(kind) or _KEYS.get(f"{kind.__module__}.{kind.__qualname__}")
+    return [*values] if key is None else repr([key(value) for value in values])
+
+
+def cached(entries: int, *, spinner: bool | str = False) -> Callable[[Callable[Params, Made]], Callable[Params, Made]]:
+    """Keep the results of a function by what it is given, the last `entries` of them.
+
+    Results are shared by all sessions and must not be changed. What is called `_name` tells no call from another.
+    """
+    made = st.cache_resource(max_entries=entries, show_spinner=spinner, hash_funcs={**_KEYS, tuple: _of_tuple})
+    return cast("Callable[[Callable[Params, Made]], Callable[Params, Made]]", made)

@@ -1,0 +1,250 @@
+"""The proof of one partition, in the order in which a person asks: why, what it costs, who else says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import wording
+from offsetwise.console.widgets import table
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.findings import register
+from offsetwise.model import (
+    Checkpoint,
+    Comparison,
+    Exactness,
+    Finding,
+    Neighbour,
+    PartitionComparison,
+    Severity,
+    Side,
+    SourcePosition,
+)
+from offsetwise.translation.alternatives import alternatives
+from offsetwise.wording import many, number, verdicts
+
+ANCHOR: Final = "evidence"
+"""What a link within the page names."""
+TITLE: Final = "Evidence"
+_FACTS_PX: Final = 560
+MAX_NOTES: Final = 12
+_POSITIONS: Final[Columns[SourcePosition]] = (
+    Column("topic", lambda position: position.topic),
+    Column("p", lambda position: position.partition, 44, "Partition."),
+    Column("old offset", lambda position: position.offset),
+    Column("planned until", lambda position: position.planned_offset),
+)
+
+
+def draw(shown: Comparison, row: PartitionComparison) -> None:
+    """Draw everything that is known about one partition."""
+    st.subheader(f"{TITLE} · {markdown(partition_name(row))}", anchor=ANCHOR)
+    for facts, words in ((_around, _why), (_at_old_number, _cost)):
+        with st.container(horizontal=True, gap="large"):
+            with st.container(width=_FACTS_PX):
+                facts(row)
+            with st.container():
+                words(row)
+    _others(row)
+    _findings(shown, row)
+    _ids(shown, row)
+
+
+def checkpoint_alone(found: Checkpoint) -> None:
+    """Show what the checkpoint says, when the clusters could not be read."""
+    st.subheader("What the checkpoint says on its own", anchor=False)
+    st.markdown(markdown(found.restart))
+    positions = [position for source in found.sources for position in source.positions]
+    table.show(_POSITIONS, positions, alt="Positions of the checkpoint by topic and partition.", missing="none")
+
+
+def _around(row: PartitionComparison) -> None:
+    place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
+    target = "no place known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
+    target += "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
+    st.markdown(f"**Around the position** · {place}, {target}")
+    near = row.evidence.neighbours
+    if not near:
+        st.markdown(":gray[No records were read around this position.]")
+        return
+    first = next((record for record in near if record.side is Side.UNREAD), None)
+    table.show(
+        neighbours(first, "next"), near, alt=f"Records around the position of {partition_name(row)} on both clusters."
+    )
+    _restart(row)
+
+
+def _why(row: PartitionComparison) -> None:
+    verdict = verdicts.EXACTNESS[row.exactness]
+    known = f"**Why {number(row.new_offset)}** · {verdicts.METHOD[row.method]}"
+    title = "**Why there is no answer**" if row.new_offset is None else known
+    st.markdown(f"{title} :{verdict.tone.colour}-badge[{verdict}]")
+    st.markdown(verdicts.MEANING[row.exactness])
+    statements = [row.evidence.reason, *row.evidence.statements]
+    if row.exactness is Exactness.BOUNDED:
+        statements.append(f"It lies between {number(row.bounds[0])} and {number(row.bounds[1])}.")
+    st.markdown("\n".join(f"- {markdown(text)}" for text in dict.fromkeys(statements) if text))
+    choices = alternatives(row)
+    if choices:
+        st.markdown("**Two answers, each with its price.** Draft takes either, with its reason filled in:")
+        st.markdown("\n".join(f"- **{number(each.offset)}**, {each.name}: {each.price}." for each in choices))
+    if row.counted or row.evidence.new_records_read:
+        identity = (
+            f" A record is named by a salted hash of {markdown(row.evidence.identity)}."
+            if row.evidence.identity
+            else ""
+        )
+        st.markdown(
+            f":gray[{many(row.evidence.old_records_read, 'record')} read on old, "
+            f"{number(row.evidence.new_records_read)} on new.{identity}]"
+        )
+
+
+def _at_old_number(row: PartitionComparison) -> None:
+    if row.old_offset is None:
+        return
+    st.markdown(f"**What the old number would read** · {number(row.old_offset)} on new")
+    found = row.evidence.at_raw
+    if not found:
+        st.markdown(":gray[No record was read there.]")
+        return
+    first = next((r for r in found if r.new_offset is not None and r.new_offset >= row.old_offset), None)
+    table.show(
+        neighbours(first, "first"),
+        found,
+        alt=f"Records around the old number of {partition_name(row)} on the new cluster.",
+    )
+
+
+def _cost(row: PartitionComparison) -> None:
+    if row.old_offset is None:
+        return
+    verdict = verdicts.raw(row)
+    st.markdown(f"**If nobody edits it** :{verdict.tone.colour}-badge[{verdict}]")
+    st.markdown(verdicts.consequence(row))
+
+
+def _others(row: PartitionComparison) -> None:
+    st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
+    if row.evidence.candidates:
+        st.markdown("**What else points there** · places to look, not answers")
+        rows = "".join(
+            f"| {one.method} | {number(one.lo)} | {number(one.hi)} | {markdown(one.said_by)} |\n"
+            for one in row.evidence.candidates
+        )
+        st.markdown(f"| method | from | to | who says so |\n|---|---:|---:|---|\n{rows}")
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """Draw findings with what to do about each."""
+    for finding in found:
+        verdict = verdicts.SEVERITY[finding.severity]
+        with st.container(border=True):
+            st.markdown(
+                f":{verdict.tone.colour}-badge[{verdict}] **{linked(finding.code)}**  \n"
+                f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
+            )
+
+
+def _findings(shown: Comparison, row: PartitionComparison) -> None:
+    found = findings_of(shown, row)
+    if found:
+        st.markdown("**Findings**")
+        findings(found)
+
+
+def _restart(row: PartitionComparison) -> None:
+    if len(row.restart) > 1:
+        ends = " · ".join(
+            f"{'start' if point.batch is None else f'batch {point.batch}'} at {number(point.old)} → {number(point.new)}"
+            for point in row.restart
+        )
+        st.markdown(f":gray[A restart uses more than one position: {ends}]")
+
+
+def _ids(shown: Comparison, row: PartitionComparison) -> None:
+    with st.expander("Identifiers, to copy"):
+        checkpoint = shown.checkpoint
+        for title, value in (
+            ("old cluster id", shown.old.cluster_id),
+            ("new cluster id", shown.new.cluster_id),
+            ("checkpoint", checkpoint.uri if checkpoint else None),
+            ("query or job id", checkpoint.job_id if checkpoint else None),
+            ("group", shown.group),
+            ("salt of the identities", row.evidence.salt or None),
+            ("old offset", None if row.old_offset is None else str(row.old_offset)),
+            ("new offset", None if row.new_offset is None else str(row.new_offset)),
+            (
+                "identities, in the order above",
+                "\n".join(record.identity for record in row.evidence.neighbours) or None,
+            ),
+        ):
+            if value is not None:
+                st.markdown(title)
+                st.code("\n".join(plain(line) for line in value.split("\n")), language=None, wrap_lines=True)
+
+
+def partition_name(row: PartitionComparison) -> str:
+    """Name a partition as Kafka's tools do. Not escaped."""
+    return str(row.topic_partition)
+
+
+def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
+    """Give the columns of a table of the records around a place.
+
+    Args:
+        first: The one that reading would begin with, marked by `word`.
+        word: What to call it.
+    """
+    return (
+        Column("old offset", lambda record: record.old_offset, 84),
+        Column("new offset", lambda record: record.new_offset, 84),
+        Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 190),
+        Column("identity", lambda record: record.identity[:8], 84),
+        Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 100),
+    )
+
+
+def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Finding, ...]:
+    """Give the findings that concern one partition: its own and its topic's."""
+    return tuple(
+        finding
+        for finding in comparison.findings
+        if finding.topic in (row.topic, row.new_topic) and finding.partition in (None, row.partition)
+    )
+
+
+def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
+    """Give the findings that concern no single topic, those that block first."""
+    severities = list(Severity)
+    of_all = (finding for finding in comparison.findings if finding.topic is None)
+    return tuple(sorted(of_all, key=lambda finding: severities.index(finding.severity)))
+
+
+def linked(code: str) -> str:
+    r"""Give a code as Markdown, leading to its explanation on the Help page if this release has one.
+
+    >>> linked("PENDING_BATCH"), linked("OF_LATER")
+    ('[PENDING\\_BATCH](help?code=PENDING_BATCH)', 'OF\\_LATER')
+    """
+    return f"[{markdown(code)}](help?code={code})" if code in register.findings() else markdown(code)
+
+
+def notes(title: str, said: Iterable[tuple[str, str]]) -> None:
+    """Draw each sentence once, the most frequent first, with what it is about and in how many rows it stands."""
+    counted = Counter((about, sentence) for about, sentence in said if sentence).most_common()
+    if not counted:
+        return
+    rows = sum(count for _, count in counted)
+    with st.container(gap=None):
+        st.markdown(f":gray[{title}:]")
+        for (about, sentence), count in counted[:MAX_NOTES]:
+            name = f"**{markdown(about)}**: " if about else ""
+            amount = "" if len(counted) == 1 else f" :gray[({many(count, 'row')} of {rows:,})]"
+            st.markdown(f"- {name}{markdown(sentence)}{amount}")
+        if len(counted) > MAX_NOTES:
+            st.markdown(f":gray[and {len(counted) - MAX_NOTES:,} more, in the table.]")

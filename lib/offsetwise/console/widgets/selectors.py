@@ -1,0 +1,106 @@
+"""Selections, kept in the URL: a link shows what the sender saw, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers
+from offsetwise.console.reader import Offered
+from offsetwise.console.warm_spark import Warmth
+from offsetwise.console.widgets import escaping
+from offsetwise.model import Subject, TopicPartition
+
+WORST_FIRST: Final = "Worst first"
+BY_TOPIC: Final = "By topic"
+_SPARK: Final = {
+    Warmth.COLD: "Spark is not started",
+    Warmth.STARTING: "Spark is starting",
+    Warmth.WARM: "Spark is ready",
+    Warmth.FREED: "Spark was freed after a while without work; it starts again when it is needed",
+    Warmth.FAILED: "Spark could not be started ahead",
+}
+
+
+class Placed(Protocol):
+    """A row about one partition of one source."""
+
+    @property
+    def source(self) -> str:
+        """The source's id."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition."""
+
+
+def migration(answers: Answers) -> Offered:
+    """Let the person pick a migration, in the sidebar."""
+    names = {one.name: one for one in answers.offered}
+    chosen = names[_of_link("Migration", "migration", list(names), what="a migration")]
+    spark = None if chosen.recorded else answers.reader.warm_spark(chosen.name)
+    if spark is not None:
+        with st.sidebar:
+            st.caption(_SPARK[spark.warmth] + (f": {escaping.markdown(spark.why)}" if spark.why else ""))
+    return chosen
+
+
+def migration_and_subject(answers: Answers) -> tuple[Offered, Subject | None]:
+    """Let the person pick a migration and one of its checkpoints or groups, in the sidebar."""
+    chosen = migration(answers)
+    subjects = {str(one): one for one in chosen.subjects}
+    if not subjects:
+        return chosen, None
+    what = f"positions of {chosen.name}"
+    return chosen, subjects[_of_link("Positions of", "of", list(subjects), what=what)]
+
+
+def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
+    """Let the person choose one in the sidebar. If a link names one that is not here, say so while the first stands in.
+
+    Streamlit forgets an unknown value of the URL at the next rerun, which a page may cause by itself.
+    """
+    asked, noted = st.query_params.get(key), f"{key}-of-link"
+    if asked is not None and asked not in options:
+        st.session_state[noted] = asked
+    elif asked is not None or key not in st.session_state:
+        st.session_state.pop(noted, None)
+    with st.sidebar:
+        chosen = st.selectbox(label, options, key=key, bind="query-params", format_func=escaping.plain)
+    wanted: str | None = st.session_state.get(noted)
+    if wanted is None or chosen != options[0]:
+        st.session_state.pop(noted, None)
+    else:
+        st.warning(
+            f"**The link names {escaping.markdown(what)} that this console does not have: {escaping.markdown(wanted)}**"
+            f"  \nWhat you see is {escaping.markdown(chosen)}. Pick another one in the sidebar, or start the console "
+            "with the migration file that the link was made with.",
+            icon=":material/link_off:",
+        )
+    return chosen
+
+
+def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, ...]:
+    """Name rows in lists and in the URL, by their source too where all that there are come from several."""
+    several_sources = len({each.source for each in among}) > 1
+    return tuple(f"{row.topic_partition}@{row.source}" if several_sources else str(row.topic_partition) for row in rows)
+
+
+def choice(label: str, options: Sequence[str], key: str, *, default: str | None = None, width: int = 240) -> str:
+    """Let the person choose one; the first or `default` until they do, and where the URL names an unknown one."""
+    wanted = st.session_state.get(key)
+    if wanted is not None and wanted not in options:
+        del st.session_state[key]
+    index = options.index(default) if default in options else 0
+    return st.selectbox(
+        label, options, index=index, key=key, bind="query-params", format_func=escaping.plain, width=width
+    )
+
+
+def several(label: str, key: str, options: Sequence[str]) -> tuple[str, ...]:
+    """Let the person choose any number; none means all. Unknown ones in the URL are ignored."""
+    return tuple(
+        st.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)
+    )

@@ -1,0 +1,326 @@
+"""Tables: a column is described once, and what is on screen, in files and in colour comes from that.
+
+Integers are exact and have separators, unknown is `?`, long tables come in pages, and one row can be selected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from offsetwise import wording
+from offsetwise.console.widgets import palette, selectors
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import cell, plain
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.model import AnyPosition
+from offsetwise.wording.verdicts import Tone, Verdict
+
+Row = TypeVar("Row")
+Cell: TypeAlias = AnyPosition | str | Verdict | None
+_ROW_PX: Final = 35
+_MAX_ROWS: Final = 12
+_LARGEST_NUMBER: Final = 2**53
+_DIGIT_PX: Final = 8
+_LETTER_PX: Final = 7
+_NARROWEST_PX: Final = 60
+_CELL_PADDING_PX: Final = 20
+_KEPT_TABLES: Final = 128
+_CELL: Final = re.compile(r"row(\d+)_col(\d+)")
+_ids = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column of a table, on screen and in files."""
+
+    name: str
+    value: Callable[[Row], Cell]
+    """An integer, None where it is not known; a position that is no number; a verdict, which brings its colour; or a
+    text, which is neutralised."""
+    width: int | None = None
+    """In pixels, and more where a number needs more; None for as wide as what is in it."""
+    help: str | None = None
+    tone: Callable[[Row], Tone | None] | None = None
+    """The colour of what is no verdict."""
+    _: KW_ONLY
+    printed: Callable[[int], str] | None = None
+    """Prints an integer on screen where its digits would say little."""
+    right: bool = False
+    """Aligned to the right although it is text."""
+    pinned: bool = False
+    only: Literal["screen", "file"] | None = None
+    when: Callable[[Sequence[Row]], bool] | None = None
+    """Whether it says something about these rows; on screen it is left out where not."""
+
+
+Columns: TypeAlias = tuple[Column[Row], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A table ready to be drawn. Shared between sessions and never changed."""
+
+    styled: Styler
+    columns: dict[str, Any]
+    """How each looks, as Streamlit has it."""
+    rows: int
+    id: int = field(default_factory=lambda: next(_ids))
+    """Names what the browser got of it when it was first drawn: a rerun sends that again."""
+
+
+PAGE_ROWS: Final = 250
+"""Rows sent to the browser at once. Of 10,000 a filter would send 1.5 MB again, of 500 more than 200 KB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The rows of a table by name, and which of them is selected."""
+
+    key: str
+    """Of the selected row's name in the URL and in the session."""
+    grid: str
+    """Of the table: another one for other rows, since a selection is kept by place."""
+    names: tuple[str, ...]
+    """Of the rows, in the order of the table; at least one, none twice."""
+    first: int
+    """Selected where nothing, or a row that is not here, was chosen before."""
+
+    def draw(self, shown: Prepared, *, alt: str) -> None:
+        """Draw the table."""
+        st.dataframe(
+            shown.styled,
+            hide_index=True,
+            height=_height(shown.rows),
+            placeholder="?",
+            key=self.grid,
+            on_select=self._picked,
+            selection_mode="single-row",
+            selection_default={"selection": {"rows": [self._first_selected()]}},
+            column_config=shown.columns,
+            alt=alt,
+        )
+
+    def choose(self, label: str, *, width: int) -> int:
+        """Draw the list, and give the place of the selected row."""
+        if st.session_state.get(self.key) not in self.names:
+            st.session_state[self.key] = self.names[self._current()]
+        chosen = st.selectbox(
+            label,
+            self.names,
+            key=self.key,
+            bind="query-params",
+            format_func=plain,
+            width=width,
+            on_change=self._follow,
+        )
+        return self.names.index(chosen)
+
+    def _current(self) -> int:
+        wanted = st.session_state.get(self.key) or st.query_params.get(self.key)
+        return self.names.index(wanted) if wanted in self.names else self.first
+
+    def _first_selected(self) -> int:
+        """Keep saying what was selected when this table was first drawn: an unchanged table is not sent again."""
+        known: tuple[str, int] | None = st.session_state.get(f"{self.key}-first-selected")
+        if known is None or known[0] != self.grid:
+            known = st.session_state[f"{self.key}-first-selected"] = (self.grid, self._current())
+        return known[1]
+
+    def _picked(self) -> None:
+        rows: Sequence[int] = st.session_state[self.grid]["selection"]["rows"]
+        if rows and rows[0] < len(self.names):
+            st.session_state[self.key] = self.names[rows[0]]
+
+    def _follow(self) -> None:
+        place = self.names.index(st.session_state[self.key])
+        st.session_state[self.grid] = {"selection": {"rows": [place], "columns": [], "cells": []}}
+
+
+_INT64_MAX = 2**63 - 1
+
+
+def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> pd.DataFrame:
+    """Give one row per row, as it stands on screen or in a file, which has every column.
+
+    Integer columns are nullable: missing means unknown.
+    """
+    kept = [column for column in columns if column.only != "screen"] if file else _on_screen(columns, rows)
+    return _frame({column: [column.value(row) for row in rows] for column in kept}, file=file)
+
+
+def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None = None) -> Prepared:
+    """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
+    shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
+    made, colours = _frame(shown, file=False), colours or palette.current()
+    styled = printed(made, {column.name: column.printed for column in shown if column.printed is not None})
+    for column, values in shown.items():
+        tones = [
+            value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
+            for row, value in zip(rows, values, strict=True)
+        ]
+        if any(tones):
+            styled = _coloured(styled, column.name, [_css(tone, colours) for tone in tones])
+    return Prepared(
+        styled=fixed(styled),
+        columns={column.name: _layout(column, made[column.name]) for column in shown},
+        rows=len(made),
+    )
+
+
+def _on_screen(columns: Columns[Row], rows: Sequence[Row]) -> Columns[Row]:
+    return tuple(column for column in columns if column.only != "file" and (column.when is None or column.when(rows)))
+
+
+def _frame(values: dict[Column[Row], list[Cell]], *, file: bool) -> pd.DataFrame:
+    return pd.DataFrame({column.name: _cells(found, file=file) for column, found in values.items()})
+
+
+def _cells(values: Sequence[Cell], *, file: bool) -> pd.Series[Any]:
+    known = [value for value in values if isinstance(value, int | None)]
+    if len(known) == len(values):
+        return integers(known)
+    # Our own words are no formula to whoever looks at the screen; a spreadsheet takes "+ new partition" for one.
+    return pd.Series(
+        [
+            str(value) if isinstance(value, Verdict) and not file else cell("" if value is None else str(value))
+            for value in values
+        ]
+    )
+
+
+def _css(tone: Tone | None, colours: Palette) -> str:
+    if tone is None:
+        return ""
+    return f"color: {colours.tone(tone)}{'; font-weight: 600' if tone is Tone.WRONG else ''}"
+
+
+def _coloured(styled: Styler, column: str, css: list[str]) -> Styler:
+    return styled.apply(lambda _: css, subset=[column])
+
+
+def _layout(column: Column[Row], cells: pd.Series[Any]) -> Any:
+    """Say how a column looks: never so narrow that leading digits of a number would be cut.
+
+    Without a width, a column of numbers holds its heading too.
+    """
+    width, number = column.width, _integer(cells)
+    if number and column.printed is None:
+        digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
+        heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(column.name))
+        width = max(width or heading, _CELL_PADDING_PX + _DIGIT_PX * digits)
+    return st.column_config.Column(
+        width=width, alignment="right" if number or column.right else None, help=column.help, pinned=column.pinned
+    )
+
+
+def _height(rows: int) -> int:
+    """Give the height of a table that shows all its rows if they are few, in pixels."""
+    return _ROW_PX * (min(rows, _MAX_ROWS) + 1) + 3
+
+
+def show(columns: Columns[Row], rows: Sequence[Row], *, alt: str | None = None, missing: str = "?") -> None:
+    """Draw a small table that is only read. A missing number is printed as `missing`."""
+    _draw(prepared(columns, rows), alt, missing)
+
+
+def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
+    """Draw a table that is kept and only read."""
+    _draw_again(table, alt, missing)
+
+
+def _draw(table: Prepared, alt: str | None, missing: str) -> None:
+    st.dataframe(
+        table.styled,
+        hide_index=True,
+        height=_height(table.rows),
+        placeholder=missing,
+        alt=alt,
+        column_config=table.columns,
+    )
+
+
+_draw_again = cached(_KEPT_TABLES)(_draw)
+"""Streamlit keeps what a cached function sent to the browser, and sends it again."""
+
+
+def printed(table: pd.DataFrame, how: Mapping[str, Callable[[int], str]] | None = None) -> Styler:
+    """Print integers, those of the columns in `how` as told there, all others with separators and every digit.
+
+    A column with an integer beyond 2^53 becomes text: the browser's number cells refuse such integers.
+    """
+    prints: dict[str, Any] = {
+        name: partial(_printed, (how or {}).get(name, "{:,}".format)) for name in table.columns if _integer(table[name])
+    }
+    text = [name for name in prints if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name]))]
+    exact = table.assign(
+        **{name: table[name].map(prints.pop(name), na_action="ignore").astype(object) for name in text}
+    )
+    return exact.style.format(prints, subset=pd.Index(list(prints)), na_rep="?")
+
+
+def fixed(styled: Styler) -> Styler:
+    """Give a styled table that no longer changes and is drawn sooner.
+
+    At each drawing, Streamlit styles a table anew, and writes what is printed into every cell of a copy. This one
+    keeps its styles, and names only those cells where another text is printed than the value's own.
+    """
+    styled._compute()  # type: ignore[attr-defined] # what Streamlit calls; no public one gives cells
+    sent: dict[str, Any] = styled._translate(False, False)  # type: ignore[attr-defined] # as above
+    data: pd.DataFrame = styled.data  # type: ignore[attr-defined] # the types of pandas lack it
+    own = [column.tolist() for _, column in data.astype(str).items()]
+    sent["body"] = [
+        [
+            cell
+            for cell in row
+            if (found := _CELL.fullmatch(cell.get("id", "")))
+            and own[int(found[2])][int(found[1])] != str(cell["display_value"])
+        ]
+        for row in sent["body"]
+    ]
+    # On the object: Streamlit takes no subclass for a styled table.
+    styled._compute = lambda: styled  # type: ignore[attr-defined] # as above
+    styled._translate = lambda *_, **__: sent  # type: ignore[attr-defined] # as above
+    return styled
+
+
+def _integer(column: pd.Series[Any]) -> bool:
+    return str(column.dtype) in ("Int64", "int64")
+
+
+def _ends(column: pd.Series[Any]) -> list[int]:
+    """Give the smallest and the largest integer that are known, if any is."""
+    return [int(end) for end in (column.min(), column.max()) if not pd.isna(end)]
+
+
+def _printed(how: Callable[[int], str], value: Any) -> str:
+    return how(int(value))  # pandas hands on integers of numpy's own
+
+
+def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE_ROWS) -> slice:
+    """Let the person leaf through more rows than are sent at once; give the ones to show."""
+    if count <= size:
+        return slice(0, count)
+    starts = {f"{first + 1}–{min(first + size, count)}": first for first in range(0, count, size)}
+    first = starts[selectors.choice(label, list(starts), key, width=200)]
+    return slice(first, first + size)
+
+
+def paged(columns: Columns[Row], rows: Sequence[Row], key: str, *, alt: str, missing: str = "?") -> None:
+    """Draw a table that is only read, in pages where it is long."""
+    show(columns, rows[page(len(rows), key)], alt=alt, missing=missing)
+
+
+def integers(values: Sequence[int | None]) -> pd.Series[Any]:
+    """Give a nullable column of integers; one of text where a sum has left int64."""
+    if any(value is not None and abs(value) > _INT64_MAX for value in values):
+        return pd.Series([wording.number(value) for value in values], dtype=object)
+    return pd.Series(pd.array(list(values), dtype="Int64"))

@@ -1,0 +1,1 @@
+"""Engines: what keeps positions, and how each one's checkpoints are read."""

@@ -1,0 +1,213 @@
+"""A checkpoint of whichever engine wrote it: what is at a path is recognised by its names.
+
+This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.engines.batch_files import MAX_RAW_BYTES, BatchFiles
+from offsetwise.engines.engine import CheckpointEngine, CheckpointReading
+from offsetwise.engines.registry import engine_of, engines, labels
+from offsetwise.errors import (
+    CheckpointError,
+    MissingError,
+    NotACheckpointError,
+    NotAFolderError,
+    OffsetwiseError,
+    StorageError,
+)
+from offsetwise.model import Checkpoint
+from offsetwise.storage.dynamodb import Table, tables_at
+from offsetwise.storage.folders import Entry, FolderReader, Tree, open_tree
+
+SHOWN: Final = 5
+
+
+def read_checkpoint(
+    uri: str,
+    *,
+    roots: Sequence[str] | None = None,
+    batches: int = 100,
+    uids: Sequence[str] = (),
+    committer: str | None = None,
+) -> Checkpoint:
+    """Read a checkpoint as it stands now.
+
+    Args:
+        uri: The folder, or the file of an engine that stands for it (Flink's `_metadata`): a path, or a URI of any
+            file system in `location.SCHEMES`. Of an engine that keeps tables, a dump or the table itself.
+        roots: The folders that may be read; None when a person named the path.
+        batches: How many of the newest retained batches to read, of an engine that works in batches; 0 reads what
+            decides the restart.
+        uids: Uids of operators as a person knows them.
+        committer: The table that holds the ends of batches: a dump, or the table itself.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The folder is missing or cannot be read.
+        NotACheckpointError: It is something else, or what two engines take for their checkpoint.
+        CheckpointError: It cannot be used; or uids or a committer's table were named, and its engine has none, or it
+            has no such operator.
+    """
+    engine, folder, entries = _at(uri, roots)
+    if uids and not engine.has_uids:
+        expected = " or ".join(each.what for each in engines() if each.has_uids)
+        raise CheckpointError(
+            f"{uri}: expected {expected}, since uids of operators were named, found {engine.what}. Nothing was read.",
+            fix=f"Leave the uids away for a {engine.label} checkpoint.",
+        )
+    table = None if committer is None else _committer(uri, engine, committer, roots)
+    read = engine.read(uri, folder, entries, roots=roots, batches=batches, uids=uids, committer=table)
+    return read if folder is None else replace(read, endpoint=folder.endpoint)
+
+
+def read_with_times(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> CheckpointReading:
+    """Read a checkpoint as it stands now, with what a person needs to follow it; see `read_checkpoint`."""
+    checkpoint = read_checkpoint(uri, roots=roots, batches=batches)
+    more = engine_of(checkpoint.engine).reading
+    if more is None:
+        return CheckpointReading(checkpoint=checkpoint, read_at_ms=int(time.time() * 1000))
+    return more(open_tree(uri, roots=roots), checkpoint)
+
+
+def read_batch_files(uri: str, batch: int, *, roots: Sequence[str] | None = None) -> BatchFiles:
+    """Read the files of a batch as they stand; one that cannot be read says why.
+
+    Raises:
+        StorageError: The folder itself cannot be opened, or leaves the roots.
+        NotACheckpointError: It is not a checkpoint of an engine that keeps such files.
+    """
+    folder = replace(open_tree(uri, roots=roots), max_file_bytes=MAX_RAW_BYTES)
+    engine = _engine(folder, _entries(folder))
+    if engine.batch_files is None:
+        raise _not(folder, f"{engine.what}, which has no files of single batches", "Look at its restart alone.")
+    return engine.batch_files(folder, batch)
+
+
+def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Give the URIs of the checkpoints that a file holds, as a dump of several tables does; else the URI itself.
+
+    Of what cannot be read it is the URI too: its reader says why.
+    """
+    engine = _of_tables()
+    if engine is None or ("://" in uri and uri.partition("://")[0].lower() in engine.schemes):
+        return (uri,)
+    try:
+        open_tree(uri, roots=roots).entries()
+    except NotAFolderError:
+        if _by_name(uri) is None:
+            with suppress(OffsetwiseError):
+                return engine.parts(uri, roots=roots)
+    except StorageError:
+        pass
+    return (uri,)
+
+
+def recognised(entries: Sequence[Entry]) -> tuple[CheckpointEngine, ...]:
+    """Give the engines that take a folder with these names for one of their checkpoints."""
+    return tuple(each for each in engines() if each.recognises(entries))
+
+
+def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
+    """Give the newest whole checkpoint where a path is the folder of a job that retains some; else the path itself.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The folder cannot be listed.
+    """
+    folder = open_tree(uri, roots=roots)
+    try:
+        entries = folder.entries(details=True)
+    except MissingError:
+        return uri  # the reader says so
+    if recognised(entries):
+        return uri
+    retained = (found for each in engines() for found in each.retained(folder, entries))
+    return next((one.uri for one in retained), uri)
+
+
+def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree | None, tuple[Entry, ...] | None]:
+    """Give the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
+    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
+    live = next((each for each in engines() if scheme in each.schemes), None)
+    tables = _of_tables()
+    # Bound to roots, no folder has such a name.
+    live = live or (tables if roots is not None and "#" in uri else None)
+    if live is not None:
+        return live, None, None
+    folder, named = open_tree(uri, roots=roots), _by_name(uri)
+    if named is not None:
+        return named, folder, None
+    try:
+        entries = folder.entries(details=True)
+    except MissingError as error:
+        if tables is None or not (isinstance(error, NotAFolderError) or "#" in uri):
+            raise
+        return tables, None, None
+    return _engine(folder, entries), folder, entries
+
+
+def _by_name(uri: str) -> CheckpointEngine | None:
+    name = uri.rstrip("/").rpartition("/")[2]
+    return next((each for each in engines() if each.file == name), None)
+
+
+def _of_tables() -> CheckpointEngine | None:
+    return next((each for each in engines() if each.reads_files), None)
+
+
+def _committer(uri: str, engine: CheckpointEngine, committer: str, roots: Sequence[str] | None) -> Table:
+    if not engine.has_committer:
+        expected = " or ".join(each.what for each in engines() if each.has_committer)
+        raise CheckpointError(
+            f"{uri}: expected {expected}, since a committer's table was named, found {engine.what}. Nothing was read.",
+            fix=f"Leave the table away for a {engine.label} checkpoint.",
+        )
+    found = tables_at(committer, roots=roots)
+    if len(found) != 1:
+        raise CheckpointError(
+            f"{committer}: expected the one table of the committer, found {len(found)}. No position was read.",
+            fix="Give a dump of that table alone.",
+        )
+    return found[0]
+
+
+def _entries(folder: Tree) -> tuple[Entry, ...]:
+    try:
+        return folder.entries(details=True)
+    except NotAFolderError as error:
+        raise _not(folder, "a file", f"Give the folder that holds {_holds()}.") from error
+
+
+def _engine(folder: Tree, entries: tuple[Entry, ...]) -> CheckpointEngine:
+    """Give the one engine whose checkpoint a folder is."""
+    found = recognised(entries)
+    if len(found) == 1:
+        return found[0]
+    names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+    shown = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+    if found:
+        both = " and ".join(each.what for each in found)
+        raise _not(folder, f"what is {both} at once ({shown})", "Leave in it the files of one engine only.")
+    if not names and not entries:
+        raise _not(folder, "an empty folder", "Check the path: a job writes its checkpoint when it first starts.")
+    told = next((said for each in engines() if (said := each.instead(folder, entries)) is not None), None)
+    raise _not(folder, *(told or (f"another folder ({shown})", f"Give the folder that holds {_holds()}.")))
+
+
+def _holds() -> str:
+    return "; or ".join(f"{each.holds} ({each.label})" for each in engines())
+
+
+def _not(folder: FolderReader, found: str, fix: str) -> NotACheckpointError:
+    return NotACheckpointError(
+        f"{folder.uri}: expected one checkpoint of {labels()}, found {found}. No position was read.", fix=fix
+    )

@@ -1,0 +1,102 @@
+"""The checkpoints below a folder, found by listings alone: no file is read.
+
+Links are not followed. One that leads out of the roots is refused anyway, and what stands inside them is found at its
+own place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from offsetwise.engines.checkpoint import recognised
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.registry import engines
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.storage.folders import Entry, FolderReader, open_tree
+
+MAX_DEPTH: Final = 4
+"""How many levels below a root are looked into."""
+MAX_FOLDERS: Final = 20_000
+MAX_CHECKPOINTS: Final = 10_000
+LISTED_AT_ONCE: Final = 16
+"""An object store answers a listing after tens of milliseconds."""
+NOT_ENTERED: Final = frozenset({"_delta_log", "_spark_metadata", "_temporary"})
+"""Folders of tables and outputs that hold many files and never a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """What was found below one root."""
+
+    uris: tuple[str, ...]
+    """Checkpoints, sorted; and folders that could not be listed: reading them says why."""
+    folders: int
+    """How many folders were looked into."""
+    complete: bool
+    """Whether all folders within the depth were looked into: no bound ended it."""
+
+
+def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discovered:
+    """Find the checkpoints at and below a folder. What stands inside a checkpoint is not looked at.
+
+    Of the checkpoints that one job retains the newest one is given; reading it names the others. A folder that two
+    engines recognise is given once; reading it refuses it.
+
+    Args:
+        root: The folder.
+        roots: The folders that may be read; None when a person named the path.
+
+    Raises:
+        OutsideRootsError: `root` leaves the roots.
+        StorageError: `root` is missing or cannot be listed.
+    """
+    tree = open_tree(root, roots=roots)
+    base = root.rstrip("/")
+    found: list[str] = []
+    of_engine: dict[CheckpointEngine, list[str]] = {each: [] for each in engines()}
+    looked_into, complete = 0, True
+    level = [""]
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        for depth in range(MAX_DEPTH + 1):
+            looked_into += len(level)
+            below: list[str] = []
+            for folder, entries in zip(level, pool.map(partial(_listed, tree), level), strict=True):
+                if isinstance(entries, StorageError):
+                    if not folder:
+                        raise entries
+                    if not isinstance(entries, MissingError):
+                        found.append(f"{base}/{folder}")
+                elif known := recognised(entries):
+                    of_engine[known[0]].append(f"{base}/{folder}" if folder else root)
+                elif depth < MAX_DEPTH:
+                    below += [f"{folder}/{name}".lstrip("/") for name in _folders(entries)]
+            level = below[: MAX_FOLDERS - looked_into]
+            complete = complete and len(level) == len(below)
+            if len(found) + sum(map(len, of_engine.values())) >= MAX_CHECKPOINTS or not level:
+                break
+    for engine, uris in of_engine.items():
+        found += engine.newest(uris)
+    return Discovered(
+        uris=tuple(sorted(found)[:MAX_CHECKPOINTS]),
+        folders=looked_into,
+        complete=complete and not level and len(found) <= MAX_CHECKPOINTS,
+    )
+
+
+def _listed(tree: FolderReader, folder: str) -> tuple[Entry, ...] | StorageError:
+    try:
+        return tree.entries(folder, details=True)
+    except StorageError as error:
+        return error
+
+
+def _folders(entries: Sequence[Entry]) -> list[str]:
+    return [
+        entry.name
+        for entry in entries
+        if entry.is_dir and not entry.name.startswith(".") and entry.name not in NOT_ENTERED
+    ]

@@ -1,0 +1,172 @@
+"""What every stage may ask of an engine: what people call it, and how its checkpoints are known and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from re import Pattern
+from typing import Protocol
+
+from offsetwise.engines.batch_files import BatchFiles
+from offsetwise.model import BatchSource, Checkpoint, Details, RetainedCheckpoint
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.folders import Entry, FolderReader, Tree
+
+
+class Reader(Protocol):
+    """Reads one checkpoint."""
+
+    def __call__(
+        self,
+        uri: str,
+        folder: Tree | None,
+        entries: tuple[Entry, ...] | None,
+        *,
+        roots: Sequence[str] | None,
+        batches: int,
+        uids: Sequence[str],
+        committer: Table | None,
+    ) -> Checkpoint:
+        """Read a checkpoint as it stands now.
+
+        Args:
+            uri: What was asked for: the folder, or the engine's `file` in it.
+            folder: What is at the URI, open; None of a URI that is no path.
+            entries: What stands in the folder, with details; None where the engine's `file` was asked for.
+            roots: The folders that may be read; None when a person named the path.
+            batches: How many of the newest retained batches to read, of an engine that works in batches.
+            uids: Uids of operators as a person knows them; empty unless the engine `has_uids`.
+            committer: The table that holds the ends of batches; None unless the engine `has_committer`.
+
+        Raises:
+            StorageError: It cannot be read.
+            CheckpointError: It cannot be used.
+        """
+
+
+def _no_retained(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:  # noqa: ARG001
+    return ()
+
+
+class Parts(Protocol):
+    """Says which checkpoints a URI names that is no folder."""
+
+    def __call__(self, uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Give the URI of each.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+
+
+def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - as of most
+    return (uri,)
+
+
+def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # noqa: ARG001 - told by others
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """When a file was written, as its file system says."""
+
+    path: str
+    modified_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointReading:
+    """A checkpoint as it stood at one time, with what a person needs to follow it."""
+
+    checkpoint: Checkpoint
+    read_at_ms: int
+    """When its files' times were looked at, by this machine's clock."""
+    initial: tuple[BatchSource, ...] = ()
+    """Where batch 0 began, of each Kafka source, where that is readable."""
+    newest: Written | None = None
+    """The file of its logs that was written last; None where there are none, or the file system tells no times."""
+    newest_plan: Written | None = None
+    """The file of the newest planned batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A table of what an engine keeps, as plain text."""
+
+    columns: tuple[str, ...]
+    """Their names; at first those of texts, then those of numbers."""
+    texts: int
+    """How many of the columns hold texts."""
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _no_listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:  # noqa: ARG001 - nothing but positions
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One engine: what keeps positions of a stream, and everything the other stages need to know of it.
+
+    A new one is a folder beside this module, and a line in `registry`.
+    """
+
+    name: str
+    """As files and the JSON of commands call it."""
+    label: str
+    """As people call it."""
+    moving: str
+    """The module that says how its jobs move, as `MOVING`: a `plan.moving.Moving`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointEngine(Engine):
+    """One that keeps positions in folders, its checkpoints."""
+
+    what: str
+    """What one of its checkpoints is, with the article."""
+    holds: str
+    """What the folder of one holds, to be known by."""
+    job: str
+    """What an id in `Checkpoint.job_id` is the id of."""
+    source_name: Pattern[str]
+    """What a source may be called in a plan, in which nothing is a path; matched in full."""
+    recognises: Callable[[Sequence[Entry]], bool]
+    """Whether a folder with these names is one of its checkpoints."""
+    read: Reader
+    details: type[Details] = Details
+    """What only it keeps in a checkpoint: a dataclass whose fields stand in files beside those of every checkpoint."""
+    plans_batches: bool = False
+    """Whether it works in batches that it plans and commits, so that one may run again."""
+    batch_files: Callable[[FolderReader, int], BatchFiles] | None = None
+    """Reads the files of one batch as they stand; None of one that has no such files."""
+    listings: Callable[[Checkpoint], tuple[Listing, ...]] = _no_listings
+    """What `inspect` prints below the positions."""
+    screen: str = "offsetwise.console.explore.checkpoint.others"
+    """The module that draws its part of the Checkpoint screen, by `draw`, and of the Fleet screen, by `facts`."""
+    reading: Callable[[FolderReader, Checkpoint], CheckpointReading] | None = None
+    """Reads what its part of the Checkpoint screen and a verification need beside a checkpoint, from its folder; None
+    where that is nothing."""
+    file: str | None = None
+    """A file whose path may be given in place of its folder's."""
+    own_groups: str = ""
+    """What the names of the consumer groups begin with that its jobs read with and never commit to; empty for none."""
+    commits_to_group: bool = False
+    """Whether its jobs may commit their positions to a consumer group of the operator's naming."""
+    has_uids: bool = False
+    """Whether its operators have uids that people know them by."""
+    has_committer: bool = False
+    """Whether connectors of its jobs may keep the ends of their batches in a table of DynamoDB."""
+    schemes: frozenset[str] = frozenset()
+    """Schemes of URIs that are no paths and name one of its checkpoints."""
+    reads_files: bool = False
+    """Whether its checkpoints may be files of any name."""
+    parts: Parts = _one_part
+    """Which of its checkpoints a file or such a URI holds."""
+    instead: Callable[[FolderReader, Sequence[Entry]], tuple[str, str] | None] = _nothing_else
+    """What a folder is that no engine recognises, and what to give in its place; None where it cannot tell."""
+    retained: Callable[[FolderReader, Sequence[Entry]], tuple[RetainedCheckpoint, ...]] = _no_retained
+    """The whole checkpoints in the folder of a job, newest first."""
+    newest: Callable[[Iterable[str]], list[str]] = list
+    """Of the URIs of checkpoints the newest one of each job."""

@@ -1,0 +1,122 @@
+"""A checkpoint as files carry it: flat, its engine's own fields beside those that all have.
+
+So it is in format version 1, where every file has the fields of every engine; those of others are empty. The standard
+library is enough, because Spark's workers answer in this shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from functools import cache
+from types import NoneType
+from typing import Any, Final, get_args, get_type_hints
+
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.registry import engine_of, engines
+from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, ShardPosition, SourcePosition
+
+NAMES: Final = {"pins": "offset_files"}
+"""What files call a field, where that is something else."""
+ALWAYS: Final = frozenset({"last_planned_batch", "last_committed_batch", "reruns_batch"})
+"""Keys that a file of version 1 must have, null where an engine does not work in batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlatSource:
+    """A source as files carry it: its positions are those of partitions, or of shards."""
+
+    index: int
+    id: str
+    kind: str
+    positions: tuple[SourcePosition, ...] | tuple[ShardPosition, ...] = ()
+    raw: str | None = None
+    marked: tuple[MarkedPosition, ...] = ()
+
+    @classmethod
+    def of(cls, source: CheckpointSource) -> FlatSource:
+        """Give a source as files carry it."""
+        return cls(
+            index=source.index,
+            id=source.id,
+            kind=source.kind,
+            positions=source.shards or source.positions,
+            raw=source.raw,
+            marked=source.marked,
+        )
+
+    def whole(self) -> CheckpointSource:
+        """Give the source back."""
+        return CheckpointSource(
+            index=self.index,
+            id=self.id,
+            kind=self.kind,
+            positions=tuple(each for each in self.positions if isinstance(each, SourcePosition)),
+            raw=self.raw,
+            marked=self.marked,
+            shards=tuple(each for each in self.positions if isinstance(each, ShardPosition)),
+        )
+
+
+def flat_type() -> type:
+    """Give the frozen dataclass with the fields of a checkpoint and of all engines' details."""
+    return _made(engines())
+
+
+def flatten(checkpoint: Checkpoint) -> Any:
+    """Give a checkpoint as a `flat_type`."""
+    common = {NAMES.get(each, each): getattr(checkpoint, each) for each in _common()}
+    common["sources"] = tuple(map(FlatSource.of, checkpoint.sources))
+    details = {each.name: getattr(checkpoint.details, each.name) for each in fields(checkpoint.details)}
+    return flat_type()(**dict.fromkeys(ALWAYS) | common | details)
+
+
+def whole(flat: Any) -> Checkpoint:
+    """Give the checkpoint back.
+
+    Raises:
+        VersionError: It is one of an engine that this release does not know.
+        ValueError: It lacks what every checkpoint of its engine has.
+    """
+    kind = engine_of(flat.engine).details
+    details = {each.name: getattr(flat, each.name) for each in fields(kind)}
+    lacking = next((n for n in details if details[n] is None and n not in _nullable(kind)), None)
+    if lacking is not None:
+        raise ValueError(f"it lacks {lacking!r}, which every checkpoint of {flat.engine} has")
+    common = {each: getattr(flat, NAMES.get(each, each)) for each in _common()}
+    common["sources"] = tuple(each.whole() for each in flat.sources)
+    return Checkpoint(details=kind(**details), **common)
+
+
+@cache
+def _common() -> tuple[str, ...]:
+    return tuple(each.name for each in fields(Checkpoint) if each.name != "details")
+
+
+def _nullable(kind: type) -> frozenset[str]:
+    return frozenset(name for name, hint in get_type_hints(kind).items() if NoneType in get_args(hint))
+
+
+@cache
+def _made(known: tuple[CheckpointEngine, ...]) -> type:
+    made: dict[str, tuple[str, Any, Any]] = {}
+    hints = get_type_hints(Checkpoint, include_extras=True) | {"sources": tuple[FlatSource, ...]}
+    for each in fields(Checkpoint):
+        if each.name != "details":
+            name = NAMES.get(each.name, each.name)
+            made[name] = (name, hints[each.name], field(default=each.default))
+    for engine in known:
+        hints = get_type_hints(engine.details, include_extras=True)
+        for each in fields(engine.details):
+            needed = each.default is MISSING and each.name not in ALWAYS
+            hint, default = (hints[each.name] | None, None) if needed else (hints[each.name], each.default)
+            entry = (each.name, hint, field(default=default))
+            if made.setdefault(each.name, entry)[1] != hint:
+                raise ValueError(f"{engine.name} has a field {each.name!r}, and so has another engine or every one")
+    return make_dataclass(
+        "Checkpoint",
+        made.values(),
+        namespace={"__doc__": Checkpoint.__doc__, "__module__": __name__},
+        frozen=True,
+        slots=True,
+        kw_only=True,
+    )

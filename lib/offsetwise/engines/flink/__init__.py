@@ -1,0 +1,1 @@
+"""Flink's checkpoints and savepoints."""

@@ -1,0 +1,164 @@
+"""What a Flink job keeps in a checkpoint or savepoint beside the positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from offsetwise.engines.engine import Listing
+from offsetwise.model import Checkpoint, Details, RetainedCheckpoint, Transaction
+from offsetwise.wording import number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorState:
+    """One state of one operator of a Flink job, over all its subtasks."""
+
+    name: str
+    kind: str
+    """`split`, `union`, `broadcast` (operator state), `keyed`, `raw`, `coordinator` or `in-flight`."""
+    elements: int | None
+    """How many elements it has; None where only the engine could count them."""
+    size_bytes: int
+    places: tuple[str, ...]
+    """Where its bytes are: `inline`, `relative`, `absolute`, `segment`; sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One operator of a Flink job."""
+
+    id: str
+    """32 hexadecimal digits: the hash of the uid, or of the job graph where there is none."""
+    name: str | None
+    uid: str | None
+    """As the checkpoint says (Flink 2), or as a person named it and its hash proved; None where nobody knows."""
+    parallelism: int
+    max_parallelism: int
+    finished: bool
+    states: tuple[OperatorState, ...] = ()
+    transactional_id_prefix: str | None = None
+    """Of a KafkaSink's writer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a Flink checkpoint says of itself."""
+
+    kind: str | None
+    """`savepoint` or `checkpoint`; None where it does not tell."""
+    id: int
+    format_version: int
+    format: str | None
+    """`canonical` or `native`, of a savepoint."""
+    written_ms: int | None
+    aligned: bool
+    """False: it holds records in flight."""
+    compressed: bool
+    """Whether operator state of a Kafka source is compressed."""
+    retained: tuple[RetainedCheckpoint, ...] = ()
+    """The other retained checkpoints of the job, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkDetails(Details):
+    """The operators of a job, its sinks' transactions, and what the checkpoint says of itself."""
+
+    saved: Saved
+    operators: tuple[Operator, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
+
+    @property
+    def checkpoint_id(self) -> int:
+        """Its number."""
+        return self.saved.id
+
+    @property
+    def aligned(self) -> bool:
+        """Whether it holds no records in flight."""
+        return self.saved.aligned
+
+    @property
+    def retained(self) -> tuple[RetainedCheckpoint, ...]:
+        """The other retained checkpoints of the job, newest first."""
+        return self.saved.retained
+
+    @property
+    def written_ms(self) -> int | None:
+        """When `_metadata` was written, as the file system says."""
+        return self.saved.written_ms
+
+    @property
+    def kind(self) -> str:
+        """`savepoint`, or `checkpoint` also where it does not tell."""
+        return self.saved.kind or "checkpoint"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its kind and id, then how it is written."""
+        saved = self.saved
+        notes = (saved.format, None if saved.aligned else "unaligned", "compressed" if saved.compressed else None)
+        return (f"{self.kind} {saved.id}", f"format {saved.format_version}", *(each for each in notes if each))
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of all states of all operators."""
+        return sum(state.size_bytes for each in self.operators for state in each.states)
+
+    @property
+    def stateful(self) -> bool | None:
+        """Whether an operator has keyed state. Sources and sinks keep none; what else is no keyed state is not told."""
+        return True if any(state.kind == "keyed" for each in self.operators for state in each.states) else None
+
+    @property
+    def has_watermark(self) -> bool:
+        """Whether an operator keeps one, as those of SQL windows do."""
+        return any(state.name == "watermark" for each in self.operators for state in each.states)
+
+    @property
+    def transactional_id_prefixes(self) -> tuple[str, ...]:
+        """Of its KafkaSinks' writers, sorted."""
+        return tuple(sorted({each.transactional_id_prefix for each in self.operators if each.transactional_id_prefix}))
+
+
+def flink_details(checkpoint: Checkpoint) -> FlinkDetails:
+    """Give what only Flink keeps.
+
+    Raises:
+        TypeError: Another engine wrote the checkpoint.
+    """
+    if not isinstance(checkpoint.details, FlinkDetails):
+        raise TypeError(f"{checkpoint.uri} is a checkpoint of {checkpoint.engine}")
+    return checkpoint.details
+
+
+def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
+    """Give the operators with their states, and the transactions that the checkpoint holds open."""
+    read = flink_details(checkpoint)
+    return (
+        Listing(
+            columns=("operator", "state", "kind", "parallelism", "elements", "bytes"),
+            texts=3,
+            rows=tuple(row for each in read.operators for row in _states(each)),
+        ),
+        Listing(
+            columns=("transaction", "state", "schema", "producer", "epoch", "checkpoint"),
+            texts=3,
+            rows=tuple(map(_transaction, read.transactions)),
+        ),
+    )
+
+
+def _states(one: Operator) -> Iterator[tuple[str, ...]]:
+    name = one.uid or one.name or one.id
+    for state in one.states:
+        elements = "" if state.elements is None else f"{state.elements:,}"
+        yield name, state.name, state.kind, f"{one.parallelism:,}", elements, f"{state.size_bytes:,}"
+    if not one.states:
+        yield name, "finished" if one.finished else "no state", "", f"{one.parallelism:,}", "", ""
+
+
+def _transaction(one: Transaction) -> tuple[str, ...]:
+    producer = "?" if one.producer_id is None else str(one.producer_id)
+    schema = one.schema or "?"
+    return one.transactional_id, one.state, schema, producer, number(one.epoch), f"{one.checkpoint_id:,}"

@@ -1,0 +1,49 @@
+"""Flink: what the other stages ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.flink.checkpoint import SOURCE_NAME, read_checkpoint
+from offsetwise.engines.flink.details import FlinkDetails, listings
+from offsetwise.engines.flink.folder import METADATA, is_flink, job_folder, newest_alone, retained_in
+from offsetwise.model import Checkpoint
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.folders import Entry, Tree
+
+
+def _read(
+    uri: str,
+    folder: Tree | None,  # noqa: ARG001 - the folder above it is opened as well
+    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
+    *,
+    roots: Sequence[str] | None,
+    batches: int,  # noqa: ARG001 - a job has none
+    uids: Sequence[str],
+    committer: Table | None,  # noqa: ARG001 - as above
+) -> Checkpoint:
+    return read_checkpoint(uri, roots=roots, uids=uids)
+
+
+FLINK: Final = CheckpointEngine(
+    name="flink",
+    label="Flink",
+    moving="offsetwise.engines.flink.moving",
+    what="a Flink checkpoint or savepoint",
+    holds=METADATA,
+    job="job",
+    source_name=SOURCE_NAME,
+    recognises=is_flink,
+    read=_read,
+    listings=listings,
+    screen="offsetwise.console.explore.checkpoint.flink",
+    details=FlinkDetails,
+    file=METADATA,
+    commits_to_group=True,
+    has_uids=True,
+    instead=job_folder,
+    retained=retained_in,
+    newest=newest_alone,
+)

@@ -1,0 +1,95 @@
+"""The folders that Flink writes checkpoints into, and which of them could be started from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from offsetwise.errors import StorageError
+from offsetwise.model import RetainedCheckpoint
+from offsetwise.storage.folders import Entry, FolderReader
+
+METADATA: Final = "_metadata"
+SHOWN: Final = 5
+LISTED: Final = 20
+"""How many retained checkpoints are looked into, the newest ones."""
+
+_RETAINED: Final = re.compile(r"chk-(\d{1,18})")
+_JOB: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def is_flink(entries: Sequence[Entry]) -> bool:
+    """Whether a folder with these names is a Flink checkpoint or savepoint."""
+    return any(entry.name == METADATA for entry in entries)
+
+
+def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:
+    """Give the whole checkpoints in the folder of a job (`chk-N` beside `shared` and `taskowned`), newest first."""
+    found = [(int(matched[1]), entry.name) for entry in entries if (matched := _RETAINED.fullmatch(entry.name))]
+    made = []
+    for number, name in sorted(found, reverse=True)[:LISTED]:
+        try:
+            inside = folder.entries(name, details=True)
+        except StorageError:
+            continue
+        written = next((entry for entry in inside if entry.name == METADATA), None)
+        if written is not None:
+            made.append(
+                RetainedCheckpoint(
+                    uri=f"{folder.uri.rstrip('/')}/{name}",
+                    id=number,
+                    written_ms=None if written.modified_s is None else int(written.modified_s * 1000),
+                )
+            )
+    return tuple(made)
+
+
+def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
+    """Say that a folder is the one of a job, with what can be chosen in it; None where it is not."""
+    retained = retained_in(folder, entries)
+    if not retained:
+        return None
+    names = [one.uri.rpartition("/")[2] for one in retained]
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return (
+        f"the folder of a Flink job with {len(names)} retained ones ({shown})",
+        f"Give one of them, such as the newest: {retained[0].uri}",
+    )
+
+
+def retained_beside(folder: FolderReader, name: str) -> tuple[RetainedCheckpoint, ...]:
+    """Give the other checkpoints in the folder of a job; none where it cannot be listed.
+
+    Args:
+        folder: The folder above the checkpoint.
+        name: The checkpoint's own name.
+    """
+    if _RETAINED.fullmatch(name) is None:
+        return ()
+    try:
+        entries = folder.entries()
+    except StorageError:
+        return ()
+    return retained_in(folder, [entry for entry in entries if entry.name != name])
+
+
+def newest_alone(uris: Iterable[str]) -> list[str]:
+    """Leave out of the checkpoints that a job retains all but the newest; other folders stay.
+
+    >>> newest_alone(["a/chk-9", "a/chk-10", "b/chk-9", "savepoint-1"])
+    ['a/chk-10', 'b/chk-9', 'savepoint-1']
+    """
+    newest: dict[str, tuple[int, str]] = {}
+    for uri in uris:
+        above, _, name = uri.rpartition("/")
+        matched = _RETAINED.fullmatch(name)
+        job, number = (above, int(matched[1])) if matched else (uri, 0)
+        newest[job] = max(newest.get(job, (number, uri)), (number, uri))
+    return [uri for _, uri in newest.values()]
+
+
+def job_of(uri: str) -> str | None:
+    """Give the job's id, where the folder above a retained checkpoint is named by it."""
+    parts = uri.rstrip("/").split("/")
+    return parts[-2] if len(parts) > 1 and _JOB.fullmatch(parts[-2]) else None

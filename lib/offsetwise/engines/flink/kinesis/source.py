@@ -1,0 +1,180 @@
+"""The shards of one source of a Flink job, from what its readers and its coordinator keep.
+
+The readers' positions count. What the coordinator has handed out is older, and shards that it has not are nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.engines.flink.findings import no_position
+from offsetwise.engines.flink.kinesis import LEGACY_STATE
+from offsetwise.engines.flink.kinesis.legacy import read_legacy
+from offsetwise.engines.flink.kinesis.splits import (
+    KINESIS,
+    OF_TABLES,
+    Enumerator,
+    Split,
+    read_enumerator,
+    read_split,
+)
+from offsetwise.engines.flink.source import TAKE_ANOTHER, Kept, damaged
+from offsetwise.model import CheckpointSource, Problem
+from offsetwise.streams.kinesis.findings import hash_range_gap, state_empty, stream_differs
+from offsetwise.streams.kinesis.shards import problems_of
+from offsetwise.wording import many
+
+_BY_ITS_OWN_STREAM: Final = (
+    "A restore reads each shard in the stream that its own state names; a stream named in the job's code is read only "
+    "from the shards behind the last one that the state has seen."
+)
+
+
+def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
+    """Give a source with its positions, and what is wrong with them; None where it is one of another connector.
+
+    What cannot be relied on is left out.
+    """
+    legacy = kept.state == LEGACY_STATE
+    splits, failed = _read(kept.elements, read_legacy if legacy else read_split)
+    enumerator = None if legacy or kept.coordinator is None else _enumerator_or_error(kept.coordinator)
+    known = isinstance(enumerator, Enumerator) and (bool(enumerator.splits) or enumerator.of_kinesis)
+    if not legacy and not splits and not known:
+        return None
+    problems = []
+    if failed:
+        more = f" (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
+        told = f"An element of the state of {kept.called} cannot be read, its position is left out: {failed[0]}{more}."
+        problems.append(damaged(told))
+    if isinstance(enumerator, DamagedError):
+        problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
+        enumerator = None
+    held = _once(kept, splits, problems)
+    if enumerator is not None:
+        listed = _once(kept, enumerator.splits, problems)
+        complete = kept.complete and not failed
+        problems += _held_against(kept, listed, {each.key for each in splits}, held, complete=complete)
+        held |= {key: each for key, each in listed.items() if each.shard.waits and key not in held}
+    every = sorted(held.values(), key=lambda each: each.key)
+    shards = tuple(each.shard for each in every)
+    problems += _together(kept, every)
+    if not shards and not failed:
+        effect = (
+            "A restore begins new shards at their oldest record and none that the state has seen before: a shard that "
+            "was gone counts as finished, and connectors before 4.3.0 could lose the state when stopped."
+        )
+        problems += state_empty(kept.called, effect)
+    kinds = {each.kind for each in (*every, *(enumerator.splits if enumerator else ()))}
+    kind = OF_TABLES if kinds == {OF_TABLES} else KINESIS
+    made = CheckpointSource(index=kept.index, id=kept.id, kind=kind, shards=tuple(each.row for each in shards))
+    return made, problems
+
+
+def _read(
+    elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], Split]
+) -> tuple[list[Split], list[DamagedError]]:
+    splits: list[Split] = []
+    failed: list[DamagedError] = []
+    for element in elements:
+        if isinstance(element, DamagedError):
+            failed.append(element)
+            continue
+        begun = element.at
+        try:
+            splits.append(read(element))
+        except DamagedError as error:
+            failed.append(error)
+        finally:
+            element.at = begun  # another connector's reader may try
+    return splits, failed
+
+
+def _enumerator_or_error(coordinator: Cursor) -> Enumerator | DamagedError:
+    begun = coordinator.at
+    try:
+        return read_enumerator(coordinator)
+    except DamagedError as error:
+        return error
+    finally:
+        coordinator.at = begun
+
+
+def _once(kept: Kept, splits: Sequence[Split], problems: list[Problem]) -> dict[tuple[str, str], Split]:
+    """Give the splits by shard; of one that stands there twice it is not known which counts."""
+    held: dict[tuple[str, str], Split] = {}
+    twice: dict[tuple[str, str], tuple[Split, Split]] = {}
+    for split in splits:
+        first = held.setdefault(split.key, split)
+        if first is not split:
+            twice.setdefault(split.key, (first, split))
+    for key, (first, second) in twice.items():
+        del held[key]
+        problems.append(
+            damaged(
+                f"{kept.called} keeps {key[1]} twice, at byte {first.place:,} and byte {second.place:,}: which one "
+                "counts is unknown, both are left out."
+            )
+        )
+    return held
+
+
+def _held_against(
+    kept: Kept,
+    listed: dict[tuple[str, str], Split],
+    seen: set[tuple[str, str]],
+    held: dict[tuple[str, str], Split],
+    *,
+    complete: bool,
+) -> list[Problem]:
+    """Hold the readers' shards against those that the coordinator has handed out: they are the same ones."""
+    problems: list[Problem] = []
+    strange = sorted(seen - listed.keys())
+    if strange:
+        problems.append(
+            damaged(
+                f"The readers of {kept.called} keep {_several(strange)}, which its coordinator does not know: one of "
+                "the two is damaged."
+            )
+        )
+    lost = sorted(key for key, split in listed.items() if not split.shard.waits and key not in seen)
+    if lost and complete:
+        told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
+        problems += no_position(f"{told} would read it.", TAKE_ANOTHER)
+    differs = next((key for key, split in listed.items() if key in held and not _same(split, held[key])), None)
+    if differs is not None:
+        problems.append(
+            damaged(
+                f"The readers of {kept.called} and its coordinator keep other hash keys or parents of {differs[1]}: "
+                "one of the two is damaged."
+            )
+        )
+    return problems
+
+
+def _same(one: Split, other: Split) -> bool:
+    """Whether two copies are of the same shard; where it is read may differ."""
+    return (one.shard.low, one.shard.high, one.shard.parents) == (
+        other.shard.low,
+        other.shard.high,
+        other.shard.parents,
+    )
+
+
+def _together(kept: Kept, splits: Sequence[Split]) -> list[Problem]:
+    """Say what the shards of one source show, of each stream."""
+    problems: list[Problem] = []
+    streams = sorted({each.key[0] for each in splits})
+    if len(streams) > 1:
+        problems += stream_differs(kept.called, streams, _BY_ITS_OWN_STREAM)
+    for stream in streams:
+        mine = [each.shard for each in splits if each.key[0] == stream and each.kind == KINESIS]
+        # Part of a stream's shards is what is left of a restore with another stream, which is said above.
+        found = problems_of(mine, knows_children=True)
+        problems += [each for each in found if len(streams) == 1 or each.code != hash_range_gap.code]
+    return problems
+
+
+def _several(keys: Sequence[tuple[str, str]]) -> str:
+    return keys[0][1] + (f" and {many(len(keys) - 1, 'more shard')}" if len(keys) > 1 else "")

@@ -1,0 +1,220 @@
+"""The splits of Flink's sources for Kinesis and DynamoDB Streams, and the state of their coordinators.
+
+Formats: `KinesisShardSplitSerializer` (0 to 2) and `KinesisStreamsSourceEnumeratorStateSerializer` (0, 1) of
+flink-connector-aws 5.0 to 6.0, `DynamoDbStreamsShardSplitSerializer` (0 to 2) of the same.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.streams.kinesis.shards import Shard, hash_key
+from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time, sequence_number
+
+LAST_SPLIT_VERSION: Final = 2
+UNASSIGNED: Final = 1
+KINESIS: Final = "kinesis"
+OF_TABLES: Final = "dynamodb-streams"
+SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_ARN: Final = re.compile(r"arn:[a-z0-9-]{1,32}:(kinesis|dynamodb):[a-z0-9-]{0,32}:[0-9]{0,12}:[A-Za-z0-9_./:-]{1,512}")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One shard, as a reader or its enumerator keeps it."""
+
+    shard: Shard
+    kind: str
+    place: int
+    """Where it begins in its file."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which shard of which stream it is."""
+        return self.shard.stream or "", self.shard.id
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerator:
+    """What the coordinator of a source knows of its shards."""
+
+    splits: tuple[Split, ...]
+    of_kinesis: bool
+    """Whether it can be of no other source, though it has no split."""
+
+
+def read_split(cursor: Cursor) -> Split:
+    """Read one element of `SourceReaderState`, strictly: other sources use the same name.
+
+    Raises:
+        DamagedError: It is a split of another source, or damaged.
+    """
+    place = cursor.place
+    outer = cursor.int32("the length of a split")
+    if outer != cursor.left:
+        raise cursor.damaged(f"expected a split of {cursor.left:,} bytes, found the length {outer:,}")
+    version = cursor.int32("the version of a split")
+    inner = cursor.int32("the length of a split")
+    if inner != cursor.left:
+        raise cursor.damaged(f"expected a split of {cursor.left:,} bytes, found the length {inner:,}")
+    return _split(cursor, version, place)
+
+
+def _split(cursor: Cursor, version: int, place: int) -> Split:
+    if not 0 <= version <= LAST_SPLIT_VERSION:
+        raise cursor.damaged(f"expected a split of version 0 to {LAST_SPLIT_VERSION}, found version {version:,}")
+    arn = _matching(cursor, "the ARN of a stream", _ARN)
+    shard = _matching(cursor, "the id of a shard", SHARD)
+    if arn.split(":", 3)[2] == "dynamodb":
+        return _split_of_table(cursor, version, place, Shard(id=shard, stream=arn, position=TRIM_HORIZON))
+    position = _position(cursor)
+    low = high = None
+    parents: tuple[str, ...] = ()
+    if version > 0:
+        count = cursor.count("parents", least=2)
+        parents = tuple(_matching(cursor, "the id of a parent", SHARD) for _ in range(count))
+        low, high = _hash(cursor, "the first hash key"), _hash(cursor, "the last hash key")
+        if low > high:
+            raise cursor.damaged(f"expected a first hash key up to the last one, found {low} and {high}")
+    if version > 1 and cursor.flag("whether a shard is finished"):
+        position = SHARD_END
+    cursor.finished("a split")
+    made = Shard(id=shard, stream=arn, position=position, low=low, high=high, parents=tuple(sorted(parents)))
+    return Split(made, KINESIS, place)
+
+
+def _position(cursor: Cursor) -> ShardPlace:
+    kind = cursor.text("the kind of a position")
+    moment, text = None, None
+    if cursor.flag("whether a position has a marker"):
+        if cursor.flag("whether the marker is a time"):
+            moment = cursor.int64("a time")
+        if cursor.flag("whether the marker is a sequence number"):
+            text = cursor.text("a sequence number")
+    match kind, moment, text:
+        case "TRIM_HORIZON", None, None:
+            return TRIM_HORIZON
+        case "AT_TIMESTAMP", int(), None if 0 <= moment < 10**15:
+            return at_time(moment)
+        case "AFTER_SEQUENCE_NUMBER", None, str() if (number := sequence_number(text)) is not None:
+            return after(number)
+    raise cursor.damaged(
+        "expected TRIM_HORIZON, AT_TIMESTAMP with a time or AFTER_SEQUENCE_NUMBER with a number of up to 129 digits, "
+        f"found {kind[:60]!r} with {moment if moment is not None else (text or 'none')[:140]!r}"
+    )
+
+
+def _split_of_table(cursor: Cursor, version: int, place: int, made: Shard) -> Split:
+    """Read the rest of a split of DynamoDB Streams. The children that version 2 keeps are passed over."""
+    kind, text = cursor.text("the kind of a position"), None
+    if cursor.flag("whether a position has a marker") and cursor.flag("whether the marker is a sequence number"):
+        text = cursor.text("a sequence number")
+    number = None if text is None else sequence_number(text)
+    match kind, number:
+        case (("TRIM_HORIZON" | "LATEST"), None) if text is None:
+            position = TRIM_HORIZON if kind == "TRIM_HORIZON" else LATEST
+        case "AFTER_SEQUENCE_NUMBER", int():
+            position = after(number)
+        case _:
+            raise cursor.damaged(f"expected a position of DynamoDB Streams, found {kind[:60]!r} with {text!r}"[:300])
+    parents = (_matching(cursor, "the id of a parent", SHARD),) if cursor.flag("whether a shard has a parent") else ()
+    if version > 0 and cursor.flag("whether a shard is finished"):
+        position = SHARD_END
+    if version > 1 and cursor.count("children"):
+        cursor.skip(cursor.left, "the children")
+    cursor.finished("a split")
+    return Split(replace(made, position=position, parents=parents), OF_TABLES, place)
+
+
+def read_enumerator(cursor: Cursor) -> Enumerator:
+    """Read the state of a coordinator.
+
+    Raises:
+        DamagedError: It is that of another source, or damaged.
+    """
+    wrapped = cursor.int32("the version of a source's coordinator")
+    if wrapped not in (0, 1):
+        raise cursor.damaged(f"expected a source's coordinator of version 0 or 1, found {wrapped:,}")
+    version = cursor.int32("the version of an enumerator")
+    size = cursor.count("bytes of an enumerator")
+    at = cursor.skip(size, "an enumerator")
+    if wrapped == 1:
+        cursor.finished("a source's coordinator")
+    inner = Cursor(cursor.data, at, at + size, base=cursor.base)
+    if version not in (0, 1):
+        raise inner.damaged(f"expected an enumerator of version 0 or 1, found {version:,}")
+    try:
+        return _shards_seen(inner, version)
+    except DamagedError:
+        if version:
+            raise
+        inner.at = at
+        return _of_table(inner)
+
+
+def _shards_seen(cursor: Cursor, version: int) -> Enumerator:
+    last = None
+    if cursor.flag("whether a shard was seen"):
+        last = _matching(cursor, "the last shard seen", SHARD)
+    splits = _listed(cursor, status=version > 0)
+    cursor.finished("an enumerator")
+    return Enumerator(tuple(splits), of_kinesis=last is not None)
+
+
+def _of_table(cursor: Cursor) -> Enumerator:
+    splits = _listed(cursor, status=True)
+    cursor.int64("when the source began")
+    cursor.finished("an enumerator")
+    if any(each.kind != OF_TABLES for each in splits):
+        raise cursor.damaged("expected splits of DynamoDB Streams, found others")
+    return Enumerator(tuple(splits), of_kinesis=False)
+
+
+def _listed(cursor: Cursor, *, status: bool) -> list[Split]:
+    made = []
+    number = cursor.count("splits", least=0)
+    version = cursor.int32("the version of a split")
+    if number * 8 > cursor.left:
+        raise cursor.damaged("expected the splits of a source, found something else")
+    for _ in range(number):
+        size = cursor.count("bytes of a split")
+        place = cursor.place
+        at = cursor.skip(size, "a split")
+        split = _split(Cursor(cursor.data, at, at + size, base=cursor.base), version, place)
+        if status:
+            state = cursor.int32("whether a split is assigned")
+            if not 0 <= state <= 2:
+                raise cursor.damaged(f"expected whether a split is assigned, 0 to 2, found {state:,}")
+            if state == UNASSIGNED:
+                split = replace(split, shard=replace(split.shard, waits=True))
+        made.append(split)
+    return made
+
+
+def _matching(cursor: Cursor, what: str, pattern: re.Pattern[str]) -> str:
+    text = cursor.text(what)
+    if not pattern.fullmatch(text):
+        raise cursor.damaged(f"expected {what}, found {text[:120]!r}")
+    return text
+
+
+def _hash(cursor: Cursor, what: str) -> int:
+    found = hash_of(cursor, cursor.text(what), what)
+    if found is None:
+        raise cursor.damaged(f"expected {what}, found none")
+    return found
+
+
+def hash_of(cursor: Cursor, text: str | None, what: str) -> int | None:
+    """Give a hash key; None where there is none.
+
+    Raises:
+        DamagedError: The text is none.
+    """
+    found = None if text is None else hash_key(text)
+    if text is not None and found is None:
+        raise cursor.damaged(f"expected {what}, a decimal of 128 bits, found {text[:60]!r}")
+    return found

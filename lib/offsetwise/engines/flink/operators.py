@@ -1,0 +1,107 @@
+"""The operators of a Flink checkpoint, with the sizes of their states over all subtasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from offsetwise.engines.flink.binary import DamagedError
+from offsetwise.engines.flink.details import Operator, OperatorState
+from offsetwise.engines.flink.elements import element_bounds
+from offsetwise.engines.flink.metadata import Metadata, OperatorEntry, OperatorHandle
+
+MODES: Final = ("split", "union", "broadcast")
+
+
+def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Operator, ...]:
+    """Give the operators, in the file's order.
+
+    Args:
+        metadata: The parsed file.
+        prefixes: The prefix of transactional ids, by operator.
+    """
+    return tuple(
+        Operator(
+            id=entry.id,
+            name=entry.name or None,
+            uid=entry.uid or None,
+            parallelism=entry.parallelism,
+            max_parallelism=entry.max_parallelism,
+            finished=entry.finished or (bool(entry.subtasks) and all(one.finished for one in entry.subtasks)),
+            states=states_of(entry),
+            transactional_id_prefix=prefixes.get(entry.id),
+        )
+        for entry in metadata.operators
+    )
+
+
+def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
+    """Give the states of one operator, with their sizes over all subtasks."""
+    made = [*_named(entry, raw=False), *_named(entry, raw=True)]
+    keyed = [one for one in entry.subtasks if one.keyed_kinds]
+    if keyed:
+        made.append(
+            OperatorState(
+                name="keyed state",
+                kind="keyed",
+                elements=None,
+                size_bytes=sum(one.keyed_bytes for one in keyed),
+                places=tuple(sorted(frozenset().union(*(one.keyed_kinds for one in keyed)))),
+            )
+        )
+    if entry.coordinator is not None:
+        made.append(
+            OperatorState(
+                name="coordinator",
+                kind="coordinator",
+                elements=None,
+                size_bytes=entry.coordinator.size,
+                places=(entry.coordinator.kind,),
+            )
+        )
+    channels = sum(one.channels for one in entry.subtasks)
+    if channels:
+        made.append(
+            OperatorState(
+                name="records in flight",
+                kind="in-flight",
+                elements=channels,
+                size_bytes=sum(one.channel_bytes for one in entry.subtasks),
+                places=(),
+            )
+        )
+    return tuple(made)
+
+
+def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:
+    elements: dict[tuple[str, str], int] = {}
+    sizes: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str], set[str]] = {}
+    for subtask in entry.subtasks:
+        handle = subtask.raw if raw else subtask.managed
+        if handle is None:
+            continue
+        bounds = _bounds(handle)
+        for state in handle.states:
+            key = (state.name, "raw" if raw else MODES[state.mode])
+            elements[key] = elements.get(key, 0) + len(state.offsets)
+            sizes[key] = sizes.get(key, 0) + sum(end - start for start, end in bounds.get(state.name, ()))
+            places.setdefault(key, set()).update(() if handle.handle is None else (handle.handle.kind,))
+    return [
+        OperatorState(
+            name=key[0],
+            kind=key[1],
+            elements=None if raw else count,
+            size_bytes=sizes[key],
+            places=tuple(sorted(places[key])),
+        )
+        for key, count in elements.items()
+    ]
+
+
+def _bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Give the places of elements; none where they are damaged, which is said where they are read."""
+    try:
+        return element_bounds(handle)
+    except DamagedError:
+        return {}

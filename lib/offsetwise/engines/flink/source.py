@@ -1,0 +1,222 @@
+"""The positions of one source of a Flink job, from what its readers and its coordinator keep.
+
+The readers' offsets count. The coordinator's are older, except for partitions that no reader has yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.engines.flink.findings import no_position
+from offsetwise.engines.flink.kafka import (
+    MARKERS,
+    NO_STOP,
+    Enumerator,
+    Split,
+    read_enumerator,
+    read_legacy,
+    read_split,
+)
+from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.model import CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
+from offsetwise.wording import many
+
+READER_STATE: Final = "SourceReaderState"
+LEGACY_STATE: Final = "topic-partition-offset-states"
+TAKE_ANOTHER: Final = "Start from another checkpoint or savepoint, or take a new one of the running job."
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a checkpoint keeps for one source."""
+
+    index: int
+    id: str
+    called: str
+    """What to call the operator in sentences."""
+    state: str
+    """The name of the state that its elements are of."""
+    elements: Sequence[Cursor | DamagedError]
+    coordinator: Cursor | None
+    complete: bool
+    """Whether every subtask's state could be opened."""
+
+    @property
+    def legacy(self) -> bool:
+        """Whether it is the legacy Kafka consumer's."""
+        return self.state == LEGACY_STATE
+
+
+def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
+    """Give one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
+    splits, failed = _read(kept.elements, read_legacy if kept.legacy else read_split)
+    enumerator = None if kept.legacy else _enumerator(kept.coordinator)
+    made = CheckpointSource(index=kept.index, id=kept.id, kind="other")
+    if any(split.cluster is not None for split in splits):
+        shown = _by_cluster(splits)
+        problems = _failed(kept, failed) if failed else []
+        return CheckpointSource(index=made.index, id=made.id, kind="dynamic-kafka", raw=shown), problems
+    known = enumerator is not None and not isinstance(enumerator, DamagedError) and bool(enumerator.splits)
+    if not splits and not known and not kept.legacy:
+        return made, []
+    return _kafka(kept, splits, failed, enumerator)
+
+
+def _read(
+    elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], Split]
+) -> tuple[list[Split], list[DamagedError]]:
+    splits: list[Split] = []
+    failed: list[DamagedError] = []
+    for element in elements:
+        if isinstance(element, DamagedError):
+            failed.append(element)
+            continue
+        try:
+            splits.append(read(element))
+        except DamagedError as error:
+            failed.append(error)
+    return splits, failed
+
+
+def _enumerator(coordinator: Cursor | None) -> Enumerator | DamagedError | None:
+    if coordinator is None:
+        return None
+    try:
+        return read_enumerator(coordinator)
+    except DamagedError as error:
+        return error
+
+
+def _kafka(
+    kept: Kept,
+    splits: Sequence[Split],
+    failed: Sequence[DamagedError],
+    enumerator: Enumerator | DamagedError | None,
+) -> tuple[CheckpointSource, list[Problem]]:
+    problems = _failed(kept, failed) if failed else []
+    if isinstance(enumerator, DamagedError):
+        problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
+        enumerator = None
+    held, twice = _by_partition(splits)
+    if twice:
+        problems.append(_twice(kept, twice))
+    waiting: list[Split] = []
+    if enumerator is not None:
+        listed, listed_twice = _by_partition(enumerator.splits)
+        if listed_twice:
+            problems.append(_twice(kept, listed_twice))
+        seen = held.keys() | twice.keys()
+        waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
+        problems += _held_against(kept, listed, seen, complete=kept.complete and not failed)
+    positions: list[SourcePosition] = []
+    marked: list[MarkedPosition] = []
+    stops: list[Split] = []
+    for split in sorted((*held.values(), *waiting), key=lambda each: each.topic_partition):
+        if split.start >= 0:
+            positions.append(SourcePosition(topic=split.topic, partition=split.partition, offset=split.start))
+        else:
+            marked.append(MarkedPosition(topic=split.topic, partition=split.partition, starts_at=MARKERS[split.start]))
+        if split.stop != NO_STOP:
+            stops.append(split)
+    if marked:
+        problems.append(_marked(kept, marked))
+    if stops:
+        problems.append(_stops(kept, stops))
+    made = CheckpointSource(
+        index=kept.index, id=kept.id, kind="kafka", positions=tuple(positions), marked=tuple(marked)
+    )
+    return made, problems
+
+
+def _by_partition(
+    splits: Sequence[Split],
+) -> tuple[dict[TopicPartition, Split], dict[TopicPartition, tuple[Split, Split]]]:
+    """Give the splits by partition; those of a partition that stands there twice apart, the first two of them."""
+    held: dict[TopicPartition, Split] = {}
+    twice: dict[TopicPartition, tuple[Split, Split]] = {}
+    for split in splits:
+        first = held.setdefault(split.topic_partition, split)
+        if first is not split:
+            twice.setdefault(split.topic_partition, (first, split))
+    for key in twice:
+        del held[key]
+    return held, twice
+
+
+def _held_against(
+    kept: Kept, listed: dict[TopicPartition, Split], seen: set[TopicPartition], *, complete: bool
+) -> list[Problem]:
+    """Hold the readers' partitions against those the coordinator has handed out: they are the same ones."""
+    problems: list[Problem] = []
+    strange = sorted(seen - listed.keys())
+    if strange:
+        problems.append(
+            damaged(
+                f"The readers of {kept.called} keep {_several(strange)}, which its coordinator does not know: one of "
+                "the two is damaged."
+            )
+        )
+    lost = sorted(key for key, split in listed.items() if split.assigned and key not in seen and split.stop == NO_STOP)
+    if lost and complete:
+        told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
+        problems += no_position(f"{told} would read it.", TAKE_ANOTHER)
+    return problems
+
+
+def _failed(kept: Kept, failed: Sequence[DamagedError]) -> list[Problem]:
+    more = f" (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
+    return [
+        damaged(
+            f"An element of the state of {kept.called} cannot be read, its position is left out: {failed[0]}{more}."
+        )
+    ]
+
+
+def _twice(kept: Kept, twice: dict[TopicPartition, tuple[Split, Split]]) -> Problem:
+    twofold, (first, second) = next(iter(twice.items()))
+    more = f" (and {many(len(twice) - 1, 'more partition')})" if len(twice) > 1 else ""
+    return damaged(
+        f"{kept.called} keeps {twofold} twice, at byte {first.place:,} and byte {second.place:,}{more}: "
+        "which one counts is unknown, both are left out."
+    )
+
+
+def _marked(kept: Kept, marked: Sequence[MarkedPosition]) -> Problem:
+    keys = [one.topic_partition for one in marked]
+    words = sorted({one.starts_at for one in marked})
+    return no_position.problem(
+        f"{kept.called} has no offset for {_several(keys)} ({', '.join(words)}): where it begins is chosen when the "
+        "job starts, and is not translated.",
+        "Let the job read from these partitions once, then take a new savepoint.",
+    )
+
+
+def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
+    end = stops[0].stop if stops[0].stop >= 0 else MARKERS[stops[0].stop]
+    return no_position.problem(
+        f"{kept.called} is bounded: {_several([one.topic_partition for one in stops])} ends at {end}, an end on "
+        "the old cluster, which is not translated.",
+        "Let the bounded job finish on the old cluster.",
+    )
+
+
+def _by_cluster(splits: Sequence[Split]) -> str:
+    """Give a DynamicKafkaSource's positions as text: cluster, topic, partition."""
+    made: dict[str, dict[str, dict[str, str]]] = {}
+    for split in splits:
+        start = str(split.start) if split.start >= 0 else MARKERS[split.start]
+        made.setdefault(split.cluster or "", {}).setdefault(split.topic, {})[str(split.partition)] = start
+    return json.dumps(made, sort_keys=True)
+
+
+def _several(keys: Sequence[TopicPartition]) -> str:
+    return str(keys[0]) + (f" and {many(len(keys) - 1, 'more partition')}" if len(keys) > 1 else "")
+
+
+def damaged(message: str) -> Problem:
+    """Say that a checkpoint cannot be relied on."""
+    return checkpoint_damaged.problem(message, TAKE_ANOTHER)

@@ -1,0 +1,178 @@
+"""The Kafka transactions that the sinks of a Flink job have prepared and not committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.engines.flink.findings import transaction_pending
+from offsetwise.engines.flink.sink import PREPARED, RESUMED, Committable, WriterState, read_committer, read_writer
+from offsetwise.engines.flink.source import damaged
+from offsetwise.findings.sinks import prefix_overlaps
+from offsetwise.model import NamingStrategy, Problem, Transaction
+from offsetwise.transactions.names import parse
+
+WRITER_STATE: Final = "writer_raw_states"
+COMMITTER_STATE: Final = "streaming_committer_raw_states"
+SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SinkElements:
+    """The elements that one operator keeps under the two names of sinks."""
+
+    operator: str
+    called: str
+    writer: Sequence[Cursor | DamagedError] = ()
+    committer: Sequence[Cursor | DamagedError] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """What the sinks keep."""
+
+    transactions: tuple[Transaction, ...]
+    prefixes: Mapping[str, str]
+    """The prefix of transactional ids, by operator."""
+    problems: tuple[Problem, ...]
+
+
+def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
+    """Read the states of all sinks; those of other sinks than Kafka's are passed over."""
+    made: list[Transaction] = []
+    prefixes: dict[str, str] = {}
+    problems: list[Problem] = []
+    writers = {each.operator: _writers(each, problems) for each in operators}
+    strategies = _strategies(state for states in writers.values() for state in states)
+    for each in operators:
+        committables, others = _committables(each, problems)
+        made += [_committed(each.operator, one, strategies) for one in committables]
+        if others and any(writers.values()):
+            problems.append(
+                damaged(f"{others:,} committables of {each.called} are not a KafkaSink's, or damaged: not listed.")
+            )
+    known = {one.transactional_id for one in made}
+    for operator, states in writers.items():
+        for state in states:
+            prefixes[operator] = state.prefix
+            made += [
+                _precommitted(operator, name, checkpoint_id, state.strategy)
+                for name, checkpoint_id in state.precommitted
+                if name not in known
+            ]
+    problems += _overlaps(strategies)
+    open_ = [one for one in made if one.state not in ("failed", "committed")]
+    if open_:
+        problems += _pending(open_)
+    return Sinks(transactions=tuple(made), prefixes=prefixes, problems=tuple(problems))
+
+
+def _writers(sink: SinkElements, problems: list[Problem]) -> list[WriterState]:
+    made: list[WriterState] = []
+    failed: list[DamagedError] = []
+    for element in sink.writer:
+        try:
+            if isinstance(element, DamagedError):
+                raise element
+            made.append(read_writer(element))
+        except DamagedError as error:
+            failed.append(error)
+    # Every sink's writer keeps its state under this name: one that is nowhere Kafka's is another sink's.
+    if made and failed:
+        problems.append(damaged(f"The writer's state of {sink.called} cannot be read whole: {failed[0]}."))
+    return made
+
+
+def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Committable], int]:
+    made: list[Committable] = []
+    others = 0
+    failed: list[DamagedError] = []
+    for element in sink.committer:
+        try:
+            if isinstance(element, DamagedError):
+                raise element
+            found, more = read_committer(element)
+        except DamagedError as error:
+            failed.append(error)
+        else:
+            made += found
+            others += more
+    if failed:
+        problems.append(
+            damaged(f"The committer's state of {sink.called} cannot be read, transactions may be missing: {failed[0]}.")
+        )
+    return made, others
+
+
+def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | None]:
+    """Give the strategy of each prefix; None where its writers do not say, or do not agree."""
+    said: dict[str, set[NamingStrategy | None]] = {}
+    for state in states:
+        said.setdefault(state.prefix, set()).add(state.strategy)
+    return {prefix: strategies.pop() if len(strategies) == 1 else None for prefix, strategies in said.items()}
+
+
+def _overlaps(strategies: Mapping[str, NamingStrategy | None]) -> Iterator[Problem]:
+    """Say which sink of the job would abort another one's transactions."""
+    for prefix, strategy in strategies.items():
+        for other in strategies:
+            if strategy is NamingStrategy.POOLING and other != prefix and other.startswith(prefix):
+                yield from prefix_overlaps(prefix, f"that of another sink of the job, {other!r},")
+
+
+def _committed(operator: str, found: Committable, strategies: Mapping[str, NamingStrategy | None]) -> Transaction:
+    # The committer is an operator of its own. Its ids alone lead to the writer that made them.
+    name = parse(found.transactional_id)
+    return Transaction(
+        operator=operator,
+        transactional_id=found.transactional_id,
+        producer_id=found.producer_id,
+        epoch=found.epoch,
+        checkpoint_id=found.checkpoint_id,
+        state=found.state,
+        schema=found.schema,
+        strategy=None if name is None else strategies.get(name.prefix),
+    )
+
+
+def _precommitted(operator: str, name: str, checkpoint_id: int, strategy: NamingStrategy | None) -> Transaction:
+    return Transaction(
+        operator=operator,
+        transactional_id=name,
+        producer_id=None,
+        epoch=None,
+        checkpoint_id=checkpoint_id,
+        state="precommitted",
+        schema=None,
+        strategy=strategy,
+    )
+
+
+def _pending(open_: Sequence[Transaction]) -> Iterator[Problem]:
+    names = ", ".join(dict.fromkeys(one.transactional_id for one in open_[:SHOWN]))
+    more = f" and {len(open_) - SHOWN:,} more" if len(open_) > SHOWN else ""
+    return transaction_pending(f"{names}{more}", _meaning(open_), open_[0].transactional_id)
+
+
+def _meaning(open_: Sequence[Transaction]) -> str:
+    """Say what a restore does with them, by the schemas that they are kept in."""
+    schemas = {one.schema for one in open_}
+    told = []
+    if RESUMED in schemas:
+        told.append(
+            f"Schema {RESUMED}: a restore resumes their producers by id and epoch and commits; the broker aborts them "
+            "after transaction.timeout.ms, and their records are lost."
+        )
+    if PREPARED in schemas:
+        told.append(
+            f"Schema {PREPARED}: what the broker has prepared (KIP-939) it keeps without a time-out, and a restore "
+            "asks it to complete those of the checkpoint and to abort later ones."
+        )
+    if None in schemas:
+        told.append(
+            "Of some only the writer's state tells: a restore aborts those that no committer lists, and the broker "
+            "after transaction.timeout.ms."
+        )
+    return " ".join(told)

@@ -1,0 +1,1 @@
+"""Consumer groups: Kafka keeps the positions of their jobs."""

@@ -1,0 +1,10 @@
+"""Consumer groups: what the other stages ask of what keeps their positions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.engines.engine import Engine
+from offsetwise.model import SubjectKind
+
+GROUP: Final = Engine(name=SubjectKind.GROUP.value, label="consumer group", moving="offsetwise.engines.group.moving")

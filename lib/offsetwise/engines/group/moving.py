@@ -1,0 +1,34 @@
+"""How jobs move whose positions a consumer group keeps: a consumer gets no exception, it follows its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.engines.spark.engine import SPARK
+from offsetwise.engines.spark.moving import MOVING as AS_QUERY
+from offsetwise.model import Comparison, Prediction, RawVerdict
+from offsetwise.plan.moving import Moving
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+from offsetwise.plan.ways import PRODUCERS_FIRST
+
+_BEGINS: Final = "The query starts"
+
+
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
+    outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
+    if outside is None:
+        return by_numbers(rows, _BEGINS)
+    told = (
+        f"Copied as it is, {named(outside)} lies outside the new log, and the consumer follows "
+        "auto.offset.reset: to the end (what lies before is skipped) or to the start (all is read again)."
+    )
+    return besides(told, damage(rows, _BEGINS))
+
+
+MOVING: Final = Moving(
+    predict=_predict,
+    ways=(replace(PRODUCERS_FIRST, target="consumer-group"),),
+    like=SPARK.name,
+    starting_offsets=AS_QUERY.starting_offsets,
+)

@@ -1,0 +1,56 @@
+"""The Kinesis Client Library: what the other stages ask of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.kcl.details import NAME, KclDetails, listings
+from offsetwise.model import Checkpoint
+from offsetwise.storage.dynamodb import SCHEME, Table
+from offsetwise.storage.folders import Entry, Tree
+
+
+def _is_no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - a table is no folder
+    return False
+
+
+def _read(
+    uri: str,
+    folder: Tree | None,  # noqa: ARG001 - it is a file, or a table
+    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
+    *,
+    roots: Sequence[str] | None,
+    batches: int,  # noqa: ARG001 - an application has none
+    uids: Sequence[str],  # noqa: ARG001 - as above
+    committer: Table | None,  # noqa: ARG001 - as above
+) -> Checkpoint:
+    from offsetwise.engines.kcl.kinesis import read_table  # noqa: PLC0415 - for those who have lease tables
+
+    return read_table(uri, roots=roots)
+
+
+def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+    from offsetwise.engines.kcl.kinesis import parts_of  # noqa: PLC0415 - as above
+
+    return parts_of(uri, roots=roots)
+
+
+KCL: Final = CheckpointEngine(
+    name=NAME,
+    label="KCL",
+    moving="offsetwise.engines.kcl.moving",
+    what="a lease table of the KCL",
+    holds="the dump of a lease table",
+    job="application",
+    source_name=re.compile(r"[A-Za-z0-9_.-]{3,255}"),  # as DynamoDB names tables
+    recognises=_is_no_folder,
+    read=_read,
+    listings=listings,
+    details=KclDetails,
+    schemes=frozenset({SCHEME}),
+    reads_files=True,
+    parts=_parts,
+)

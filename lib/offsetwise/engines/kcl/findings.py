@@ -1,0 +1,76 @@
+"""What the reader of lease tables finds wrong or worth knowing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from offsetwise.findings import Stage, finding
+from offsetwise.model import Severity
+
+
+@finding(
+    code="LEASE_AT_LATEST",
+    severity=Severity.BLOCKS,
+    title="A lease has no place yet but LATEST",
+    remedy="Let the application make its first checkpoint in the shard, before it is stopped.",
+    rank=1120,
+    stage=Stage.READER,
+)
+def lease_at_latest(shard: str) -> Iterator[str]:
+    """A worker took the shard at its end and has not made a checkpoint."""
+    yield (
+        f"Shard {shard} is at LATEST: no place is saved, so a start reads from the end that the shard has then, and "
+        "skips what arrived since the last stop."
+    )
+
+
+@finding(
+    code="LEASE_HELD",
+    severity=Severity.BLOCKS,
+    title="A lease is being handed over",
+    remedy="Stop the application, and read the table again.",
+    rank=1130,
+    stage=Stage.READER,
+)
+def lease_held(shard: str, owner: str, next_owner: str) -> Iterator[str]:
+    """Two workers stand in one lease."""
+    yield f"The lease of shard {shard} has two workers: {owner} works, and {next_owner} is to take it. Both are alive."
+
+
+@finding(
+    code="LEASE_TABLE_MIGRATES",
+    severity=Severity.BLOCKS,
+    title="The lease table is between two versions of the KCL",
+    remedy="Finish the migration of the KCL, or take it back, before positions are written.",
+    rank=1140,
+    stage=Stage.READER,
+)
+def lease_table_migrates(table: str, state: str) -> Iterator[str]:
+    """The table says that its application is being moved to another version."""
+    yield f"Table {table} is in the state {state}: nothing may be written to it until the migration of the KCL is over."
+
+
+@finding(
+    code="LEASE_PENDING",
+    severity=Severity.INFORMS,
+    title="A checkpoint was prepared and not made",
+    remedy="Nothing: the worker that takes the lease is handed it, and it is not a position.",
+    rank=810,
+    stage=Stage.READER,
+)
+def lease_pending(shard: str, pending: str, position: str) -> Iterator[str]:
+    """A record processor prepared a checkpoint, and did not make it."""
+    yield f"Shard {shard} is at {position}, and a checkpoint at {pending} was prepared and not made. It is not used."
+
+
+@finding(
+    code="NOT_LEASES",
+    severity=Severity.INFORMS,
+    title="Something beside the leases was left aside",
+    remedy="Nothing, of tables and rows that belong to the application; else name the lease table.",
+    rank=820,
+    stage=Stage.READER,
+)
+def not_leases(what: str, names: Sequence[str]) -> Iterator[str]:
+    """Tables or rows that are no leases."""
+    yield f"These {what} are not leases and are not read: {', '.join(names)}."

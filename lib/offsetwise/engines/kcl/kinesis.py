@@ -1,0 +1,324 @@
+"""Lease tables of the Kinesis Client Library 1 to 3.5: one row for each shard.
+
+Format: `DynamoDBLeaseSerializer`, `DynamoDBMultiStreamLeaseSerializer` and `CoordinatorState` of amazon-kinesis-client
+3.5.1, and their forebears. Rows of other entities stand in the same table since 3.5; a row without `entityType` is a
+lease of before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.engines.kcl.details import NAME, KclDetails, Lease
+from offsetwise.engines.kcl.findings import (
+    lease_at_latest,
+    lease_held,
+    lease_pending,
+    lease_table_migrates,
+    not_leases,
+)
+from offsetwise.errors import CheckpointError, NotACheckpointError
+from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.model import Checkpoint, CheckpointSource, Problem
+from offsetwise.storage.dynamodb import Item, Table, is_live, tables_at, text_of, texts_of
+from offsetwise.streams.kinesis.findings import state_empty, table_shared
+from offsetwise.streams.kinesis.shards import Shard, hash_key, problems_of
+from offsetwise.streams.kinesis.spec import (
+    AT_UNKNOWN_TIME,
+    LATEST,
+    SHARD_END,
+    TRIM_HORIZON,
+    ShardPlace,
+    after,
+    sequence_number,
+)
+from offsetwise.wording import many
+
+KEY: Final = "leaseKey"
+SHOWN_SHARDS: Final = 4
+SAME_BIRTH_S: Final = 60
+"""The first shards of a stream are made within so many seconds of each other."""
+_LEASE: Final = "LEASE"
+_KNOWN: Final = frozenset({"LEADER", "CLIENT_VERSION_MIGRATION", "TABLE_MIGRATION", "WORKER_METRIC_STATS", "STREAM"})
+"""Entities that are no leases."""
+_UPGRADES: Final = frozenset({"CLIENT_VERSION_UPGRADE_FROM_2X", "CLIENT_VERSION_INIT"})
+_SENTINELS: Final = {str(each): each for each in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)}
+_SUB: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+_SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_SHARD_OF_A_TABLE: Final = re.compile(r"shardId-[0-9]{20}-[0-9a-f]{1,16}")
+"""What DynamoDB Streams calls a shard."""
+_MULTI: Final = re.compile(r"([0-9]{12}:[A-Za-z0-9_.-]{1,128}:[0-9]{1,19}):([A-Za-z0-9_.-]{1,128})")
+_TAKE_ANOTHER: Final = "Correct the row, or restore the table to an earlier time."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    shard: Shard
+    lease: Lease
+
+
+def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Give the URI of each lease table in a dump of several tables; of any other the URI itself.
+
+    Raises:
+        StorageError: The dump cannot be read.
+    """
+    tables = () if is_live(uri) or "#" in uri else tables_at(uri, roots=roots)
+    leases = [each.name for each in tables if _has_leases(each)]
+    return tuple(f"{uri}#{name}" for name in leases) if len(tables) > 1 and leases else (uri,)
+
+
+def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
+    """Read a lease table.
+
+    Args:
+        uri: A dump, `DUMP#TABLE` of several tables, or `dynamodb://TABLE?region=R&endpoint=URL`.
+        roots: The folders that may be read; None when a person named the path.
+
+    Raises:
+        StorageError: It cannot be read whole.
+        NotACheckpointError: It is another table.
+        CheckpointError: The dump has several lease tables, and none is named.
+    """
+    file, _, name = (uri, "", "") if is_live(uri) else uri.partition("#")
+    tables = tables_at(file, roots=roots)
+    leases = [each for each in tables if _has_leases(each) and name in ("", each.name)]
+    if not leases:
+        keyed = ((each.name, " and ".join(sorted(each.key_names)) or "nothing") for each in tables)
+        found = ", ".join(f"{table} keyed by {keys}" for table, keys in keyed)
+        raise NotACheckpointError(
+            f"{uri}: expected a lease table of the KCL, keyed by {KEY}, found {found}. No position was read.",
+            fix="Give the table that is called as the application, or of DynamoDB's committer --committer-table.",
+        )
+    if len(leases) > 1:
+        raise CheckpointError(
+            f"{uri}: expected one lease table, found {', '.join(each.name for each in leases)}. No position was read.",
+            fix=f"Name one of them: {file}#{leases[0].name}",
+        )
+    return _read(uri, leases[0], [each for each in tables if not _has_leases(each)])
+
+
+def _has_leases(table: Table) -> bool:
+    """Whether it is a lease table by its key or, where nothing says that, by its rows; an empty one may be."""
+    if table.keys is not None:
+        return [name for name, _ in table.keys] == [KEY]
+    return not table.items or any(KEY in item for item in table.items)
+
+
+def _read(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint:
+    problems: list[Problem] = []
+    if others:
+        problems += not_leases("tables", sorted(each.name for each in others))
+    items = sorted(table.items, key=lambda item: json.dumps(item.get(KEY), sort_keys=True, default=repr))
+    rows, found = _rows(table.name, items)
+    problems += found
+    for each in (table, *(one for one in others if one.name == f"{table.name}-CoordinatorState")):
+        problems += _migrates(each)
+    kind = _kind(rows)
+    shards = [each.shard for each in rows]
+    if not rows and not any(each.code == checkpoint_damaged.code for each in problems):
+        effect = "Workers begin as the initial position in their code says."
+        problems += state_empty(f"Lease table {table.name}", effect)
+    for row in rows:
+        problems += _of_lease(row)
+    if kind == "kinesis":
+        problems += _shared(table.name, shards)
+        for stream in sorted({each.stream or "" for each in shards}):
+            problems += problems_of([each for each in shards if (each.stream or "") == stream], knows_children=True)
+    return Checkpoint(
+        uri=uri,
+        engine=NAME,
+        job_id=table.name,
+        restart=_restart(table.name, shards, problems),
+        sources=(CheckpointSource(index=0, id=table.name, kind=kind, shards=tuple(each.row for each in shards)),),
+        problems=tuple(problems),
+        pins=((table.name, _digest(items)),),
+        details=KclDetails(leases=tuple(each.lease for each in rows)),
+    )
+
+
+def _digest(items: Sequence[Item]) -> str:
+    """Give the fingerprint of what decides where the workers begin: not of counters, which grow as they renew."""
+    kept = [(item.get(KEY), item.get("checkpoint"), item.get("checkpointSubSequenceNumber")) for item in items]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]:
+    rows: list[_Row] = []
+    problems: list[Problem] = []
+    strange: set[str] = set()
+    seen: dict[str, int] = {}
+    for item in items:
+        shown = next(iter((item.get(KEY) or {"": "without a leaseKey"}).values()))
+        try:
+            entity = text_of(item, "entityType")
+            if entity not in (None, _LEASE):
+                strange |= {str(entity)} - _KNOWN
+                continue
+            row = _row(item)
+        except ValueError as error:
+            problems += checkpoint_damaged(
+                f"Table {table}, lease {str(shown)[:200]!r}: {error}. The lease is left out.", _TAKE_ANOTHER
+            )
+            continue
+        seen[row.lease.key] = seen.get(row.lease.key, 0) + 1
+        rows.append(row)
+    twice = sorted(key for key, count in seen.items() if count > 1)
+    if twice:
+        problems += checkpoint_damaged(
+            f"Table {table} has {many(len(twice), 'lease')} twice, {twice[0]} first: which one counts is unknown, "
+            "and they are left out.",
+            _TAKE_ANOTHER,
+        )
+    if strange:
+        problems += not_leases("entities", sorted(strange))
+    return [each for each in rows if seen[each.lease.key] == 1], problems
+
+
+def _row(item: Item) -> _Row:
+    """Read one lease.
+
+    Raises:
+        ValueError: It is damaged; says what was expected and found.
+    """
+    key = text_of(item, KEY)
+    if key is None:
+        raise ValueError(f"expected {KEY}, found none")
+    stream, shard = _names(item, key)
+    position = _place(item, "checkpoint", "checkpointSubSequenceNumber")
+    if position is None:
+        raise ValueError("expected a checkpoint, found none")
+    pending = _place(item, "pendingCheckpoint", "pendingCheckpointSubSequenceNumber")
+    low, high = (_hash(item, name) for name in ("startingHashKey", "endingHashKey"))
+    if (low is None) is not (high is None) or (low is not None and high is not None and low > high):
+        raise ValueError(f"expected a first hash key up to the last one, found {low} and {high}")
+    counter = text_of(item, "leaseCounter", "N")
+    if counter is not None and not _SUB.fullmatch(counter):
+        raise ValueError(f"expected a leaseCounter, found {counter[:60]!r}")
+    working, owner = text_of(item, "checkpointOwner"), text_of(item, "leaseOwner")
+    parents, children = texts_of(item, "parentShardId"), texts_of(item, "childShardIds")
+    return _Row(
+        shard=Shard(id=shard, stream=stream, position=position, low=low, high=high, parents=parents, children=children),
+        lease=Lease(
+            key=key,
+            owner=working or owner,
+            next_owner=owner if working else None,
+            counter=None if counter is None else int(counter),
+            pending=None if pending is None else str(pending),
+            parents=parents,
+            children=children,
+            hash_range=None if low is None else (str(low), str(high)),
+        ),
+    )
+
+
+def _names(item: Item, key: str) -> tuple[str | None, str]:
+    """Give stream and shard of a lease; the stream is None in a table of one stream, which never names it."""
+    stream, shard = text_of(item, "streamName"), text_of(item, "shardId")
+    if stream is None and shard is None and _SHARD.fullmatch(key):
+        return None, key
+    found = _MULTI.fullmatch(key)
+    if found is None or stream not in (None, found[1]) or shard not in (None, found[2]):
+        raise ValueError(
+            "expected the id of a shard as leaseKey, or account:stream:epoch:shard as streamName and shardId say, "
+            f"found {key[:200]!r} with {stream!r} and {shard!r}"
+        )
+    return found[1], found[2]
+
+
+def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
+    text, sub = text_of(item, name), text_of(item, sub_name, "N")
+    if text is None:
+        if sub is not None:
+            raise ValueError(f"expected {name} beside {sub_name}, found none")
+        return None
+    if sub is None or not _SUB.fullmatch(sub):
+        raise ValueError(f"expected {sub_name}, a number from 0 on, found {'none' if sub is None else sub[:60]}")
+    if text in _SENTINELS:
+        if sub != "0":
+            raise ValueError(f"expected {sub_name} 0 beside {text}, found {sub}")
+        return _SENTINELS[text]
+    number = sequence_number(text)
+    if number is None:
+        raise ValueError(
+            f"expected a sequence number as {name}, a decimal of up to 129 digits, or one of "
+            f"{', '.join(_SENTINELS)}, found {text[:140]!r}"
+        )
+    return after(number, int(sub) or None)
+
+
+def _hash(item: Item, name: str) -> int | None:
+    text = text_of(item, name)
+    made = None if text is None else hash_key(text)
+    if text is not None and made is None:
+        raise ValueError(f"expected {name} as a decimal of 128 bits, found {text[:60]!r}")
+    return made
+
+
+def _kind(rows: Sequence[_Row]) -> str:
+    """Tell DynamoDB Streams, which its adapter reads with the same library, by what it calls its shards."""
+    of_table = bool(rows) and all(_SHARD_OF_A_TABLE.fullmatch(each.shard.id) for each in rows)
+    return "dynamodb-streams" if of_table else "kinesis"
+
+
+def _of_lease(row: _Row) -> Iterator[Problem]:
+    shard, lease = row.shard, row.lease
+    if shard.position == LATEST:
+        yield from lease_at_latest(shard.id)
+    if lease.pending is not None:
+        yield from lease_pending(shard.id, lease.pending, str(shard.position))
+    if lease.owner is not None and lease.next_owner is not None:
+        yield from lease_held(shard.id, lease.owner, lease.next_owner)
+
+
+def _migrates(table: Table) -> Iterator[Problem]:
+    """Say that the application is between two versions, by what it keeps of that itself."""
+    for item in table.items:
+        for name in ("cv", "tm"):
+            state = (item.get(name) or {}).get("S")
+            if isinstance(state, str) and (state in _UPGRADES or (name == "tm" and state.endswith("PENDING"))):
+                yield from lease_table_migrates(table.name, state)
+
+
+def _shared(table: str, shards: Sequence[Shard]) -> Iterator[Problem]:
+    """Say that leases of several streams stand in a table whose leases name none."""
+    if len({each.stream is None for each in shards}) > 1:
+        yield from table_shared(f"Table {table} has leases of one stream beside leases that name theirs.")
+    known = {each.id: each for each in shards if each.stream is None}
+    births = sorted(
+        (found.born_s, each.id) for each in known.values() if not each.parents and (found := each.evidence) is not None
+    )
+    if births and births[-1][0] - births[0][0] > SAME_BIRTH_S:
+        yield from table_shared(
+            f"Table {table} has leases of several streams: {births[0][1]} and {births[-1][1]} are first shards, and "
+            f"their numbers were made {births[-1][0] - births[0][0]:,} seconds apart."
+        )
+    for shard in known.values():
+        for name in shard.children:
+            child = known.get(name)
+            if child is not None and child.parents and shard.id not in child.parents:
+                yield from checkpoint_damaged(
+                    f"Table {table}: {shard.id} names {name} as its child, which names {', '.join(child.parents)} as "
+                    "its parents: one of the two is damaged.",
+                    _TAKE_ANOTHER,
+                )
+
+
+def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -> str:
+    """Say in one sentence where the workers begin."""
+    left = [each for each in shards if each.position != SHARD_END]
+    shown = [f"{each.id} at {each.position}" for each in left[:SHOWN_SHARDS]]
+    if len(left) > len(shown):
+        shown.append(f"and {many(len(left) - len(shown), 'more shard')}")
+    ended = len(shards) - len(left)
+    if ended:
+        shown.append(f"{many(ended, 'shard')} {'is' if ended == 1 else 'are'} read to the end")
+    if shown:
+        return f"Application {table}: its workers begin with {', '.join(shown)}."
+    reason = next((each.message for each in problems), "it has no lease.")
+    return f"Application {table}: where its workers begin is unknown: {reason}"

@@ -1,0 +1,16 @@
+"""How the applications of the KCL move: nothing is written for them yet, and their leases begin where they stand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.model import Comparison, Prediction
+from offsetwise.plan.moving import Moving
+from offsetwise.plan.predict import Rows, by_numbers
+
+
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
+    return by_numbers(rows, "The workers begin")
+
+
+MOVING: Final = Moving(predict=_predict)

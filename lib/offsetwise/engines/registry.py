@@ -1,0 +1,82 @@
+"""The engines that are known, one line each.
+
+This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+from offsetwise.engines.engine import CheckpointEngine, Engine
+from offsetwise.engines.flink.engine import FLINK
+from offsetwise.engines.group.engine import GROUP
+from offsetwise.engines.kcl.engine import KCL
+from offsetwise.engines.spark.engine import SPARK
+from offsetwise.errors import VersionError
+
+_ENGINES: dict[str, Engine] = {}
+
+
+def register(engine: Engine) -> None:
+    """Add an engine.
+
+    Raises:
+        ValueError: Another one has its name.
+    """
+    if _ENGINES.setdefault(engine.name, engine) is not engine:
+        raise ValueError(f"two engines are called {engine.name!r}")
+
+
+def registered() -> tuple[Engine, ...]:
+    """Give all engines in the order of their registration."""
+    return tuple(_ENGINES.values())
+
+
+def engines() -> tuple[CheckpointEngine, ...]:
+    """Give those that keep checkpoints, in that order."""
+    return tuple(each for each in registered() if isinstance(each, CheckpointEngine))
+
+
+def keeper_of(name: str) -> Engine:
+    """Give the engine that keeps positions, a consumer group's too, by the name that files call it.
+
+    Raises:
+        VersionError: This release has none of that name.
+    """
+    try:
+        return _ENGINES[name]
+    except KeyError as error:
+        raise _unknown(name) from error
+
+
+def engine_of(name: str) -> CheckpointEngine:
+    """Give the engine of a checkpoint by the name that files call it.
+
+    Raises:
+        VersionError: This release has none of that name.
+    """
+    found = keeper_of(name)
+    if not isinstance(found, CheckpointEngine):
+        raise _unknown(name)
+    return found
+
+
+def _unknown(name: str) -> VersionError:
+    return VersionError(
+        f"Engine {name[:80]!r}: this release reads checkpoints of {labels('and')}. Nothing was used.",
+        fix="Use the release of Offsetwise that wrote the file.",
+    )
+
+
+def labels(word: str = "or") -> str:
+    """Name the engines for a sentence.
+
+    >>> labels()
+    'Spark, Flink or KCL'
+    """
+    *first, last = (each.label for each in engines())
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
+register(SPARK)
+register(FLINK)
+register(KCL)
+register(GROUP)

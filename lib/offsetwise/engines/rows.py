@@ -1,0 +1,118 @@
+"""One checkpoint as one row: what a Spark worker reads, and how its answer travels to the driver.
+
+A row is compact and quick to make (a thousand checkpoints with a hundred batches each are millions of positions), and
+never stored: `files.py` is the format for that. It is JSON and numbers, because whoever answers may not be a worker of
+ours: `pipeline.fleet_rows` reads it, and believes no byte of it. Both are of one run, so they change together.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, Final
+
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.flat import flatten
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import BatchSource, Checkpoint
+
+_DECIMAL: Final = ("Offset", "AnyPosition", "Count")
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCheckpoint:
+    """A URI that gave no checkpoint, and why."""
+
+    uri: str
+    error: str
+    """The name of the error's class."""
+    problem: str
+    fix: str
+
+
+def read_one(uri: str, *, roots: Sequence[str] | None, batches: int) -> Checkpoint | FailedCheckpoint:
+    """Read one checkpoint; whatever goes wrong becomes a value as well."""
+    try:
+        return read_checkpoint(uri, roots=roots, batches=batches)
+    except OffsetwiseError as error:
+        return FailedCheckpoint(uri=uri, error=type(error).__name__, problem=error.problem, fix=error.fix)
+    except Exception as error:  # noqa: BLE001 - one checkpoint must not end the job that reads a thousand
+        return FailedCheckpoint(
+            uri=uri,
+            error=type(error).__name__,
+            problem=f"{uri}: expected a checkpoint, found {type(error).__name__}: {str(error)[:300]}.",
+            fix="Inspect it alone, and report it if the message stays.",
+        )
+
+
+def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] | None, batches: int) -> Iterator[Any]:
+    """Read checkpoints on a worker, for `mapInArrow`.
+
+    Args:
+        rows: Record batches with a column `id`: places in `uris`.
+        uris: What to read.
+        roots: As for `read_checkpoint`.
+        batches: As for `read_checkpoint`.
+
+    Yields:
+        Per checkpoint one record batch: `id` long, `row` binary.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - the driver reads rows without it
+
+    gc.freeze()  # PySpark looks for garbage after every task, most of the time among what was imported
+    for batch in rows:
+        for place in batch.column("id").to_pylist():
+            row = encode(read_one(uris[place], roots=roots, batches=batches))
+            yield pa.RecordBatch.from_pydict({"id": pa.array([place], pa.int64()), "row": pa.array([row], pa.binary())})
+
+
+def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
+    """Write a row: one line of JSON, and the offsets of all batches behind it, eight bytes each, lowest first.
+
+    Most batches have the very sources and partitions of the batch before: those stand in the line once.
+    """
+    offsets: list[int] = []
+    body: dict[str, Any] = {"failed": value}
+    if isinstance(value, Checkpoint):
+        shapes: dict[Any, int] = {}
+        batches = []
+        for batch in value.details.batches:
+            for source in batch.sources:
+                for one in source.offsets:
+                    offsets.extend(one.offsets)
+            shape = tuple((each.id, each.raw, _named(each)) for each in batch.sources)
+            numbers = (batch.id, batch.committed, batch.timestamp_ms, batch.watermark_ms)
+            batches.append((*numbers, shapes.setdefault(shape, len(shapes))))
+        body = {"checkpoint": replace(flatten(value), batches=()), "batches": batches, "shapes": list(shapes)}
+    text = json.dumps(body, default=_fields, ensure_ascii=False)
+    # A name that is no text, as of a folder on a disk, is none in JSON either: it is written as Python shows it.
+    return _HALF_PAIR.sub(lambda found: f"\\\\u{ord(found[0]):x}", text).encode() + b"\n" + _packed(offsets)
+
+
+def _named(source: BatchSource) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((one.topic, one.partitions) for one in source.offsets)
+
+
+def _packed(offsets: list[int]) -> bytes:
+    return struct.pack(f"<{len(offsets)}q", *offsets)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    made = {name: getattr(value, name) for name in value.__slots__}
+    for name in _decimal(value.__class__):
+        made[name] = made[name] if made[name] is None else str(made[name])
+    return made
+
+
+@cache
+def _decimal(kind: type) -> tuple[str, ...]:
+    """Name the fields that files carry as decimal strings."""
+    return tuple(
+        each.name for each in fields(kind) if str(each.type).partition(" ")[0] in ("Offset", "AnyPosition", "Count")
+    )

@@ -1,0 +1,75 @@
+"""What a Spark query keeps in its checkpoint beside the positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from offsetwise.model import Batch, Checkpoint, Details
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateStore:
+    """The files of one stateful operator."""
+
+    operator: int
+    partitions: int
+    files: int
+    size_bytes: int
+    keys: int | None = None
+    """Rows at the last version, where the files say so (RocksDB); None where only Spark could tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkDetails(Details):
+    """The batches of a query, its state and its configuration."""
+
+    last_planned_batch: int | None = field()
+    last_committed_batch: int | None = field()
+    reruns_batch: int | None = field()
+    batches: tuple[Batch, ...] = ()
+    """Retained batches, ascending. May be cut to the newest few by the reader."""
+    state: tuple[StateStore, ...] = ()
+    configuration: tuple[tuple[str, str], ...] = ()
+    """Spark configuration recorded with the newest batch, sorted by key."""
+    offset_log_version: int | None = None
+    commit_log_version: int | None = None
+
+    @property
+    def written_ms(self) -> int | None:
+        """When the newest batch was planned."""
+        return next((each.timestamp_ms for each in self.batches if each.id == self.last_planned_batch), None)
+
+    @property
+    def last_written(self) -> str:
+        """Say that the newest batch was planned: the logs keep no other time."""
+        return "The last batch was planned"
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of all files in `state/`."""
+        return sum(each.size_bytes for each in self.state)
+
+    @property
+    def stateful(self) -> bool | None:
+        """Whether `state/` holds files, which a stateful query writes with its first batch; None before it."""
+        return None if self.last_planned_batch is None else bool(self.state)
+
+    @property
+    def has_watermark(self) -> bool:
+        """Whether a retained batch had one; 0 is what the log says without."""
+        return any(each.watermark_ms for each in self.batches)
+
+    def without_pending(self) -> SparkDetails:
+        """Give what holds of a query that is taken back to an earlier batch: none runs again."""
+        return replace(self, reruns_batch=None)
+
+
+def spark_details(checkpoint: Checkpoint) -> SparkDetails:
+    """Give what only Spark keeps.
+
+    Raises:
+        TypeError: Another engine wrote the checkpoint.
+    """
+    if not isinstance(checkpoint.details, SparkDetails):
+        raise TypeError(f"{checkpoint.uri} is a checkpoint of {checkpoint.engine}")
+    return checkpoint.details

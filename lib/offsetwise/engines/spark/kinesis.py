@@ -1,0 +1,383 @@
+"""Spark's Kinesis connectors: awslabs (`aws-kinesis`) and qubole (`kinesis`).
+
+A line of `offsets/N` says where batch N *starts*. Where it ends stands in a file for each shard, in
+`sources/<i>/shard-source/<batch>/` (awslabs) or `shard-commit/<batch>/` (qubole), or in a table of DynamoDB. Formats:
+`KinesisV2SourceOffset`, `HDFSMetadataCommitter` and `DynamodbMetadataCommitter` of awslabs 2.0.0, `ShardOffsets` and
+`HDFSMetadataCommitter` of qubole 1.2.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checksum_fits
+from offsetwise.engines.spark.restart import Restart, damaged
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.findings.migration import pending_batch
+from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.model import CheckpointSource, Problem
+from offsetwise.storage.dynamodb import Table, text_of
+from offsetwise.storage.folders import FolderReader
+from offsetwise.streams.kinesis.findings import parent_unread, positions_elsewhere, stream_differs, table_shared
+from offsetwise.streams.kinesis.shards import Shard, problems_of
+from offsetwise.streams.kinesis.spec import (
+    LATEST,
+    SHARD_END,
+    TRIM_HORIZON,
+    ShardPlace,
+    after,
+    at,
+    at_time,
+    sequence_number,
+)
+from offsetwise.strict_json import parse
+
+KIND: Final = "kinesis"
+_SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+_SUB: Final = re.compile(r"-1|0|[1-9][0-9]{0,18}")
+_TIME: Final = re.compile(r"[1-9][0-9]{0,14}")
+_SENTINELS: Final = {"TRIM_HORIZON": TRIM_HORIZON, "LATEST": LATEST, "SHARD_END": SHARD_END}
+_KEYS: Final = frozenset({"metadataKey", "metadataSortKey"})
+"""The key of a committer's table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of an offset file: where a batch starts."""
+
+    stream: str
+    batch: int
+    """The batch whose files hold the end, which need not be the one of the file's name."""
+    places: Mapping[str, ShardPlace]
+    has_sub: bool
+    """Whether it is one of awslabs, which keeps places inside aggregates."""
+
+    @property
+    def folder(self) -> str:
+        """The folder with the ends, below that of the source."""
+        return "shard-source" if self.has_sub else "shard-commit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A source with its positions."""
+
+    source: CheckpointSource
+    problems: tuple[Problem, ...]
+    pins: tuple[tuple[str, str], ...] = ()
+    """(path, SHA-256) of the files that they come from."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Ends:
+    """Where a batch ended, by shard."""
+
+    places: dict[str, ShardPlace] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    pins: list[tuple[str, str]] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)
+    """Shards with an end that cannot be used."""
+    known: bool = False
+    """Whether anything is there at all."""
+
+
+def parse_line(text: str | None) -> Line | None:
+    """Read the line of a Kinesis source; None for that of another one.
+
+    Raises:
+        GarbledError: It is a Kinesis line, and damaged.
+    """
+    if text is None or '"streamName"' not in text:
+        return None
+    body = _object(text.encode())
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict) or "streamName" not in metadata:
+        return None
+    stream, batch = metadata["streamName"], metadata.get("batchId")
+    if not isinstance(stream, str) or not stream or not isinstance(batch, str) or not _BATCH.fullmatch(batch):
+        raise GarbledError("expected a stream's name and a batch's id as texts in the metadata, found others")
+    shards = {name: value for name, value in body.items() if name != "metadata"}
+    places = {}
+    for name, value in shards.items():
+        if not _SHARD.fullmatch(name) or not isinstance(value, dict):
+            raise GarbledError(f"expected an object by the id of a shard, found {name[:60]!r}")
+        places[name] = _place(value)
+    has_sub = any("isLast" in value for value in shards.values())
+    return Line(stream=stream, batch=int(batch), places=places, has_sub=has_sub)
+
+
+def read_source(
+    folder: FolderReader,
+    source: CheckpointSource,
+    restart: Restart,
+    files: Mapping[int, OffsetFile],
+    committer: Table | None,
+) -> Found | None:
+    """Read a source's positions; None where it is none of Kinesis.
+
+    Args:
+        folder: The checkpoint.
+        source: The source as its line shows it.
+        restart: What runs next.
+        files: The offset files that were read, by batch.
+        committer: The table of a DynamoDB committer, where a person named one.
+    """
+    raw = {batch: each.raw for batch, file in files.items() if (each := file.by_id().get(source.id)) is not None}
+    last = restart.last_planned
+    try:
+        line = parse_line(raw.get(last)) if last is not None else None
+    except GarbledError as error:
+        problem = damaged(f"offsets/{last}, source {source.id} is garbled: {error}. Its positions are left out.")
+        return Found(source=replace(source, kind=KIND, raw=None), problems=(problem,))
+    if line is None or last is None:
+        return None
+    made = replace(source, kind=KIND, raw=None)
+    earlier, problems = _earlier(source.id, raw, last)
+    names = sorted({line.stream, *(each.stream for each in earlier.values())})
+    if len(names) > 1:
+        effect = f"The connector does not compare the name with the job's; the newest batch says {line.stream}."
+        problems += stream_differs(f"Source {source.id}", names, effect)
+    if not restart.known and restart.reruns is None:
+        return Found(source=made, problems=tuple(problems))
+    ends = _ends(folder, source.id, line, committer)
+    problems += ends.problems
+    pending = restart.reruns is not None
+    if not pending and not ends.known:
+        problems += positions_elsewhere(last, _path(source.id, line))
+        return Found(source=made, problems=tuple(problems))
+    shards = _pending(line, ends) if pending else _committed(line, ends, last, problems)
+    problems += _left(source.id, folder, {**earlier, last: line}, committer)
+    problems += problems_of(shards, knows_children=False)
+    if pending:
+        problems.append(_runs_again(last, line, shards, ends))
+    return Found(
+        source=replace(made, shards=tuple(each.row for each in shards)), problems=tuple(problems), pins=tuple(ends.pins)
+    )
+
+
+def _committed(line: Line, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
+    """Give where the next batch begins: at the ends, and for a shard without one where the batch began."""
+    strange = sorted(ends.places.keys() - line.places.keys())
+    if strange:
+        problems.append(
+            damaged(f"Batch {batch} has an end of {', '.join(strange)}, which offsets/{batch} does not name.")
+        )
+    without = sorted(line.places.keys() - ends.places.keys() - ends.unread)
+    if without:
+        problems.append(
+            damaged(
+                f"Batch {batch} is committed without an end of {', '.join(without)}: it goes on where the batch "
+                "began, so what it read there is read again."
+            )
+        )
+    names = sorted((line.places.keys() | ends.places.keys()) - ends.unread)
+    return [Shard(id=name, stream=line.stream, position=ends.places.get(name) or line.places[name]) for name in names]
+
+
+def _pending(line: Line, ends: _Ends) -> list[Shard]:
+    """Give where a batch that runs again begins and, where that is recorded and kept to, ends."""
+    bounded = ends.places if line.has_sub else {}
+    return [
+        Shard(id=name, stream=line.stream, position=place, planned=bounded.get(name))
+        for name, place in sorted(line.places.items())
+    ]
+
+
+def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dict[int, Line], list[Problem]]:
+    made, problems = {}, []
+    for batch, text in raw.items():
+        if batch != last:
+            try:
+                line = parse_line(text)
+            except GarbledError as error:
+                problems.append(
+                    damaged(f"offsets/{batch}, source {source} is garbled: {error}. The restart does not use it.")
+                )
+                continue
+            if line is not None:
+                made[batch] = line
+    return made, problems
+
+
+def _left(source: str, folder: FolderReader, lines: Mapping[int, Line], committer: Table | None) -> list[Problem]:
+    """Find shards that a later batch was planned without, though they had no end."""
+    problems: list[Problem] = []
+    for batch in sorted(lines):
+        following = lines.get(batch + 1)
+        if following is None or not following.has_sub:
+            continue
+        gone = lines[batch].places.keys() - following.places.keys()
+        if not gone:
+            continue
+        ends = _ends(folder, source, lines[batch], committer)
+        for shard in sorted(gone - ends.unread):
+            place = ends.places.get(shard, lines[batch].places[shard])
+            if place != SHARD_END:
+                problems += parent_unread(shard, place, batch, batch + 1)
+    return problems
+
+
+def _runs_again(batch: int, line: Line, shards: Sequence[Shard], ends: _Ends) -> Problem:
+    if not line.has_sub:
+        told = "This connector reads such a batch to wherever the shards end then."
+    elif not ends.known:
+        told = "No end of it is recorded, so it reads to wherever the shards end then."
+    else:
+        without = [each.id for each in shards if each.planned is None]
+        told = f"{len(ends.places)} of {len(shards)} shards have an end of it, which it keeps to" + (
+            f"; {', '.join(without)} have none and are left to the batch behind it." if without else "."
+        )
+    return pending_batch.problem(
+        f"Batch {batch} is planned and not committed: it runs again on restart. {told} The sink may hold part of it.",
+        "Let it commit before the job is moved: start the job, and stop it after the batch.",
+    )
+
+
+def _path(source: str, line: Line) -> str:
+    return f"sources/{source}/{line.folder}/{line.batch}"
+
+
+def _ends(folder: FolderReader, source: str, line: Line, committer: Table | None) -> _Ends:
+    return _from_folder(folder, source, line) if committer is None else _from_table(committer, line)
+
+
+def _from_folder(folder: FolderReader, source: str, line: Line) -> _Ends:
+    path, made = _path(source, line), _Ends()
+    try:
+        names = [entry.name for entry in folder.entries(path)]
+    except MissingError:
+        return made
+    except StorageError as error:
+        made.problems.append(damaged(f"{path} cannot be read: {error.problem} Its ends are left out."))
+        made.unread |= line.places.keys()
+        made.known = True
+        return made
+    made.known = True
+    wanted = [name for name in names if not name.startswith(".")]
+    sums = [f"{path}/{name}" for name in names if name.startswith(".") and name.endswith(".crc")]
+    read = folder.read_many(dict.fromkeys([*(f"{path}/{name}" for name in wanted), *sums]))
+    for name in wanted:
+        file, data = f"{path}/{name}", read[f"{path}/{name}"]
+        checksum = read.get(f"{path}/.{name}.crc")
+        if isinstance(data, bytes) and isinstance(checksum, bytes) and not checksum_fits(data, checksum):
+            made.problems += checkpoint_damaged(
+                f"{path}/.{name}.crc does not fit {file}: the file was edited by hand or damaged.",
+                "If the edit was meant, delete the checksum; otherwise restore both files.",
+            )
+        if isinstance(data, bytes):
+            made.pins.append((file, hashlib.sha256(data).hexdigest()))
+        why = data.problem if isinstance(data, StorageError) else _take(made, name, data)
+        if why is not None:
+            made.problems.append(damaged(f"{file} cannot be used: {why}. Its shard is left out."))
+            made.unread.add(name)
+            made.places.pop(name, None)
+    return made
+
+
+def _from_table(committer: Table, line: Line) -> _Ends:
+    """Give what a committer's table says of a batch: its key is the bare number of the batch, of whatever query."""
+    made = _Ends()
+    if not committer.key_names >= _KEYS:
+        made.problems.append(
+            damaged(
+                f"Table {committer.name}: expected items keyed by metadataKey and metadataSortKey, as the committer "
+                f"writes them, found {', '.join(sorted(committer.key_names)) or 'none'}. No position was taken from it."
+            )
+        )
+        return made
+    strange: list[str] = []
+    for item in committer.items:
+        try:
+            batch, shard = text_of(item, "metadataKey"), text_of(item, "metadataSortKey")
+            value = text_of(item, "metadataValue")
+        except ValueError as error:
+            made.problems.append(damaged(f"An item of table {committer.name} cannot be used: {error}."))
+            continue
+        if batch != str(line.batch) or shard is None:
+            continue
+        made.known = True
+        if shard not in line.places:
+            strange.append(shard)
+        elif why := "it has no metadataValue" if value is None else _take(made, shard, value.encode()):
+            made.problems.append(
+                damaged(f"Table {committer.name}, batch {batch}, {shard} cannot be used: {why}. It is left out.")
+            )
+            made.unread.add(shard)
+    if strange:
+        made.problems += table_shared(
+            f"Table {committer.name} has ends of batch {line.batch} for {', '.join(sorted(strange))}, which the "
+            "checkpoint does not name: its key is the bare number of the batch, and another query or an earlier "
+            "checkpoint wrote to the same table."
+        )
+    return made
+
+
+def _take(ends: _Ends, shard: str, data: bytes) -> str | None:
+    """Keep what one file says of its shard; else say why not."""
+    try:
+        body = _object(data)
+        if body.get("shardId") != shard:
+            raise GarbledError(f"expected the shard {shard!r} in it, found {str(body.get('shardId'))[:60]!r}")
+        ends.places[shard] = _place(body)
+    except GarbledError as error:
+        return str(error)
+    return None
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        body = parse(data)
+    except (ValueError, RecursionError) as error:
+        raise GarbledError(f"expected one JSON object, but {error}") from error
+    if not isinstance(body, dict):
+        raise GarbledError(f"expected one JSON object, found {data[:60]!r}")
+    return body
+
+
+def _place(body: Mapping[str, Any]) -> ShardPlace:
+    """Read where a shard is, in the words of the connectors.
+
+    Raises:
+        GarbledError: It is none of them.
+    """
+    unknown = sorted(body.keys() - {"shardId", "iteratorType", "iteratorPosition", "subSequenceNumber", "isLast"})
+    kind, position = body.get("iteratorType"), body.get("iteratorPosition")
+    if unknown or not isinstance(kind, str) or not isinstance(position, str):
+        raise GarbledError(f"expected iteratorType and iteratorPosition as texts, found {json.dumps(body)[:80]}")
+    sub = _sub(body)
+    if kind in _SENTINELS:
+        if position or sub is not None:
+            raise GarbledError(f"expected no number beside {kind}, found {position[:60]!r}")
+        return _SENTINELS[kind]
+    if kind == "AT_TIMESTAMP":
+        if not _TIME.fullmatch(position):
+            raise GarbledError(f"expected milliseconds since the epoch, found {position[:60]!r}")
+        return at_time(int(position))
+    number = sequence_number(position)
+    if number is None:
+        raise GarbledError(f"expected a sequence number, a decimal of up to 129 digits, found {position[:140]!r}")
+    if kind == "AFTER_SEQUENCE_NUMBER" or (kind == "AT_SEQUENCE_NUMBER" and sub is not None):
+        return after(number, sub)
+    if kind == "AT_SEQUENCE_NUMBER":
+        return at(number)
+    raise GarbledError(f"expected an iteratorType of Kinesis, found {kind[:60]!r}")
+
+
+def _sub(body: Mapping[str, Any]) -> int | None:
+    """Give the last processed user record inside an aggregate; None where the whole record is processed.
+
+    Lines of `offsets/` hold both fields as texts, files of ends as a number and a truth value.
+    """
+    if "subSequenceNumber" not in body and "isLast" not in body:
+        return None
+    sub, last = body.get("subSequenceNumber"), body.get("isLast")
+    written = str(sub) if type(sub) is int else sub
+    if not isinstance(written, str) or not _SUB.fullmatch(written) or last not in (True, False, "true", "false"):
+        raise GarbledError(f"expected subSequenceNumber and isLast, found {str(sub)[:40]!r} and {str(last)[:40]!r}")
+    return None if last in (True, "true") or int(written) < 0 else int(written)

@@ -1,0 +1,134 @@
+"""How Spark queries move.
+
+What an unedited start does is the table in `spec/spark-checkpoints.md`, "Restart", for `failOnDataLoss=true`, Spark's
+default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.errors import PlanError
+from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict
+from offsetwise.plan.exports import by_partition, whole_topics
+from offsetwise.plan.moving import Moving, StartingOffsets
+from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
+from offsetwise.plan.ways import Way
+from offsetwise.targets.spark.spec import against_anew, against_several
+from offsetwise.wording import number
+
+_BEGINS: Final = "The query starts"
+
+
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:
+    """Say what an unedited start does. An exception stops the query before it can skip anything."""
+    fails = _exception(comparison, rows)
+    wrong = damage(rows, _BEGINS)
+    if fails:
+        return Prediction(effect=EXCEPTION, told=f"{fails} With failOnDataLoss=false it would go on: {_jump(wrong)}")
+    if wrong is not None:
+        return wrong
+    unknown = first(rows, lambda row: row.raw.verdict is not RawVerdict.SAME)
+    if unknown is not None:
+        told = f"What the numbers point at on the new cluster was not read, for example at {named(unknown)}."
+        return Prediction(effect=UNKNOWN, told=told)
+    return SAME_PLACE
+
+
+def _exception(comparison: Comparison, rows: Rows) -> str:
+    """Say whether the query fails, and what it leaves behind; empty where it does not."""
+    renamed = first(rows, lambda row: row.new_topic != row.topic)
+    beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
+    below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
+    added = first(comparison.partitions, lambda row: row.old_offset is None and bool(row.new.log_start))
+    told = []
+    if renamed is not None:
+        told.append(f"The query fails: the new cluster has no topic {renamed.topic}, it is called {renamed.new_topic}.")
+    if beyond is not None:
+        checkpoint = comparison.checkpoint
+        last = None if checkpoint is None else checkpoint.details.last_planned_batch
+        left = (
+            f"and leaves offsets/{0 if last is None else last + 1} with new numbers: a polluted checkpoint"
+            if checkpoint is None or checkpoint.details.reruns_batch is None
+            else f"because batch {checkpoint.details.reruns_batch} ends past the log"
+        )
+        told.append(f"The query fails: {named(beyond)} lies past the new log's end, {beyond.new.hw:,}, {left}.")
+    if below is not None:
+        told.append(f"The query fails: {named(below)} lies below the new log's start, {below.new.log_start:,}.")
+    if added is not None:
+        told.append(
+            f"The query fails: {added.new_topic_partition} is new and starts at {added.new.log_start:,}, not 0."
+        )
+    return " ".join(told)
+
+
+def _jump(wrong: Prediction | None) -> str:
+    skipped = "positions past an end fall to it, what lies before is skipped; renamed topics begin at earliest."
+    return skipped if wrong is None else f"{skipped} {wrong.told}"
+
+
+def _option(plan: Plan) -> str:
+    """Give the JSON of the option `startingOffsets`: exactly all partitions."""
+    sources = {position.source for position in plan.positions}
+    if len(sources) != 1:
+        raise PlanError(
+            f"startingOffsets: expected a plan for one Kafka source, found {len(sources)}: Spark takes the option for "
+            "each source of its own. Nothing was printed.",
+            fix="Copy the checkpoint, or give every source its offsets by hand from the plan.",
+        )
+    topics = whole_topics(plan, by_partition(plan), otherwise="Spark refuses such a list")
+    made = {topic: {str(number): offset for number, offset in each} for topic, each in topics}
+    return json.dumps(made, separators=(",", ":"))
+
+
+def _draft(text: str, told: str) -> str:
+    """Wrap the JSON so that Spark fails at it, as it should: nobody agreed to these offsets."""
+    return json.dumps({told: json.loads(text)}, separators=(",", ":"))
+
+
+def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+    yield from against_several(comparison, job)
+    yield from against_anew(comparison, job, sink_rewound=sink_rewound)
+
+
+def _stopped(plan: Plan) -> Iterator[GateCheck]:
+    required = plan.requirements.checkpoint
+    if required is None:
+        return
+    planned, committed = required.last_planned_batch, required.last_committed_batch
+    batches = f"batch {number(planned)} planned, {number(committed)} committed"
+    if None in (planned, committed):
+        yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.")
+    elif planned != committed:
+        left = "" if plan.dropped_batch is None else f" Batch {number(plan.dropped_batch)} is left out."
+        yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{left}")
+    else:
+        yield GateCheck(outcome=Outcome.PASSED, name="no batch pending", told=f"When it was read: {batches}.")
+
+
+_STARTING_OFFSETS: Final = Way(
+    name="fresh-starting-offsets",
+    order=30,
+    target="starting-offsets",
+    title="ignore the old state, startingOffsets",
+    keeps=("the positions",),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=("an empty checkpoint folder", "the job's option startingOffsets set to the file", "one Kafka source"),
+)
+MOVING: Final = Moving(
+    predict=_predict,
+    ways=(_STARTING_OFFSETS,),
+    starting_offsets=StartingOffsets(
+        text=_option,
+        suffix="json",
+        mime="application/json",
+        draft=_draft,
+        against=_against,
+        use='.option("startingOffsets", open("{}").read())',
+        verification="offsetwise.targets.spark.verification",
+    ),
+    stopped=_stopped,
+)

@@ -1,0 +1,381 @@
+"""The positions a restart uses, source by source, from the batch decided on and the initial offsets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from offsetwise.engines.spark.offset_log import (
+    OffsetFile,
+    SourceOffset,
+    checksum_fits,
+    looks_like_kafka_initial,
+    parse_initial_offsets,
+)
+from offsetwise.engines.spark.restart import Restart, damaged
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.findings.migration import checkpoint_polluted, pending_batch
+from offsetwise.findings.place import new_partition
+from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
+from offsetwise.storage.folders import FolderReader
+from offsetwise.wording import many
+
+SHOWN_PARTITIONS: Final = 4
+_SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitialOffsets:
+    """What stands in `sources/<id>/0`."""
+
+    offsets: Mapping[str, SourceOffset] = field(default_factory=dict)
+    """The Kafka ones, by source id."""
+    folders: tuple[str, ...] = ()
+    """The ids of all sources that have a folder."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 in hex of every Kafka one, by path."""
+    stumbles: Mapping[str, str] = field(default_factory=dict)
+    """What Spark would stumble over, by source id."""
+    stale: frozenset[str] = frozenset()
+    """The ids whose `.crc` file does not fit."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Why a file could not be read, by source id; under the empty id why none could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The sources with the positions a restart uses."""
+
+    sources: tuple[CheckpointSource, ...]
+    problems: tuple[Problem, ...]
+    initial_files: tuple[str, ...]
+    """The `sources/<id>/0` files that positions were taken from."""
+
+
+def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool) -> InitialOffsets:
+    """Read the first file of every source folder, and keep those of Kafka sources.
+
+    Args:
+        folder: The checkpoint.
+        present: Whether it has a folder `sources`.
+        checksums: Hold them against their `.crc` files, where there are some.
+    """
+    if not present:
+        return InitialOffsets()
+    try:
+        names = [entry.name for entry in folder.entries("sources") if _SOURCE_FOLDER.fullmatch(entry.name)]
+    except StorageError as error:
+        return InitialOffsets(unreadable={"": error.problem})
+    ids = sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
+    paths = [f"sources/{name}/0" for name in ids]
+    if checksums:
+        paths += [f"sources/{name}/.0.crc" for name in ids]
+    read = folder.read_many(dict.fromkeys(paths))
+    offsets: dict[str, SourceOffset] = {}
+    digests: dict[str, str] = {}
+    stumbles: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
+    stale: set[str] = set()
+    for name in ids:
+        data = read[f"sources/{name}/0"]
+        if isinstance(data, StorageError):
+            if not isinstance(data, MissingError):
+                unreadable[name] = data.problem
+        elif looks_like_kafka_initial(data):
+            offsets[name], stumble = parse_initial_offsets(data)
+            digests[f"sources/{name}/0"] = hashlib.sha256(data).hexdigest()
+            if stumble is not None:
+                stumbles[name] = stumble
+            checksum = read.get(f"sources/{name}/.0.crc")
+            if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
+                stale.add(name)
+    return InitialOffsets(
+        offsets=offsets,
+        folders=tuple(ids),
+        digests=digests,
+        stumbles=stumbles,
+        stale=frozenset(stale),
+        unreadable=unreadable,
+    )
+
+
+def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets) -> Resolved:
+    """Give every source the positions a restart uses, and leave out what cannot be relied on."""
+    last = files.get(restart.last_planned) if restart.last_planned is not None else None
+    start = files.get(restart.starts_after) if restart.starts_after is not None else None
+    planned = last if restart.reruns is not None else None
+    reference = last or start
+    if reference is None:
+        return _from_initial_alone(initial) if restart.last_planned is None and restart.known else _nothing(initial)
+    problems = _shape_problems(last, start, initial)
+    usable = not problems and restart.known and (restart.from_initial or start is not None)
+    before = files.get(restart.previous) if restart.previous is not None else None
+    starts, ends, earlier = ({} if one is None else one.by_id() for one in (start, planned, before))
+    kafka = {*initial.offsets, *(one.id for file in files.values() for one in file.sources if one.is_kafka)}
+    sources: list[CheckpointSource] = []
+    used: list[str] = []
+    for index, line in enumerate(reference.sources):
+        lines = _Lines(
+            id=line.id,
+            start=starts.get(line.id),
+            planned=ends.get(line.id),
+            initial=initial.offsets.get(line.id),
+            kafka=line.id in kafka,
+        )
+        problems += _line_problems(lines, restart)
+        made, from_initial, more = _source(lines, index, initial, usable=usable)
+        problems += more
+        used += [f"sources/{line.id}/0"] if from_initial else []
+        backwards = _backwards(made, earlier.get(line.id), restart)
+        problems += backwards
+        sources.append(made)
+    if restart.reruns is not None and not any(problem.code == checkpoint_polluted.code for problem in problems):
+        problems.append(_pending(restart.reruns, tuple(sources)))
+    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+
+
+def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
+    """Say in one sentence where the job restarts, with its numbers."""
+    places, unread = _places(resolved.sources), _unread(resolved.sources)
+    if not restart.known or not (places or unread):
+        reason = next(
+            (one.message for one in problems if one.code == checkpoint_damaged.code), "no position is recorded."
+        )
+        return f"Where the job restarts is unknown: {reason}"
+    if restart.last_planned is None:
+        said = "No batch has been planned: batch 0 starts at the initial offsets" + (f", {places}" if places else "")
+    elif restart.reruns is None:
+        following = f"batch {restart.last_planned + 1} " + (f"starts at {places}" if places else "is the next")
+        said = f"Batch {restart.last_planned} is committed: {following}"
+    else:
+        first = " from the initial offsets" if restart.from_initial else ""
+        said = f"Batch {restart.reruns} is planned and not committed: it runs again{first}"
+        said += f", {places}" if places else ""
+    return f"{said}.{unread}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """What the files say about one source."""
+
+    id: str
+    start: SourceOffset | None
+    planned: SourceOffset | None
+    initial: SourceOffset | None
+    kafka: bool
+
+
+def _source(
+    lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool
+) -> tuple[CheckpointSource, bool, list[Problem]]:
+    made = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
+    if not usable:
+        return made, False, []
+    begin, from_initial, problems = lines.start, False, list[Problem]()
+    if begin is None or begin.kind is None:
+        begin, from_initial = lines.initial, lines.initial is not None
+        problems = _initial_problems(lines, initial)
+    if begin is None or begin.damage is not None:
+        return made, from_initial, problems
+    if not lines.kafka:
+        return replace(made, raw=begin.raw), from_initial, problems
+    ends = {} if lines.planned is None else lines.planned.by_partition()
+    positions = tuple(
+        SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
+        for at, offset in begin.by_partition().items()
+    )
+    for topic, partition, _ in begin.negative:
+        ends.pop(TopicPartition(topic, partition), None)
+    problems += [_new_partition(at, end) for at, end in sorted(ends.items())]
+    return replace(made, positions=positions), from_initial, problems
+
+
+def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
+    """Find what makes it unclear which line belongs to which source."""
+    problems: list[Problem] = []
+    if last is not None and start is not None and last is not start:
+        ids, before = [one.id for one in last.sources], [one.id for one in start.sources]
+        if (last.version == 1 or last.version != start.version) and ids != before:
+            problems.append(
+                damaged(
+                    f"The last two offset files name {len(before)} and {len(ids)} source(s), or name them differently: "
+                    "a line was lost or added, and Spark fails on restart."
+                )
+            )
+    reference = last or start
+    if reference is not None and reference.version == 1:
+        numbered = [int(name) for name in initial.folders if name.isdigit()]
+        if numbered and max(numbered) >= len(reference.sources):
+            problems.append(
+                damaged(
+                    f"sources/{max(numbered)} exists, but the newest offset file has {len(reference.sources)} source "
+                    "line(s): lines were lost."
+                )
+            )
+    return problems
+
+
+def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
+    problems: list[Problem] = []
+    for line, batch in ((lines.start, restart.starts_after), (lines.planned, restart.reruns)):
+        if line is None:
+            continue
+        where = f"offsets/{batch}, source {lines.id}"
+        if line.damage is not None:
+            problems.append(damaged(f"{where} is garbled: {line.damage}. Its positions are left out."))
+        elif lines.kafka and line.kind == "other":
+            problems.append(
+                damaged(f"{where} is no Kafka offset, though the source is Kafka's: {(line.raw or '')[:60]!r}.")
+            )
+        if line.negative:
+            problems.append(_negative(where, line))
+    return problems
+
+
+def _initial_problems(lines: _Lines, initial: InitialOffsets) -> list[Problem]:
+    where = f"sources/{lines.id}/0"
+    unreadable = initial.unreadable.get(lines.id) or initial.unreadable.get("")
+    if unreadable is not None:
+        return [damaged(f"{where} cannot be read: {unreadable}")]
+    if lines.initial is None:
+        return [_no_initial(where)] if lines.kafka else []
+    problems: list[Problem] = []
+    if lines.id in initial.stale:
+        problems.append(stale_checksum(where, f"sources/{lines.id}/.0.crc"))
+    if lines.id in initial.stumbles:
+        problems.append(damaged(f"{where}: {initial.stumbles[lines.id]}."))
+    if lines.initial.damage is not None:
+        problems.append(damaged(f"{where} is garbled: {lines.initial.damage}. Its positions are left out."))
+    if lines.initial.negative:
+        problems.append(_negative(where, lines.initial))
+    return problems
+
+
+def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
+    """Find a step back: numbers of one log followed by numbers of another one."""
+    if restart.reruns is not None:
+        steps = [(one, one.offset, one.planned_offset) for one in source.positions if one.planned_offset is not None]
+        batch, state = restart.reruns, "which is planned and not committed"
+    elif before is not None and restart.last_planned is not None:
+        earlier = before.by_partition()
+        pairs = ((one, earlier.get(one.topic_partition)) for one in source.positions)
+        steps = [(one, start, one.offset) for one, start in pairs if start is not None]
+        batch, state = restart.last_planned, "which is committed"
+    else:
+        return []
+    back = [(one, start, end) for one, start, end in steps if end < start]
+    if not back:
+        return []
+    one, start, end = back[0]
+    more = f" (and {many(len(back) - 1, 'more partition')})" if len(back) > 1 else ""
+    return [
+        checkpoint_polluted.problem(
+            f"{one.topic_partition} goes back from {start} to {end} in batch {batch}, {state}{more}: "
+            "the query was started against another log, such as the new cluster's.",
+            f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
+            if restart.reruns is not None
+            else "Find out whether the topic was recreated or the job already ran against another cluster.",
+        )
+    ]
+
+
+def _from_initial_alone(initial: InitialOffsets) -> Resolved:
+    sources: list[CheckpointSource] = []
+    problems: list[Problem] = []
+    used: list[str] = []
+    for index, source_id in enumerate(initial.folders):
+        found = initial.offsets.get(source_id)
+        lines = _Lines(id=source_id, start=None, planned=None, initial=found, kafka=found is not None)
+        made, from_initial, more = _source(lines, index, initial, usable=True)
+        sources.append(made)
+        problems += more
+        used += [f"sources/{source_id}/0"] if from_initial else []
+    if not any(source.positions for source in sources):
+        problems.append(_no_initial("sources/<i>/0"))
+    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+
+
+def _nothing(initial: InitialOffsets) -> Resolved:
+    sources = tuple(
+        CheckpointSource(index=index, id=source_id, kind="kafka" if source_id in initial.offsets else "other")
+        for index, source_id in enumerate(initial.folders)
+    )
+    return Resolved(sources=sources, problems=(), initial_files=())
+
+
+def _places(sources: Sequence[CheckpointSource]) -> str:
+    positions = [_place(position) for source in sources for position in source.positions]
+    shards = [_shard(shard) for source in sources for shard in source.shards]
+    shown = []
+    for places, what in ((positions, "more partition"), (shards, "more shard")):
+        shown += places[:SHOWN_PARTITIONS]
+        if len(places) > SHOWN_PARTITIONS:
+            shown.append(f"and {many(len(places) - SHOWN_PARTITIONS, what)}")
+    return ", ".join(shown)
+
+
+def _unread(sources: Sequence[CheckpointSource]) -> str:
+    """Say of sources of other kinds that their lines do not tell where they start."""
+    named = [one.id for one in sources if one.raw is not None]
+    if not named:
+        return ""
+    what = f"source {named[0]} starts" if len(named) == 1 else f"the sources {', '.join(named)} start"
+    return f" Where {what} is not known from this checkpoint's lines: sources of its kind are not read."
+
+
+def _place(position: SourcePosition) -> str:
+    name = str(position.topic_partition)
+    if position.planned_offset is None:
+        return f"{name} at {position.offset}"
+    return f"{name} from {position.offset} to {position.planned_offset}"
+
+
+def _shard(at: ShardPosition) -> str:
+    if at.planned_position is None:
+        return f"{at.shard} at {at.position}"
+    return f"{at.shard} from {at.position} to {at.planned_position}"
+
+
+def _pending(batch: int, sources: tuple[CheckpointSource, ...]) -> Problem:
+    places = _places(sources)
+    where = f", {places}" if places else ""
+    return pending_batch.problem(
+        f"Batch {batch} is planned and not committed: it runs again on restart{where}. The sink may hold part of it.",
+        "Let it commit on the old cluster first: start the job there, and stop it after the batch.",
+    )
+
+
+def _new_partition(at: TopicPartition, end: int) -> Problem:
+    return new_partition.problem(
+        f"{at} is planned up to {end} and has no start in the batch before: Spark starts it at "
+        "the earliest record there is, and the checkpoint does not say which.",
+        "Let the batch commit on the old cluster first, then inspect again.",
+    )
+
+
+def _negative(where: str, line: SourceOffset) -> Problem:
+    topic, partition, number = line.negative[0]
+    more = f", and {len(line.negative) - 1} more like it" if len(line.negative) > 1 else ""
+    meaning = {-1: " (latest)", -2: " (earliest)"}.get(number, "")
+    at = TopicPartition(topic, partition)
+    return damaged(f"{where} has {number}{meaning} for {at}{more}: that is no position, and it is left out.")
+
+
+def _no_initial(where: str) -> Problem:
+    return damaged(
+        f"No batch is committed and {where} is missing: Spark would choose the start again, from the job's "
+        "startingOffsets."
+    )
+
+
+def stale_checksum(file: str, checksum: str) -> Problem:
+    """Say that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
+    return checkpoint_damaged.problem(
+        f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
+        "notice; other Hadoop readers fail with ChecksumException.",
+        f"If the edit was meant, delete {checksum}; otherwise restore both files.",
+    )

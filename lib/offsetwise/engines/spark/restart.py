@@ -1,0 +1,145 @@
+"""Which batch a Spark query would run next, from the batch ids in its two logs alone.
+
+Follows Spark's `MicroBatchExecution.populateStartOffsets` (and, for gaps, its asynchronous progress tracking).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from offsetwise.findings.reading import checkpoint_damaged, gap
+from offsetwise.model import Problem
+
+RESTORE: Final = "Restore the folder from a copy, or take a new checkpoint of the running job."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """What the two logs say about the next start."""
+
+    last_planned: int | None
+    last_committed: int | None
+    reruns: int | None
+    """The batch that was planned and not committed: it runs again."""
+    starts_after: int | None
+    """The batch whose end is where reading continues; None when it is the initial offsets, or cannot be told."""
+    from_initial: bool
+    """Reading continues at the initial offsets, because no batch has been committed."""
+    previous: int | None
+    """The offset file before the last one, which Spark reads too."""
+    problems: tuple[Problem, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether the logs say where reading continues."""
+        return self.from_initial or self.starts_after is not None
+
+
+def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
+    """Decide what runs next.
+
+    Args:
+        planned: The batch ids in `offsets/`, ascending.
+        committed: The batch ids in `commits/`, ascending.
+    """
+    last = planned[-1] if planned else None
+    done = committed[-1] if committed else None
+    previous = planned[-2] if len(planned) > 1 else None
+    problems = [*_holes(planned, committed), *_uncommitted(planned, committed)]
+    reruns = starts_after = None
+    from_initial = False
+    if last is None:
+        from_initial = done is None
+        if done is not None:
+            problems.append(damaged(f"commits/{done} is there, but offsets/ has no batch: offsets/{done} is lost."))
+    elif done is not None and done > last:
+        problems.append(
+            damaged(
+                f"commits/ goes up to batch {done}, but offsets/ only to batch {last}: "
+                f"the end of batch {done} is lost, and Spark would run batch {last} again."
+            )
+        )
+    elif done == last:
+        starts_after = last
+    else:
+        reruns = last
+        from_initial = last == 0
+        if last != 0:
+            starts_after, problem = _start_of_rerun(last, previous, done, committed)
+            problems.extend([problem] if problem else [])
+    return Restart(
+        last_planned=last,
+        last_committed=done,
+        reruns=reruns,
+        starts_after=starts_after,
+        from_initial=from_initial,
+        previous=previous,
+        problems=tuple(problems),
+    )
+
+
+def _start_of_rerun(
+    last: int, previous: int | None, done: int | None, committed: Sequence[int]
+) -> tuple[int | None, Problem | None]:
+    if previous == last - 1:
+        if done == previous:
+            return previous, None
+        first = 0 if done is None else done + 1
+        return previous, damaged(
+            f"Batches {first} to {previous} are planned and not committed, yet batch {last} is planned after them: "
+            f"commits are lost. Spark only warns, takes them as done and starts at the end of batch {previous}."
+        )
+    if previous is not None and previous == done:
+        return previous, None
+    if last - 1 in committed[-2:]:
+        return None, None
+    return None, damaged(
+        f"Batch {last} is planned and not committed, and the end of the batch before it is not in offsets/: "
+        "where it starts is lost."
+    )
+
+
+def _holes(planned: Sequence[int], committed: Sequence[int]) -> Iterator[Problem]:
+    """Name batch ids that are missing below the newest one.
+
+    Below the oldest file history is purged, which is normal, with one exception: Spark reads the
+    second newest file, so a single file of a batch above 0 is a hole as well.
+    """
+    pairs = list(pairwise(planned))
+    if len(planned) == 1 and planned[0] > 0:
+        pairs = [(planned[0] - 2, planned[0])]
+    for before, after in pairs:
+        if after - before == 1:
+            continue
+        lost = committed[bisect_left(committed, before + 1) : bisect_left(committed, after)]
+        newest = after == planned[-1]
+        if lost:
+            effect = " Spark reads it on restart and fails." if newest and after - 1 in lost else ""
+            yield damaged(f"{_batches('offsets', lost[0], lost[-1])} missing, though committed.{effect}")
+        if len(lost) < after - before - 1:
+            yield from gap(before + 1, after - 1, newest=newest)
+
+
+def _uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Iterator[Problem]:
+    if not committed:
+        return
+    known = set(committed)
+    lost = [batch for batch in planned if committed[0] < batch < committed[-1] and batch not in known]
+    if lost:
+        yield damaged(
+            f"{_batches('commits', lost[0], lost[-1])} missing, though planned and followed by committed batches. "
+            "Spark does not look at it on restart."
+        )
+
+
+def _batches(log: str, first: int, last: int) -> str:
+    return f"{log}/{first} is" if first == last else f"Files between {log}/{first} and {log}/{last} are"
+
+
+def damaged(message: str) -> Problem:
+    """Say that a checkpoint cannot be relied on."""
+    return checkpoint_damaged.problem(message, RESTORE)

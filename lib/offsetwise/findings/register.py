@@ -1,0 +1,198 @@
+"""The register of findings: what each code means, how serious it is, what to do, and the function that decides it.
+
+A finding is one function under `@finding`, in the package that knows the case. Its module is named in `DECLARED`, or
+comes with an engine's or a target's registration; the register is assembled from these modules when it is first read,
+and closed then. A code never changes its meaning; new ones may come. `docs/findings/<CODE>.md` explains each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final, Generic, ParamSpec
+
+from offsetwise.model import Finding, Problem, Severity
+from offsetwise.targets import FOLDERS
+
+DECLARED: Final = (
+    "offsetwise.findings.unedited",
+    "offsetwise.findings.place",
+    "offsetwise.findings.logs",
+    "offsetwise.findings.migration",
+    "offsetwise.findings.committed",
+    "offsetwise.findings.sinks",
+    "offsetwise.findings.reading",
+    "offsetwise.lag.alerts",
+    "offsetwise.plan.gate",
+    "offsetwise.plan.sinks.marking",
+    "offsetwise.plan.refusals",
+    "offsetwise.streams.kinesis.findings",
+    "offsetwise.engines.kcl.findings",
+)
+"""The modules that declare findings, but for those that an engine's `moving` or a target's `spec` imports.
+
+They are imported by name, because most stand behind this one.
+"""
+
+P = ParamSpec("P")
+
+Said = str | tuple[str, str]
+"""A sentence with its numbers; with a second one where what to do is not the usual remedy."""
+
+
+class Stage(StrEnum):
+    """Where a finding is decided, and with that what its function is handed."""
+
+    PARTITION = "by comparing a partition"
+    """For each partition, from its `Case`."""
+    TOPIC = "by comparing a topic"
+    """For each topic, from its `TopicPair`."""
+    MIGRATION = "by comparing, once"
+    """Once, from the `MigrationCase`."""
+    READER = "by reading a checkpoint or a cluster"
+    """By the reader of a checkpoint or a cluster, which puts it into `problems`."""
+    SAMPLES = "from samples of the lag"
+    """From two samples of the lag (`offsetwise watch`)."""
+    GATE = "by the start gate of a plan"
+    """When a plan is drafted, by the start gate."""
+    PLAN = "when a plan is drafted"
+    """When a plan is drafted, and before that when the ways to move the job are judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingKind:
+    """What one code stands for."""
+
+    code: str
+    severity: Severity
+    title: str
+    remedy: str
+    rank: int = 0
+    """Its place among the codes of its severity: the lowest comes first. A declared one is above 0."""
+    stage: Stage = Stage.READER
+    unedited: bool = False
+    """Speaks about reusing the old number as it is; writing the translated offset settles it."""
+    page: str = "docs/findings/README.md"
+    """The docs page, from the root of the repository."""
+
+    def problem(self, message: str, fix: str = "") -> Problem:
+        """Say it in words of one's own."""
+        return Problem(code=self.code, message=message, fix=fix or self.remedy)
+
+    def finding(
+        self, message: str, fix: str = "", *, topic: str | None = None, partition: int | None = None
+    ) -> Finding:
+        """Say it of a partition or a topic, named as on the old cluster, or of the whole migration."""
+        return Finding(
+            code=self.code,
+            severity=self.severity,
+            topic=topic,
+            partition=partition,
+            message=message,
+            remedy=fix or self.remedy,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(FindingKind, Generic[P]):
+    """A finding that is declared: its kind, and the function that decides it. Called, it gives what was found."""
+
+    decide: Callable[P, Iterator[Said]]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
+        """Decide it: a problem for each sentence, in the order of the function."""
+        for said in self.decide(*args, **kwargs):
+            yield self.problem(said) if isinstance(said, str) else self.problem(*said)
+
+
+_declared: dict[str, Check[...]] = {}
+
+
+def finding(
+    *,
+    code: str,
+    severity: Severity,
+    title: str,
+    remedy: str,
+    rank: int,
+    stage: Stage = Stage.PARTITION,
+    unedited: bool = False,
+) -> Callable[[Callable[P, Iterator[Said]]], Check[P]]:
+    """Declare a finding by the function that decides it.
+
+    The function is pure: no clock, no client, no file. It yields a sentence only where what it is handed proves one;
+    a value nobody read never becomes a finding. One of `Stage.PARTITION` or `Stage.TOPIC` yields at most one.
+
+    Args:
+        code: Its stable name.
+        severity: How serious it is.
+        title: What it means in a few words, without a full stop.
+        remedy: What to do.
+        rank: See `FindingKind`; two codes of one severity never share it.
+        stage: Where it is decided.
+        unedited: See `FindingKind`.
+
+    Raises:
+        RuntimeError: The code is declared twice, or after the register was closed.
+    """
+
+    def declared(decide: Callable[P, Iterator[Said]]) -> Check[P]:
+        if code in _declared:
+            raise RuntimeError(f"{code} is declared twice: in {_declared[code].decide.__module__}, {decide.__module__}")
+        if findings.cache_info().currsize:
+            raise RuntimeError(f"{code} is declared after the register was read: name {decide.__module__} in DECLARED")
+        check = Check(
+            code=code,
+            severity=severity,
+            title=title,
+            remedy=remedy,
+            rank=rank,
+            stage=stage,
+            unedited=unedited,
+            page=f"docs/findings/{code}.md",
+            decide=decide,
+        )
+        _declared[code] = check
+        return check
+
+    return declared
+
+
+@cache
+def findings() -> Mapping[str, Check[...]]:
+    """Give every finding there is by its code, the most serious first."""
+    engines = import_module("offsetwise.engines.registry").registered()
+    for module in (*DECLARED, *(each.moving for each in engines), *(f"{folder}.spec" for folder in FOLDERS.values())):
+        import_module(module)
+    severities = list(Severity)
+    made = sorted(_declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code))
+    return MappingProxyType({check.code: check for check in made})
+
+
+@cache
+def decided(stage: Stage) -> tuple[Check[...], ...]:
+    """Give the findings of one stage, the most serious first."""
+    return tuple(check for check in findings().values() if check.stage is stage)
+
+
+def describe(code: str) -> FindingKind:
+    """Give what a code stands for. One that only a later release knows blocks: it may be serious.
+
+    >>> describe("LOSS_INSIDE_LOG").severity.value
+    'blocks'
+    """
+    return findings().get(code) or FindingKind(
+        code=code,
+        severity=Severity.BLOCKS,
+        title="A finding that this release does not know",
+        remedy="Use the release of Offsetwise that wrote the file.",
+    )
+
+
+def severity_of(code: str) -> Severity:
+    """Give how serious a code is."""
+    return describe(code).severity

@@ -1,0 +1,69 @@
+"""What is wrong or worth knowing about the sinks of a Flink job: where they write, and what they share with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from offsetwise.findings.case import MigrationCase
+from offsetwise.findings.committed import held_back
+from offsetwise.findings.register import Stage, finding
+from offsetwise.model import Severity
+from offsetwise.transactions.upgrade import Facts, timeout_refused
+from offsetwise.wording import many
+
+
+@finding(
+    code="SINK_MOVES_WITH_PENDING",
+    severity=Severity.WARNS,
+    title="The sink moves, and the savepoint holds transactions of its old cluster",
+    remedy="Settle them on the old cluster, then draft the plan with --mark-settled.",
+    rank=252,
+    stage=Stage.MIGRATION,
+)
+def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
+    """A restore would commit on the new cluster what was begun on the old one, and fail."""
+    held, job = held_back(case.checkpoint), case.job
+    if held and job.new_sink_cluster is not None and job.new_sink_cluster != job.sink_cluster:
+        yield (
+            f"The savepoint holds {many(len(held), 'transaction')} of a sink, for example {held[0].transactional_id}, "
+            f"which will write to {job.new_sink_cluster!r}. {restore_fails(job.new_sink_cluster)}"
+        )
+
+
+def restore_fails(cluster: str) -> str:
+    """Say what a restore does on another cluster with transactions that the savepoint holds."""
+    return (
+        f"A restore commits them there: {cluster!r} knows no such transaction and answers InvalidPidMapping, the job "
+        "fails, and restarts until its restart strategy gives up."
+    )
+
+
+@finding(
+    code="PREFIX_OVERLAPS",
+    severity=Severity.WARNS,
+    title="A pooled sink's prefix is the beginning of another one's",
+    remedy="Give every sink a transactional id prefix of its own that none begins with, before the job starts again.",
+    rank=254,
+    stage=Stage.READER,
+)
+def prefix_overlaps(prefix: str, other: str) -> Iterator[str]:
+    """A sink that pools its names aborts, as it starts, open transactions whose ids begin with its prefix."""
+    yield (
+        f"The sink with the prefix {prefix!r} has the naming strategy POOLING, and {other} begins with that: as the "
+        "job starts, the sink aborts open transactions whose ids begin with its prefix, on its topics, the other's too."
+    )
+
+
+@finding(
+    code="TRANSACTION_TIMEOUT_REFUSED",
+    severity=Severity.WARNS,
+    title="The cluster refuses the time-out of the sink's transactions",
+    remedy="Raise transaction.max.timeout.ms of the brokers, or shorten transaction.timeout.ms of the sink's producer.",
+    rank=256,
+    stage=Stage.READER,
+)
+def transaction_timeout_refused(facts: Facts, timeout_ms: int | None) -> Iterator[tuple[str, str]]:
+    """The cluster that the sink will write to allows no time-out as long as the job's."""
+    refused = timeout_refused(facts, timeout_ms)
+    if refused is not None:
+        yield refused

@@ -1,0 +1,111 @@
+"""Files of ours, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from offsetwise import regular_files
+from offsetwise.errors import FileError
+
+
+def require_new(path: Path) -> None:
+    """Refuse to go on where a file to write exists, before anything is read for it.
+
+    Raises:
+        FileError: Something of that name exists, a link that leads nowhere too.
+    """
+    if os.path.lexists(path):
+        raise _not_new(path, "something of that name exists")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist yet.
+
+    Raises:
+        FileError: It exists, or cannot be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise _not_new(path, error.strerror or str(error)) from error
+
+
+def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_of: bytes | None = None) -> None:
+    """Write a file whole or not at all: a new one that its owner alone may read, or one in place of another.
+
+    Args:
+        path: The file.
+        text: What it is to hold.
+        check: Handed a file beside it with that text; what it raises ends this before anything is there.
+        instead_of: What the file holds now; None where there must be none.
+
+    Raises:
+        FileError: There is one, or it holds something else by now, or it cannot be written. Nothing was changed.
+    """
+    path = Path(os.path.realpath(path)) if instead_of is not None else path
+    beside = _beside(path)
+    try:
+        _write_whole(beside, text, mode=0o600)
+        check(beside)
+        if instead_of is None:
+            os.link(beside, path)
+        elif regular_files.read_named(path, len(instead_of)) != instead_of:
+            raise FileError(
+                f"{path}: expected the file as it was read, found that somebody has changed it since. Nothing was "
+                "written.",
+                fix="Give the same command again.",
+            )
+        else:
+            beside.chmod(stat.S_IMODE(path.stat().st_mode))
+            beside.replace(path)
+    except OSError as error:
+        why = "something of that name exists" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        raise _not_new(path, why) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_over(path: Path, text: str) -> None:
+    """Write a file of ours in the place of an earlier one: whoever reads it meanwhile gets the one or the other, whole.
+
+    Raises:
+        FileError: It cannot be written; what stood there before still does.
+    """
+    beside = _beside(path)
+    try:
+        _write_whole(beside, text, mode=0o666)
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise FileError(
+            f"{path}: expected to write it, but {error.strerror or error}. It is as it was before.",
+            fix="Make room, or name another folder; the same command then goes on with what is missing.",
+        ) from error
+
+
+def _beside(path: Path) -> Path:
+    """Give a name in the same folder that nobody else uses."""
+    return path.with_name(f".offsetwise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
+def _write_whole(path: Path, text: str, *, mode: int) -> None:
+    """Write a new file to the disk itself; what it may be is `mode` without the process's umask."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(fd)
+
+
+def _not_new(path: Path, why: str) -> FileError:
+    return FileError(
+        f"{path}: expected to write a new file, but {why}. Nothing was written.",
+        fix="Name a file that does not exist yet, in a folder that does.",
+    )

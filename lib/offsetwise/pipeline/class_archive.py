@@ -1,0 +1,197 @@
+"""The classes of a local Spark, loaded and checked once and mapped by every later JVM: Java's class data sharing.
+
+Half of what a small job costs is loading classes. The first process that starts Spark here leaves a child behind at its
+own end, which starts the same JVM once more, does a small job, and keeps the classes in the user's cache. Nobody waits
+for it. A JVM that finds other jars or another Java than in the file, or a damaged file, ignores it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark
+from pyspark.find_spark_home import _find_spark_home
+
+from offsetwise.config import SparkSettings
+from offsetwise.jars import cache_folder
+from offsetwise.pipeline.launching import OPTIONS
+from offsetwise.private_files import opening
+
+ARCHIVE_BYTES: Final = 160_000_000
+"""About what an archive takes; nothing is made where less than twice that is free."""
+_AGAIN_S: Final = 86_400
+"""How long after an attempt the next one is made."""
+_UNUSED_S: Final = 30 * 86_400
+"""After which archives of another Java or Spark are removed."""
+_LIMIT_S: Final = 900
+_CHOSEN: Final = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile")
+_LEAST_PRIORITY: Final = 19
+_left: set[Path] = set()
+"""Archives that a child will make when this process ends."""
+
+
+def archive_options(java: str) -> list[str]:
+    """Give the options with which a JVM of a local master maps the classes kept for it; none where none are kept.
+
+    Has them made after the end of this process where that was not tried lately. Whoever chose a way of class data
+    sharing in SPARK_SUBMIT_OPTS is left alone. Nothing here fails: without an archive Spark only starts later.
+    """
+    if _CHOSEN.search(os.environ.get(OPTIONS, "")):
+        return []
+    try:
+        archive = archive_for(java)
+        if usable(archive):
+            return [f'"-XX:SharedArchiveFile={archive}"', "-XX:+VerifySharedSpaces"]
+        if archive not in _left and not _tried_lately(archive):
+            _left.add(archive)
+            atexit.register(_leave_to_a_child, archive)
+    except OSError:
+        pass
+    return []
+
+
+def archive_for(java: str) -> Path:
+    """Name the archive of a Java and this Spark: whatever a JVM would refuse it for is another name.
+
+    Raises:
+        OSError: Java or Spark's jars cannot be looked at.
+    """
+    runtime = Path(java).resolve(strict=True)
+    libraries = runtime.parent.parent / "lib" / "modules"
+    jars = Path(_find_spark_home(), "jars")  # type: ignore[no-untyped-call] # PySpark's own
+    seen = [_state(path) for path in (runtime, libraries) if path.exists()]
+    seen += sorted(_state(path) for path in jars.iterdir())
+    digest = sha256(repr(seen).encode()).hexdigest()
+    return cache_folder().with_name("classes") / f"spark-{pyspark.__version__}-{digest[:16]}.jsa"
+
+
+def usable(archive: Path) -> bool:
+    """Whether an archive is there, whole, that nobody else could have written: a JVM runs what is in it.
+
+    A JVM compares its checksum itself, and ignores what it cannot use; of a file that is too short it dies.
+    """
+    try:
+        whole = f"{archive.stat().st_size}\n" == _lock_of(archive).read_text(encoding="ascii")
+        return whole and opening(archive, shared_folder=False) is None
+    except (OSError, ValueError):
+        return False
+
+
+def make(archive: Path) -> bool:
+    """Make an archive, unless another process is at it; it appears whole, by a rename.
+
+    Returns:
+        Whether it stands there now.
+
+    Raises:
+        OSError: The folder cannot be written, or is full.
+        OffsetwiseError: Spark does not start.
+    """
+    with _alone(archive) as lock:
+        if lock is None or usable(archive):
+            return usable(archive)
+        if shutil.disk_usage(archive.parent).free < 2 * ARCHIVE_BYTES:
+            return False
+        made = archive.with_name(f"making-{os.getpid()}.jsa")
+        try:
+            _record(made)
+            made.chmod(0o600)
+            os.truncate(lock, 0)
+            made.replace(archive)
+            os.write(lock, f"{archive.stat().st_size}\n".encode())
+        finally:
+            made.unlink(missing_ok=True)
+        _remove_unused(archive)
+    return True
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    found = path.stat()
+    return str(path), found.st_size, found.st_mtime_ns
+
+
+def _lock_of(archive: Path) -> Path:
+    return archive.with_suffix(".lock")
+
+
+def _tried_lately(archive: Path) -> bool:
+    lock = _lock_of(archive)
+    return lock.exists() and time.time() - lock.stat().st_mtime < _AGAIN_S
+
+
+def _leave_to_a_child(archive: Path) -> None:
+    """Start the child that makes the archive, in a session of its own: it outlives this process and its terminal."""
+    with suppress(OSError):
+        subprocess.Popen(  # noqa: S603 - the interpreter that runs this
+            [sys.executable, "-P", "-m", "offsetwise.pipeline.class_archive", str(archive)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+@contextmanager
+def _alone(archive: Path) -> Iterator[int | None]:
+    """Give the file that says that this process makes an archive, None where another does.
+
+    It keeps when that was tried last, and how many bytes the archive has.
+    """
+    archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(_lock_of(archive), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        os.utime(lock)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _record(made: Path) -> None:
+    """Let a JVM, started as any other, keep its classes when it ends: another launch has another class path."""
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it asks this module for options
+
+    given = os.environ.get(OPTIONS, "")
+    os.environ[OPTIONS] = f'{given} "-XX:ArchiveClassesAtExit={made}"'
+    try:
+        spark = open_session(SparkSettings(master="local[1]"), kafka=True)
+    finally:
+        os.environ[OPTIONS] = given
+    jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr] # py4j has no types, and a classic session has one
+
+    def same(batches: Iterable[Any]) -> Iterable[Any]:
+        yield from batches
+
+    spark.range(10).mapInArrow(same, "id long").groupBy("id").count().toArrow()
+    spark.stop()
+    jvm.stdin.close()
+    jvm.wait(_LIMIT_S)
+
+
+def _remove_unused(archive: Path) -> None:
+    for path in archive.parent.glob("*.jsa"):
+        with suppress(OSError):
+            if path != archive and time.time() - max(path.stat().st_mtime, path.stat().st_atime) > _UNUSED_S:
+                path.unlink()
+                _lock_of(path).unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    os.nice(_LEAST_PRIORITY)
+    make(Path(sys.argv[1]))

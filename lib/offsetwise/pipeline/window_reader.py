@@ -1,0 +1,219 @@
+"""One round of reading on Spark: tasks about windows of both logs, and their answers.
+
+The records are hashed where they are read, and tasks are answered on the workers (`translation/worker.py`); only the
+answers reach the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from offsetwise.errors import ClusterError, ClusterUnreachableError
+from offsetwise.model import Cluster, IsolationLevel, TopicPartition
+from offsetwise.pipeline.client_windows import ANSWER, answer_by_clients
+from offsetwise.pipeline.interrupting import interruptible
+from offsetwise.pipeline.records import OffsetRange, read_records
+from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.windows import Asked
+from offsetwise.progress import Progress
+from offsetwise.translation.explain import Way
+from offsetwise.translation.identify import Records
+from offsetwise.translation.search import Target
+from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, Log, Task, answer, answer_group
+
+LARGE_OFFSETS = 20_000
+"""Windows above this are read by jobs of their own, split into tasks of about as many records."""
+
+
+Place: TypeAlias = tuple[TopicPartition, int]
+"""A partition of the old cluster, and an offset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One position to find."""
+
+    partition: TopicPartition
+    new_topic: str
+    target: Target
+    natives_excluded: bool = False
+    preserving: bool = False
+    """Whether the link is stated to keep offsets: a few probes come first."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is on the old cluster."""
+        return self.partition, self.target.position
+
+    @property
+    def new_partition(self) -> TopicPartition:
+        """The partition on the new cluster."""
+        return TopicPartition(self.new_topic, self.partition.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowReader:
+    """Answers tasks about windows of both logs, many at once."""
+
+    spark: SparkSession
+    properties: Mapping[Cluster, Mapping[str, str]]
+    """The Java client's properties of both clusters."""
+    clients: Mapping[Cluster, Mapping[str, str]] | None
+    """librdkafka's; None where the workers lack it, so that Spark's own source reads everything."""
+    isolation: IsolationLevel
+    progress: Progress
+    salt: bytes
+    """Keys the hashes. One a run, so that identities of one run can be compared."""
+    unread: dict[Ask, ClusterError] = field(default_factory=dict)
+    """Positions whose records a cluster did not give, each with the first reason."""
+    ways: dict[Place, frozenset[Way]] = field(default_factory=dict)
+    """How the records that answered were read."""
+
+    def answers(self, tasks: Mapping[Ask, Task], step: str) -> dict[Ask, Answer]:
+        """Answer tasks: narrow ones in one job, in which each task reads its own windows; wide ones in another.
+
+        Spark's source reads what is wide, since it splits one window among tasks, and what librdkafka cannot read.
+
+        Args:
+            tasks: What to answer.
+            step: What to call it in progress reports.
+
+        Returns:
+            The answers; those that are missing are named in `unread`.
+
+        Raises:
+            SparkError: A job failed.
+        """
+        done: dict[Ask, Answer] = {}
+
+        def told() -> None:
+            self.progress(step, len(done), len(tasks))
+
+        told()
+        narrow = {ask: task for ask, task in tasks.items() if len(task.old) + len(task.new) <= LARGE_OFFSETS}
+        if narrow and self.clients is not None:
+            done.update(self._by_clients(narrow, self.clients, told))
+            self._note(done, Way.CLIENT)
+        for wide, per_task in ((False, None), (True, LARGE_OFFSETS)):
+            left = {ask: task for ask, task in tasks.items() if ask not in done and ask not in self.unread}
+            part = {ask: task for ask, task in left.items() if (ask not in narrow) is wide}
+            if part:
+                told()
+                read = self._by_source(part, per_task, told)
+                self._note(read, Way.SOURCE)
+                done.update(read)
+        told()
+        return done
+
+    def _note(self, answered: Iterable[Ask], way: Way) -> None:
+        for ask in answered:
+            self.ways[ask.place] = self.ways.get(ask.place, frozenset()) | {way}
+
+    def _by_clients(
+        self, tasks: Mapping[Ask, Task], clients: Mapping[Cluster, Mapping[str, str]], watch: Callable[[], None]
+    ) -> dict[Ask, Answer]:
+        asks = sorted(tasks, key=lambda ask: (ask.partition, ask.target.position))
+        numbered = [
+            Asked(
+                number=number,
+                old_topic=ask.partition.topic,
+                new_topic=ask.new_topic,
+                partition=ask.partition.partition,
+                task=tasks[ask],
+            )
+            for number, ask in enumerate(asks)
+        ]
+        rows = [[*some] for _, some in groupby(numbered, key=lambda each: (each.old_topic, each.partition))]
+        given = answer_by_clients(self.spark, clients, rows, isolation=self.isolation, salt=self.salt, watch=watch)
+        self.unread.update({asks[n]: each for n, each in given.items() if isinstance(each, ClusterError)})
+        return {asks[n]: each for n, each in given.items() if not isinstance(each, ClusterError)}
+
+    def _by_source(
+        self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
+    ) -> dict[Ask, Answer]:
+        """Read by Spark's own source; where that fails, each topic by itself, since Spark does not say which failed."""
+        topics = {ask.partition.topic for ask in tasks}
+        try:
+            return self._job(tasks, max_records_per_task, watch)
+        except ClusterError as error:
+            if len(topics) == 1 or isinstance(error, ClusterUnreachableError):
+                self.unread.update(dict.fromkeys(tasks, error))
+                return {}
+        made: dict[Ask, Answer] = {}
+        for topic in sorted(topics):
+            of_topic = {ask: task for ask, task in tasks.items() if ask.partition.topic == topic}
+            made.update(self._by_source(of_topic, max_records_per_task, watch))
+        return made
+
+    def _job(
+        self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
+    ) -> dict[Ask, Answer]:
+        numbered = dict(enumerate(tasks.items()))
+        logs = [Log.OLD, Log.NEW]
+        if self.isolation is IsolationLevel.READ_COMMITTED:
+            logs.append(Log.ABORTED)
+        parts = [self._records(log, numbered, max_records_per_task) for log in logs]
+        records = parts[0]
+        for part in parts[1:]:
+            records = records.unionByName(part)
+        by_number = {number: task for number, (_, task) in numbered.items()}
+        grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
+        with spark_errors():
+            table = interruptible(self.spark, grouped.toArrow, watch)
+        given = {
+            number: ANSWER.validate_json(str(text))
+            for number, text in zip(table.column("task").to_pylist(), table.column("answer").to_pylist(), strict=True)
+        }
+        empty = Records()
+        return {
+            ask: given[number] if number in given else answer(task, empty, empty, empty)
+            for number, (ask, task) in numbered.items()
+        }
+
+    def _records(
+        self, log: Log, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None
+    ) -> DataFrame:
+        """Read the windows of one log and give each record the number of every task that wants it."""
+        is_new = log is Log.NEW
+        wanted = [
+            (
+                number,
+                ask.new_topic if is_new else ask.partition.topic,
+                ask.partition.partition,
+                (task.new if is_new else task.old).start,
+                (task.new if is_new else task.old).end,
+            )
+            for number, (ask, task) in numbered.items()
+        ]
+        ranges = [OffsetRange(topic=t, partition=p, start=start, end=end) for _, t, p, start, end in wanted]
+        records = read_records(
+            self.spark,
+            self.properties[Cluster.NEW if is_new else Cluster.OLD],
+            ranges,
+            isolation=IsolationLevel.READ_UNCOMMITTED if log is Log.ABORTED else self.isolation,
+            salt=self.salt,
+            max_records_per_task=max_records_per_task,
+        )
+        tasks = self.spark.createDataFrame(
+            wanted, "task long, wanted_topic string, wanted_partition int, from_offset long, to_offset long"
+        )
+        inside = (
+            (F.col("topic") == F.col("wanted_topic"))
+            & (F.col("partition") == F.col("wanted_partition"))
+            & (F.col("offset") >= F.col("from_offset"))
+            & (F.col("offset") < F.col("to_offset"))
+        )
+        return records.join(F.broadcast(tasks), on=inside, how="inner").select(
+            "task",
+            F.lit(log.value).alias("log"),
+            *RECORD_COLUMNS,
+            "origin",
+            "size",
+        )

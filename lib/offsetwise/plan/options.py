@@ -1,0 +1,147 @@
+"""What a command line says about targets, overrides and starts, as values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from offsetwise.errors import UsageError
+from offsetwise.model import Override, Settlement, Start, Target, TopicPartition
+from offsetwise.plan.request import SettlementChoice, StartChoice
+from offsetwise.streams.spec import position
+from offsetwise.targets import FOLDERS
+from offsetwise.targets.spec import spec_of, specs
+
+_OVERRIDE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,9})=(.{1,200})")
+_START: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})=(earliest|latest|timestamp:(.+)|group:(.+))")
+
+
+def target(text: str) -> Target:
+    """Read a target.
+
+    >>> str(target("consumer-group:etl"))
+    'consumer-group:etl'
+
+    Raises:
+        UsageError: It is none.
+    """
+    kind, colon, group = text.partition(":")
+    if kind not in FOLDERS or bool(group) != spec_of(kind).takes_group or (colon and not group):
+        groups = " or ".join(f"{each.name}:NAME" for each in specs() if each.takes_group)
+        raise UsageError(
+            f"--target: expected one of {', '.join(FOLDERS)}, a group as {groups}; found {text[:100]!r}. "
+            "Nothing was drafted.",
+            fix="Name a target as in the list.",
+        )
+    return Target(kind=kind, group=group or None)
+
+
+def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[tuple[TopicPartition, Override], ...]:
+    """Read `topic:partition=offset`, each with its reason.
+
+    Raises:
+        UsageError: One is none.
+    """
+    made = []
+    for text, reason in zip(texts, reasons, strict=True):
+        found = _OVERRIDE.fullmatch(text)
+        offset = None if found is None else position(found[3])
+        if found is None or offset is None:
+            raise UsageError(
+                f"--override: expected topic:partition=offset, found {text[:100]!r}. Nothing was drafted.",
+                fix="Write for example --override orders:0=950, with the topic's name on the old cluster.",
+            )
+        key = TopicPartition(topic=found[1], partition=int(found[2]))
+        made.append((key, Override(offset=offset, reason=reason, by=by)))
+    return tuple(made)
+
+
+def starts(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[StartChoice, ...]:
+    """Read `topic=earliest`, `latest`, `timestamp:TIME` or `group:NAME`, each with its reason.
+
+    Raises:
+        UsageError: One is none.
+    """
+    return tuple(_start(text, reason, by) for text, reason in zip(texts, reasons, strict=True))
+
+
+def settlements(
+    commits: Sequence[str], aborts: Sequence[str], reasons: Sequence[str], *, by: str
+) -> tuple[SettlementChoice, ...]:
+    """Read the transactional ids that a person decided about, each with its reason, commits first.
+
+    Raises:
+        UsageError: One is named twice.
+    """
+    decided = [(name, Settlement.COMMIT) for name in commits] + [(name, Settlement.ABORT) for name in aborts]
+    names = [name for name, _ in decided]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f"--commit-transaction, --abort-transaction: expected each id once, found {twice[:100]!r} twice. Nothing "
+            "was drafted.",
+            fix="Decide whether it is committed or aborted.",
+        )
+    return tuple(
+        SettlementChoice(transactional_id=name, decision=decision, reason=reason, by=by)
+        for (name, decision), reason in zip(decided, reasons, strict=True)
+    )
+
+
+def reasons_for(decisions: int, reasons: Sequence[str]) -> tuple[str, ...]:
+    """Give every decision its reason: one for each in their order, or one for all.
+
+    Raises:
+        UsageError: Neither so many nor one.
+    """
+    if decisions and len(reasons) == 1:
+        return (reasons[0],) * decisions
+    if len(reasons) != decisions:
+        raise UsageError(
+            f"--reason: expected one for each of {decisions} decisions, or one for all; found {len(reasons)}. "
+            "Nothing was drafted.",
+            fix="Give every decision a --reason: --override first, then --start, --commit-transaction, "
+            "--abort-transaction.",
+        )
+    return tuple(reasons)
+
+
+def time_ms(text: str, option: str) -> int:
+    """Read a time in ISO 8601; one without a zone is UTC.
+
+    >>> time_ms("1970-01-01T00:00:01Z", "--cutover")
+    1000
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise UsageError(
+            f"{option}: expected a time such as 2026-11-21T12:00:00Z, found {text[:60]!r}. Nothing was drafted.",
+            fix="Write it in ISO 8601.",
+        )
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _start(text: str, reason: str, by: str) -> StartChoice:
+    found = _START.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            "--start: expected TOPIC=earliest, latest, timestamp:TIME or group:NAME, "
+            f"found {text[:100]!r}. Nothing was drafted.",
+            fix="Write for example --start orders=earliest, with the topic's name on the old cluster.",
+        )
+    return StartChoice(
+        topic=found[1],
+        start=Start(found[2].partition(":")[0]),
+        reason=reason,
+        by=by,
+        timestamp_ms=time_ms(found[3], "--start") if found[3] else None,
+        group=found[4],
+    )

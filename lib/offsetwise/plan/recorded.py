@@ -1,0 +1,82 @@
+"""What a step that wrote files may say of them: edited as they were reviewed, or made as the plan makes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from offsetwise.model import Plan, ReceiptStep, WrittenFile
+from offsetwise.regular_files import stays_below
+
+
+def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
+    """Say where new files are not the ones that the plan makes.
+
+    Args:
+        step: What a receipt or journal says.
+        wanted: SHA-256 by path, hex; None for a file that has an id of its own and only has to be there.
+    """
+    yield from _files(step)
+    found = {one.path: one for one in step.files}
+    if found.keys() != wanted.keys():
+        yield f"it lists {_names(found)}, and the plan makes {_names(wanted)}"
+    for path in found.keys() & wanted.keys():
+        one = found[path]
+        if one.sha256 is None or wanted[path] not in (None, one.sha256) or one.before_sha256 or one.kept_as:
+            yield f"its file {path[:300]} is not the one that the plan makes"
+
+
+def edited(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+    """Say where the files of a copy are not the reviewed ones, edited."""
+    yield from _edited(plan, digest, step, in_place=False)
+
+
+def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+    """Say where files are not the reviewed ones, edited, with the originals kept beside."""
+    yield from _edited(plan, digest, step, in_place=True)
+
+
+def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool) -> Iterator[str]:
+    yield from _files(step)
+    reviewed = {} if plan.requirements.checkpoint is None else dict(plan.requirements.checkpoint.files)
+    for one in step.files:
+        yield from _as_reviewed(one, reviewed.get(one.path))
+    yield from _kept(step, f".offsetwise-{digest[:12]}-", in_place=in_place)
+
+
+def _files(step: ReceiptStep) -> Iterator[str]:
+    if step.offsets:
+        yield f"it has committed offsets, which {step.target} has none of"
+    if not step.files:
+        yield f"it lists no file, and {step.target} has some"
+    for one in step.files:
+        if not stays_below(one.path):
+            yield f"its file {one.path[:300]!r} leads out of {step.place}"
+    if len({one.path for one in step.files}) != len(step.files):
+        yield "it lists a file twice"
+
+
+def _as_reviewed(one: WrittenFile, reviewed: str | None) -> Iterator[str]:
+    if one.sha256 is not None and one.before_sha256 is None:
+        yield f"it says that {one.path[:300]} is new, and the plan makes no file"
+    if reviewed is not None and one.before_sha256 not in ((reviewed,) if one.sha256 is not None else (None, reviewed)):
+        yield f"it says that {one.path[:300]} was another file before than the one that was reviewed"
+
+
+def _kept(step: ReceiptStep, keep: str, *, in_place: bool) -> Iterator[str]:
+    folder = re.compile(rf"{re.escape(keep)}[0-9a-f]{{8}}")
+    kept = set()
+    for one in step.files:
+        where, _, below = (one.kept_as or "").partition("/")
+        if one.kept_as is not None and not (in_place and folder.fullmatch(where) and below == f"before/{one.path}"):
+            yield f"its file {one.path[:300]} is kept as {one.kept_as[:300]!r}, where no original is kept"
+        elif one.kept_as is not None:
+            kept.add(where)
+        elif in_place and one.sha256 is not None:
+            yield f"it keeps no original of {one.path[:300]}"
+    if len(kept) > 1:
+        yield f"its originals are kept in {_names(kept)}, expected one folder"
+
+
+def _names(paths: Iterable[str]) -> str:
+    return ", ".join(sorted(path[:100] for path in paths)) or "nothing"

@@ -1,0 +1,160 @@
+"""Why a way to move a job does not fit, or a plan may not be drafted, where no finding of the comparison says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.findings import Stage, finding
+from offsetwise.model import (
+    AnyPosition,
+    Comparison,
+    GroupState,
+    PartitionComparison,
+    Severity,
+    Snapshot,
+    TopicPartition,
+)
+from offsetwise.wording import many
+
+DECIDE: Final = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
+_ORDINARY_GROUPS: Final = frozenset({None, "Classic", "Consumer", "Unknown"})
+
+
+@finding(
+    code="SKIP",
+    severity=Severity.BLOCKS,
+    title="The place would skip records",
+    remedy=DECIDE,
+    rank=210,
+    stage=Stage.PLAN,
+)
+def skip(row: PartitionComparison) -> Iterator[str]:
+    """Records that the job has not read lie below the translated offset."""
+    if row.skip and row.new_offset is not None:
+        yield f"{row.topic_partition}: {row.new_offset:,} would skip up to {many(row.skip, 'record')}."
+
+
+@finding(
+    code="CLUSTER_ID",
+    severity=Severity.BLOCKS,
+    title="A cluster did not tell its id",
+    remedy="Compare again when the cluster answers.",
+    rank=220,
+    stage=Stage.PLAN,
+)
+def cluster_id(snapshot: Snapshot) -> Iterator[str]:
+    """Without the id nothing could tell at apply whether it is the same cluster."""
+    if snapshot.cluster_id is None:
+        yield f"{snapshot.name!r} gave no cluster id, so the plan could not be bound to it."
+
+
+@finding(
+    code="GROUP_TYPE",
+    severity=Severity.BLOCKS,
+    title="The group's offsets are not written from outside",
+    remedy="Use the means of the system that the group belongs to.",
+    rank=230,
+    stage=Stage.PLAN,
+)
+def group_type(group: GroupState) -> Iterator[str]:
+    """The group is one of share groups, streams or Connect, which keep more than offsets."""
+    if group.type not in _ORDINARY_GROUPS or group.name.startswith("connect-"):
+        yield f"Group {group.name!r} is of type {group.type or 'Connect'}, whose offsets are not written from outside."
+
+
+@finding(
+    code="NO_CHECKPOINT",
+    severity=Severity.BLOCKS,
+    title="There is no Spark checkpoint to write from",
+    remedy="Write to a consumer group.",
+    rank=240,
+    stage=Stage.PLAN,
+)
+def no_checkpoint(comparison: Comparison) -> Iterator[str]:
+    """A copy, and a fresh checkpoint, are made from a checkpoint."""
+    if comparison.checkpoint is None:
+        yield "The positions are a group's: there is no checkpoint."
+
+
+@finding(
+    code="SOURCES",
+    severity=Severity.BLOCKS,
+    title="The target cannot hold the positions of all sources",
+    remedy="Edit a copy of the checkpoint.",
+    rank=250,
+    stage=Stage.PLAN,
+)
+def sources(comparison: Comparison) -> Iterator[str]:
+    """A group holds one offset per partition."""
+    places: dict[TopicPartition, AnyPosition | None] = {}
+    for row in comparison.partitions:
+        if places.setdefault(row.new_topic_partition, row.new_offset) != row.new_offset:
+            yield f"Two sources read {row.topic_partition} at different places, and a group holds one."
+
+
+@finding(
+    code="SUBSCRIPTION",
+    severity=Severity.BLOCKS,
+    title="The job cannot read topics of other names",
+    remedy="Mirror the topics under their old names, or change the job and state `subscription_changeable: true`.",
+    rank=270,
+    stage=Stage.PLAN,
+)
+def subscription(job: JobTraits) -> Iterator[str]:
+    """The migration file states that the job's subscription stays as it is."""
+    if job.subscription_changeable is False:
+        yield "The job is stated to keep the names of its topics."
+
+
+@finding(
+    code="NO_RENAME",
+    severity=Severity.BLOCKS,
+    title="No topic has another name on the new cluster",
+    remedy="Move without renaming: edit a copy. If a name does change, say so in `topics` of the migration file.",
+    rank=280,
+    stage=Stage.PLAN,
+)
+def no_rename(comparison: Comparison) -> Iterator[str]:
+    """There is nothing to rename."""
+    if all(row.topic == row.new_topic for row in comparison.partitions):
+        yield "No topic has another name on the new cluster."
+
+
+@finding(
+    code="RETAINED_DATA",
+    severity=Severity.BLOCKS,
+    title="The job needs records that only the old cluster has",
+    remedy="Mirror the topics and move by a way that translates positions, or state `needs_retained_data: false`.",
+    rank=290,
+    stage=Stage.PLAN,
+)
+def retained_data(job: JobTraits) -> Iterator[str]:
+    """The migration file states that the job needs what the old cluster retains."""
+    if job.needs_retained_data:
+        yield "The job is stated to need what the old cluster retains, which nobody would bring to the new one."
+
+
+@finding(
+    code="NOT_DRAINED",
+    severity=Severity.BLOCKS,
+    title="The job has not read the old topics to their end",
+    remedy="Stop the producers on the old cluster, let the job read to the end there, and compare again.",
+    rank=300,
+    stage=Stage.PLAN,
+)
+def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
+    """Records that the job has not read lie on the old cluster, or may."""
+    left = [row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)]
+    if left and job.needs_retained_data is not False:
+        yield f"{counted(left)} records on the old cluster that the job has not read, or may have."
+
+
+def counted(rows: Sequence[PartitionComparison]) -> str:
+    """Begin a sentence about some partitions.
+
+    >>> counted([])
+    '0 partitions have'
+    """
+    return f"{many(len(rows), 'partition')} {'has' if len(rows) == 1 else 'have'}"

@@ -1,0 +1,71 @@
+"""The plan that only ends transactions of a job's sinks: no position is moved, and no cluster compared. Pure."""
+
+from __future__ import annotations
+
+from offsetwise.config import Migration
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointRequirement,
+    ClusterRequirement,
+    Plan,
+    Prediction,
+    Requirements,
+)
+from offsetwise.plan.draft import check_request, stated_of, totals_of
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.settling import Settling
+from offsetwise.targets.spec import spec_of
+
+
+def draft_settling(
+    checkpoint: Checkpoint, settling: Settling, migration: Migration, request: DraftRequest, *, drafted_at: str
+) -> Plan:
+    """Draft a plan that ends transactions and moves nothing.
+
+    Args:
+        checkpoint: What the job starts from, with the digests of its files.
+        settling: What is done about the transactions.
+        migration: The migration.
+        request: The target, and what people decided.
+        drafted_at: ISO 8601, UTC.
+
+    Raises:
+        PlanError: The request does not fit together.
+        ConfigError: The migration names no such checkpoint.
+    """
+    check_request(request)
+    job = migration.checkpoint(request.checkpoint or "").job
+    return Plan(
+        migration=migration.name,
+        drafted_at=drafted_at,
+        author=request.author,
+        editors=request.editors,
+        identities=request.identities,
+        strategy=spec_of(request.targets[0].kind).label,
+        targets=request.targets,
+        rewind_to=None,
+        compared_at=drafted_at,
+        isolation_level=migration.isolation_level,
+        job=stated_of(job, request),
+        positions=(),
+        requirements=Requirements(
+            old=ClusterRequirement(name=migration.source.name, cluster_id=None, topics=()),
+            new=ClusterRequirement(name=migration.target.name, cluster_id=None, topics=()),
+            checkpoint=CheckpointRequirement(
+                uri=checkpoint.uri,
+                engine=checkpoint.engine,
+                job_id=checkpoint.job_id,
+                last_planned_batch=checkpoint.details.last_planned_batch,
+                last_committed_batch=checkpoint.details.last_committed_batch,
+                files=checkpoint.pins,
+            ),
+            sink=settling.requirement,
+        ),
+        gate=(settling.gate,),
+        findings=(),
+        prediction=Prediction(effect="nothing", told="The plan moves no position, so that it changes no start."),
+        keeps=("the checkpoint and every position",),
+        gives_up=("the choice: a transaction that is committed or aborted stays so",),
+        totals=totals_of(()),
+        transactions=settling.transactions,
+    )

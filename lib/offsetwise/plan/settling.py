@@ -1,0 +1,350 @@
+"""Which transactions of a job's sinks a plan ends, and everything that speaks against ending any. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.errors import PlanError
+from offsetwise.model import (
+    GateCheck,
+    OpenPartition,
+    Outcome,
+    Plan,
+    PlannedTransaction,
+    Problem,
+    SeenTransaction,
+    Settlement,
+    SinkRequirement,
+    Target,
+    epoch_ms,
+)
+from offsetwise.plan.drift import Drift, DriftKind
+from offsetwise.plan.request import DraftRequest, SettlementChoice, refuse
+from offsetwise.targets.spec import spec_of
+from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction
+from offsetwise.transactions.ended import Place
+from offsetwise.transactions.report import SinkTransactions
+from offsetwise.wording import duration, many, utc
+
+TIME_TO_SETTLE: Final = "time to settle"
+APPLY_MS: Final = 60_000
+"""How long applying a plan may take: a commit that times out before then is not offered."""
+_COMMIT_VERSION: Final = 4
+"""Of EndTxn. It keeps the epoch, so that a restore of the job on this cluster commits again without a word."""
+_ABORT_VERSION: Final = 5
+"""It raises the epoch, so that a producer that comes back is fenced. Brokers before Kafka 4.0 do not take it."""
+_NOT_OURS: Final = (Decision.NOTHING, Decision.OTHER_JOB)
+_FIXES: Final = {
+    Decision.LIVE: "Stop the job, then draft the plan again.",
+    Decision.WAIT: "Draft the plan again in a moment.",
+    Decision.LOST: "Start from an earlier checkpoint, or write the records again.",
+    Decision.DENIED: "Grant the right, then draft the plan again.",
+    Decision.UNEXPLAINED: "Name it: --commit-transaction ID or --abort-transaction ID, each with --reason TEXT.",
+    Decision.NOT_NEWEST: "Draft from the newest checkpoint, or state that the job is taken back: --sink-rewound.",
+    Decision.SINK_WENT_ON: "Draft from the newest checkpoint, or state `tolerates_replay: true` for the job.",
+    Decision.WRONG_CLUSTER: "Correct sink_cluster or sink_servers in the migration file.",
+}
+_LOOK: Final = "Look at it: offsetwise transactions. docs/transactions.md says what each decision means."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settling:
+    """What a plan does about the transactions of a job's sinks."""
+
+    transactions: tuple[PlannedTransaction, ...]
+    requirement: SinkRequirement
+    gate: GateCheck
+
+
+def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
+    """Give what targets end, by what was decided about it; empty where none of them ends transactions."""
+    return frozenset(each for target in targets for each in spec_of(target.kind).ends)
+
+
+def settle(
+    found: SinkTransactions,
+    *,
+    cluster: str,
+    topics: tuple[str, ...],
+    request: DraftRequest,
+    job: JobTraits,
+    now_ms: int,
+) -> Settling:
+    """Plan the end of every transaction that targets end.
+
+    Args:
+        found: What was decided about the job's transactions, as it is now.
+        cluster: What the migration file calls the cluster that was asked.
+        topics: Those that were looked at beside those that open transactions name.
+        request: The targets, and what people decided.
+        job: What is stated about the job.
+        now_ms: The time now.
+
+    Raises:
+        PlanError: Something speaks against it; every reason is named.
+    """
+    ends = ends_of(request.targets)
+    choices = {each.transactional_id: each for each in request.settlements}
+    planned: list[PlannedTransaction] = []
+    reasons = [*_against_all(found, choices, ends)]
+    for row in found.transactions:
+        decision = _settlement(row, ends, choices, request)
+        if decision is None:
+            reasons += _against(row, ends, job)
+        else:
+            one = _planned(row, decision, choices.get(row.transactional_id or ""), found.end_txn_version)
+            reasons += _against_planned(row, one, now_ms)
+            if one is not None:
+                planned.append(one)
+    refuse(tuple(reasons))
+    if not planned:
+        raise PlanError(
+            f"The plan: expected transactions to end on cluster {cluster!r}, found none open. Nothing was written.",
+            fix=f"Leave the target {', '.join(map(str, request.targets))} out: there is nothing for it to do.",
+        )
+    planned.sort(key=lambda each: (each.decision is Settlement.ABORT, each.deadline or "9999", each.name))
+    return Settling(
+        transactions=tuple(planned),
+        requirement=SinkRequirement(
+            name=cluster, cluster_id=str(found.cluster_id), states=_seen(found, ends), topics=topics
+        ),
+        gate=_gate(planned, now_ms),
+    )
+
+
+def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
+    """Say what is not as it was reviewed about the transactions of the job's sinks: any other state is a drift."""
+    wanted = plan.requirements.sink
+    if wanted is None:
+        return
+    subject = f"The cluster {wanted.name!r} of the sink"
+    if found.cluster_id != wanted.cluster_id:
+        yield Drift(
+            kind=DriftKind.SINK_REPLACED,
+            subject=f"{subject}, cluster id",
+            reviewed=wanted.cluster_id,
+            now=str(found.cluster_id),
+        )
+        return
+    for problem in found.problems:
+        yield Drift(kind=DriftKind.UNREADABLE, subject=subject, reviewed="read", now=f"not all of it: {problem}")
+    before = {_key(each): each for each in wanted.states}
+    after = {_key(each): each for each in _seen(found, ends_of(plan.targets))}
+    if not plan.transactions:
+        # It only marks: what it does not mark may be ended meanwhile, by whom ever.
+        after = {key: each for key, each in after.items() if key in before}
+    over = {_key(row): f"{row.broker_state} ({row.decision})" for row in found.transactions}
+    for key in dict.fromkeys((*before, *after)):
+        reviewed, now = before.get(key), after.get(key)
+        if reviewed != now:
+            yield Drift(
+                kind=DriftKind.SINK_MOVED,
+                subject=_name(*key[:3]),
+                reviewed=_told(reviewed),
+                now=_told(now) if now is not None else over.get(key, "not open any more"),
+            )
+
+
+def counted(settling: Settling, records: Mapping[Place, int | None]) -> Settling:
+    """Say how many records transactions hold; None where they could not be counted."""
+    by_partition = {(place.partition, place.producer_id): count for place, count in records.items()}
+    return replace(
+        settling,
+        transactions=tuple(
+            replace(
+                each,
+                partitions=tuple(
+                    replace(at, records=by_partition.get((at.topic_partition, each.producer_id)))
+                    for at in each.partitions
+                ),
+            )
+            for each in settling.transactions
+        ),
+    )
+
+
+def contradictions(plan: Plan) -> Iterator[str]:
+    """Say where a plan contradicts itself about transactions."""
+    ending = [target for target in plan.targets if spec_of(target.kind).ends]
+    looked = bool(ending or plan.marks)
+    if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
+        yield "its targets, its transactions and its sink's cluster do not belong together"
+    if any(spec_of(target.kind).alone for target in plan.targets) and len(plan.targets) > 1:
+        yield "it ends hanging transactions and writes other targets too"
+    if ending and (len(ending) > 1 or plan.targets[0] != ending[0]):
+        yield "it does not end transactions first"
+    hangs = any(Decision.HANGING in spec_of(target.kind).ends for target in ending)
+    keys = [(each.transactional_id, each.producer_id, each.epoch, each.partitions) for each in plan.transactions]
+    if len(set(keys)) != len(keys):
+        yield "a transaction is in it twice"
+    if [each.decision for each in plan.transactions] != sorted(
+        (each.decision for each in plan.transactions), key=lambda each: each is Settlement.ABORT
+    ):
+        yield "it aborts before it commits"
+    for each in plan.transactions:
+        yield from _contradiction(each, hangs=hangs)
+
+
+def _contradiction(each: PlannedTransaction, *, hangs: bool) -> Iterator[str]:
+    if (each.transactional_id is None) != hangs or (each.version is None) != hangs:
+        yield f"{each.name} is not of the kind that its target ends"
+    if hangs and (each.decision is not Settlement.ABORT or len(each.partitions) != 1):
+        yield f"{each.name} hangs, and one that hangs can only be aborted, on its partition"
+    most = _COMMIT_VERSION if each.decision is Settlement.COMMIT else _ABORT_VERSION
+    if each.version is not None and not 0 <= each.version <= most:
+        yield f"{each.name} is ended by version {each.version} of the request, which is never sent for that"
+    if not each.partitions or len({at.topic_partition for at in each.partitions}) != len(each.partitions):
+        yield f"{each.name} has no partition, or one twice"
+    if min(each.producer_id, each.epoch, *((at.start_offset or 0) for at in each.partitions)) < 0:
+        yield f"{each.name} has a negative number"
+    if each.by is not None and not each.reason.strip():
+        yield f"{each.name} was decided without a reason"
+
+
+def _settlement(
+    row: SinkTransaction,
+    ends: Collection[Decision],
+    choices: Mapping[str, SettlementChoice],
+    request: DraftRequest,
+) -> Settlement | None:
+    """Say how a transaction is ended; None where it is not."""
+    if row.decision in (Decision.HANGING, Decision.COMMIT, Decision.ABORT):
+        hangs_or_aborts = row.decision is not Decision.COMMIT
+        return None if row.decision not in ends else Settlement.ABORT if hangs_or_aborts else Settlement.COMMIT
+    if Decision.COMMIT not in ends:
+        return None
+    if row.decision is Decision.NOT_NEWEST and request.sink_rewound:
+        return Settlement.ABORT
+    choice = choices.get(row.transactional_id or "")
+    return choice.decision if row.decision is Decision.UNEXPLAINED and choice is not None else None
+
+
+def _against_all(
+    found: SinkTransactions, choices: Mapping[str, SettlementChoice], ends: Collection[Decision]
+) -> Iterator[Problem]:
+    if found.cluster_id is None:
+        told = "The sink's cluster did not tell its cluster id, so the plan could not be held to it."
+        yield Problem(code=Decision.UNKNOWN, message=told, fix="Draft the plan again when the cluster answers.")
+    for problem in found.problems:
+        yield Problem(code=Decision.DENIED, message=problem, fix=_FIXES[Decision.DENIED])
+    unexplained = {row.transactional_id for row in found.transactions if row.decision is Decision.UNEXPLAINED}
+    for name, choice in choices.items():
+        if name not in unexplained or Decision.COMMIT not in ends:
+            told = f"{name}: a person's {choice.decision} is taken for a transaction that nothing explains only."
+            yield Problem(code="NOT_UNEXPLAINED", message=told, fix=_LOOK)
+        if not choice.reason.strip():
+            told = f"{name}: expected a written reason for its {choice.decision}, found none."
+            yield Problem(code="REASON", message=told, fix="Say with --reason why.")
+
+
+def _against(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
+    """Say why nothing may be ended while a transaction is as it is, and is not ended itself."""
+    if row.decision in CLOSED or (row.decision is Decision.HANGING and Decision.COMMIT in ends):
+        return
+    if Decision.COMMIT not in ends and row.decision not in (Decision.WRONG_CLUSTER, Decision.DENIED):
+        return
+    if row.decision is Decision.SINK_WENT_ON and job.tolerates_replay is True:
+        return
+    name = _name(row.transactional_id, row.producer_id, row.epoch)
+    yield Problem(code=row.decision, message=f"{name}: {row.reason}", fix=_FIXES.get(row.decision, _LOOK))
+
+
+def _planned(
+    row: SinkTransaction, decision: Settlement, choice: SettlementChoice | None, highest: int | None
+) -> PlannedTransaction | None:
+    if row.producer_id is None or row.epoch is None:
+        return None
+    hangs = row.decision is Decision.HANGING
+    version = _COMMIT_VERSION if decision is Settlement.COMMIT else _ABORT_VERSION
+    return PlannedTransaction(
+        transactional_id=row.transactional_id,
+        producer_id=row.producer_id,
+        epoch=row.epoch,
+        decision=decision,
+        version=None if hangs else min(version, highest or _COMMIT_VERSION),
+        partitions=row.partitions,
+        deadline=row.deadline,
+        reason=row.reason if choice is None else choice.reason,
+        by=None if choice is None else choice.by,
+        coordinator_epoch=row.coordinator_epoch,
+    )
+
+
+def _against_planned(row: SinkTransaction, one: PlannedTransaction | None, now_ms: int) -> Iterator[Problem]:
+    name = _name(row.transactional_id, row.producer_id, row.epoch)
+    if one is None:
+        told = f"{name}: neither the checkpoint nor the list says which producer and epoch it is, so it is not ended."
+        yield Problem(code=Decision.UNKNOWN, message=told, fix=_LOOK)
+        return
+    if not one.partitions:
+        told = f"{name}: the partitions that it is open on are not shown, so that its end could not be verified."
+        yield Problem(code=Decision.DENIED, message=told, fix="Grant READ on the topics of the sink, then draft again.")
+    left = None if one.deadline is None else epoch_ms(one.deadline) - now_ms
+    if one.decision is Settlement.COMMIT and left is not None and left < APPLY_MS:
+        told = (
+            f"{name}: the broker aborts it in {duration(max(left, 0))}, and applying a plan takes up to "
+            f"{duration(APPLY_MS)}, so that it would be too late to commit it."
+        )
+        yield Problem(code="TIME_LEFT", message=told, fix=_FIXES[Decision.LOST])
+
+
+def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTransaction, ...]:
+    """Give what counts: of a plan that ends hanging ones these alone, else everything held or open but those."""
+    hangs = Decision.HANGING in ends
+    return tuple(
+        SeenTransaction(
+            transactional_id=row.transactional_id,
+            producer_id=row.producer_id,
+            epoch=row.epoch,
+            state=row.broker_state,
+            decision=row.decision,
+            partitions=row.partitions,
+        )
+        for row in found.transactions
+        if row.decision not in _NOT_OURS and (row.decision is Decision.HANGING) == hangs
+    )
+
+
+def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
+    commits = [each for each in planned if each.decision is Settlement.COMMIT]
+    limited = [(each.deadline, each) for each in commits if each.deadline is not None]
+    if not limited:
+        told = "No transaction is to be committed that the broker aborts by itself."
+        return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=told)
+    deadline, first = min(limited, key=lambda each: each[0])
+    left = epoch_ms(deadline) - now_ms
+    told = (
+        f"{first.name} is the first of {many(len(commits), 'transaction')} to commit that the broker aborts by itself: "
+        f"at {utc(epoch_ms(deadline))}, {duration(left)} after the plan was drafted. Apply the plan before."
+    )
+    return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=told)
+
+
+_Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]
+
+
+def _key(one: SeenTransaction | SinkTransaction) -> _Key:
+    """Give what a transaction is known by: of one that hangs its partition, too."""
+    return one.transactional_id, one.producer_id, one.epoch, () if one.transactional_id else one.partitions
+
+
+def _told(seen: SeenTransaction | None) -> str:
+    if seen is None:
+        return "not there"
+    places = ", ".join(
+        f"{at.topic_partition} from {'no record' if at.start_offset is None else at.start_offset}"
+        for at in seen.partitions
+    )
+    return f"{seen.state or 'no such id'} ({seen.decision}){places and f' on {places}'}"
+
+
+def _name(transactional_id: str | None, producer_id: int | None, epoch: int | None) -> str:
+    named = "A hanging transaction" if transactional_id is None else transactional_id
+    return f"{named} (producer {_or_unknown(producer_id)}, epoch {_or_unknown(epoch)})"
+
+
+def _or_unknown(value: int | None) -> str:
+    return "unknown" if value is None else str(value)

@@ -1,0 +1,186 @@
+"""What the start gate says of a job's sinks: what the savepoint holds, and whether it can be restored where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.findings.committed import ask_about, deadline_of, held_back, open_transactions, timeout_told
+from offsetwise.findings.sinks import restore_fails, sink_moves_with_pending, transaction_timeout_refused
+from offsetwise.model import (
+    Checkpoint,
+    GateCheck,
+    MarkedTransaction,
+    Outcome,
+    PlannedTransaction,
+    Settlement,
+    epoch_ms,
+)
+from offsetwise.plan.request import DraftRequest
+from offsetwise.targets.spec import spec_of
+from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.report import SinkTransactions
+from offsetwise.wording import duration, many, utc
+
+PENDING: Final = "transactions of the sink"
+RESTORE: Final = "restore where the sink writes"
+TIMEOUT: Final = "time-out of the sink's transactions"
+_OVER: Final = (Decision.SETTLED, Decision.NOTHING)
+_WRONG: Final = (Decision.LOST, Decision.FOREIGN, Decision.WRONG_CLUSTER, Decision.LIVE, Decision.SINK_WENT_ON)
+_NOT_THERE: Final = (Decision.UNKNOWN, Decision.FOREIGN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkGrounds:
+    """What the checks go by."""
+
+    checkpoint: Checkpoint
+    job: JobTraits
+    found: SinkTransactions | None
+    """What the cluster of the sink says now; None where nobody asked it."""
+    until_ms: int
+    """When the job is to start, epoch ms; else when the clusters were read."""
+    restored: bool
+    """Whether the job starts from the savepoint, so that it restores its sinks."""
+    marks: tuple[MarkedTransaction, ...] = ()
+    ended: tuple[PlannedTransaction, ...] = ()
+    """What the plan ends before."""
+
+    @property
+    def after(self) -> str | None:
+        """The cluster that the sink writes to once the job has moved, as the migration file names it."""
+        return self.job.new_sink_cluster or self.job.sink_cluster
+
+    @property
+    def rows(self) -> tuple[SinkTransaction, ...]:
+        """What was decided about the transactions that the savepoint holds."""
+        return () if self.found is None else tuple(row for row in self.found.transactions if row.held)
+
+
+def grounds_of_sinks(
+    checkpoint: Checkpoint | None,
+    request: DraftRequest,
+    job: JobTraits,
+    marks: tuple[MarkedTransaction, ...],
+    ended: tuple[PlannedTransaction, ...],
+    *,
+    read_ms: int,
+) -> SinkGrounds | None:
+    """Give what the checks of a plan go by; None for that of a group.
+
+    Args:
+        checkpoint: What the plan is drafted from.
+        request: What it writes, and what the cluster of the sink says.
+        job: What is stated about the job.
+        marks: What the copy says is committed.
+        ended: What the plan ends before.
+        read_ms: When the clusters were read, epoch ms.
+    """
+    if checkpoint is None:
+        return None
+    moving = [spec for spec in (spec_of(target.kind) for target in request.targets) if not spec.ends]
+    return SinkGrounds(
+        checkpoint=checkpoint,
+        job=job,
+        found=request.sink,
+        until_ms=read_ms if request.cutover_ms is None else request.cutover_ms,
+        restored=not all(spec.fresh for spec in moving),
+        marks=marks,
+        ended=ended,
+    )
+
+
+def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
+    """Judge a job's sinks; nothing where the savepoint holds none of their transactions."""
+    if open_transactions(on.checkpoint):
+        yield _unasked(on) if on.found is None else _asked(on)
+    if on.restored and held_back(on.checkpoint):
+        yield from _restore(on)
+    for each in () if on.found is None else on.found.findings:
+        if each.code == transaction_timeout_refused.code:
+            yield GateCheck(name=TIMEOUT, outcome=Outcome.FAILED, told=f"{each.message} {each.remedy}")
+
+
+def _unasked(on: SinkGrounds) -> GateCheck:
+    """Hold what the sink's transactions have left against the start, where nobody asked their cluster."""
+    told, command = ask_about(on.checkpoint, on.job.sink_servers)
+    deadline = deadline_of(on.checkpoint, on.job.transaction_timeout_ms)
+    outcome = Outcome.UNKNOWN
+    if deadline is None:
+        left = "do not run out, or when they do is not known"
+    elif deadline <= on.until_ms:
+        outcome = Outcome.FAILED
+        left = f"run out by {utc(deadline)}, {duration(on.until_ms - deadline)} before the start"
+    else:
+        left = f"run out by {utc(deadline)}, {duration(deadline - on.until_ms)} after the start"
+    because = "" if deadline is None else f" ({timeout_told(on.job.transaction_timeout_ms)})"
+    return GateCheck(
+        name=PENDING,
+        outcome=outcome,
+        told=f"{told}: if not committed yet, they {left}{because}. Each must be CompleteCommit: {command}",
+    )
+
+
+def _asked(on: SinkGrounds) -> GateCheck:
+    """Say whether everything that the savepoint holds is committed, by what its cluster says."""
+    commits = {
+        (each.transactional_id, each.producer_id, each.epoch) for each in on.ended if each.decision is Settlement.COMMIT
+    }
+    left = [
+        row
+        for row in on.rows
+        if row.decision not in _OVER and (row.transactional_id, row.producer_id, row.epoch) not in commits
+    ]
+    if not left:
+        planned = f", {many(len(commits), 'transaction')} of them by this plan before the copy is made"
+        told = f"Everything that the savepoint holds is committed{planned if commits else ''}: it loses no record."
+        return GateCheck(name=PENDING, outcome=Outcome.PASSED, told=told)
+    wrong = [row for row in left if row.decision in _WRONG]
+    late = [row for row in left if row.decision is Decision.COMMIT and _runs_out(row, on)]
+    first = (wrong or late or left)[0]
+    more = f" So are {len(left) - 1:,} more not committed." if len(left) > 1 else ""
+    soon = " It runs out before the start." if first in late else ""
+    return GateCheck(
+        name=PENDING,
+        outcome=Outcome.FAILED if wrong or late else Outcome.UNKNOWN,
+        told=f"{first.transactional_id} is held and not committed ({first.decision}): {first.reason}{soon}{more} "
+        "`offsetwise transactions` lists them; --target sink-transactions commits what is open.",
+    )
+
+
+def _runs_out(row: SinkTransaction, on: SinkGrounds) -> bool:
+    return row.deadline is not None and epoch_ms(row.deadline) <= on.until_ms
+
+
+def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
+    """Say whether a restore commits what the cluster that the sink writes to does not know."""
+    moves = on.after is not None and on.after != on.job.sink_cluster
+    absent = [row for row in on.rows if row.decision in _NOT_THERE and row.broker_state is None]
+    foreign = [row for row in on.rows if row.decision is Decision.FOREIGN]
+    if not moves and not (absent or foreign):
+        return
+    held = held_back(on.checkpoint)
+    marked = {(each.transactional_id, each.producer_id, each.epoch) for each in on.marks}
+    left = [each for each in held if (each.transactional_id, each.producer_id, each.epoch) not in marked]
+    if not left:
+        told = (
+            f"{many(len(held), 'transaction')} that the savepoint holds will be marked as committed in the copy, so "
+            f"that a restore with the sink on {on.after!r} passes over them."
+        )
+        yield GateCheck(name=RESTORE, outcome=Outcome.PASSED, told=told)
+        return
+    whose = (
+        f"of the cluster {on.job.sink_cluster or 'that the sink wrote to'!r}, and the sink will write to {on.after!r}"
+        if moves
+        else f"that the cluster {on.after!r}, which its sink writes to, does not know"
+    )
+    stated = "" if moves else " State as sink_cluster the one that has them, and as new_sink_cluster this one."
+    yield GateCheck(
+        name=RESTORE,
+        outcome=Outcome.FAILED,
+        told=f"{sink_moves_with_pending.code}: the savepoint holds {many(len(left), 'transaction')} {whose}. "
+        f"{restore_fails(str(on.after))}{stated} Once each is committed where it was begun, draft with --mark-settled: "
+        "the copy then says so, and a restore passes over them.",
+    )

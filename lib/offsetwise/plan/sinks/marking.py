@@ -1,0 +1,181 @@
+"""Which transactions of a sink the copy of a savepoint says are committed, and what speaks against that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from offsetwise.config import JobTraits, Migration
+from offsetwise.errors import PlanError
+from offsetwise.findings import Stage, finding
+from offsetwise.findings.committed import held_back
+from offsetwise.model import (
+    Checkpoint,
+    MarkedTransaction,
+    Plan,
+    PlannedTransaction,
+    SeenTransaction,
+    Settlement,
+    Severity,
+    SinkRequirement,
+    Transaction,
+)
+from offsetwise.plan.refusals import cluster_id
+from offsetwise.plan.request import DraftRequest, refuse
+from offsetwise.targets.spec import spec_of, specs
+from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.observed import TransactionState
+from offsetwise.transactions.report import SinkTransactions
+
+COMMITTED_BEFORE: Final = "This plan commits it before the copy is made."
+
+
+@finding(
+    code="MARK_NOT_SETTLED",
+    severity=Severity.BLOCKS,
+    title="A transaction that is not known to be committed would be marked",
+    remedy="Commit it first: add --target sink-transactions. Else draft without --mark-settled.",
+    rank=350,
+    stage=Stage.PLAN,
+)
+def mark_not_settled(name: str, found: SinkTransaction | None) -> Iterator[str]:
+    """A restore passes over what is marked, so that its records would be lost if it is not committed."""
+    if found is None:
+        yield f"{name}: the cluster of the sink was not asked about it."
+    elif found.decision is Decision.SETTLED:
+        yield (
+            f"{name}: its id has been used again since ({found.broker_state}), so that its commit is not shown any "
+            "more."
+        )
+    else:
+        yield f"{name} is {found.decision}, not SETTLED: {found.reason}"
+
+
+def marks_of(
+    checkpoint: Checkpoint | None,
+    request: DraftRequest,
+    job: JobTraits,
+    ended: Collection[PlannedTransaction] = (),
+) -> tuple[MarkedTransaction, ...]:
+    """Give a mark for everything that a restore from the savepoint would commit.
+
+    Args:
+        checkpoint: What the plan is drafted from.
+        request: What the plan writes, and what the cluster of the sink says now.
+        job: What is stated about the job.
+        ended: The transactions that the same plan ends before.
+
+    Raises:
+        PlanError: One is not known to be committed, or there is none; the job goes on, or no target takes marks.
+    """
+    if not any(spec_of(target.kind).takes_marks for target in request.targets):
+        able = " or ".join(each.name for each in specs() if each.takes_marks)
+        raise PlanError(
+            "The plan: expected a copy of a savepoint to mark transactions in, found "
+            f"{', '.join(map(str, request.targets))}. Nothing was written.",
+            fix=f"Draft it with --target {able}, or without --mark-settled.",
+        )
+    found = request.sink
+    rows = {
+        (row.transactional_id, row.producer_id, row.epoch): row
+        for row in (() if found is None else found.transactions)
+        if row.held
+    }
+    commits = {
+        (each.transactional_id, each.producer_id, each.epoch) for each in ended if each.decision is Settlement.COMMIT
+    }
+    made: list[MarkedTransaction] = []
+    problems = [problem for row in rows_against(found, job) for problem in mark_not_settled(_named(row), row)]
+    for each in held_back(checkpoint):
+        if each.producer_id is None or each.epoch is None:
+            continue
+        key = each.transactional_id, each.producer_id, each.epoch
+        row = rows.get(key)
+        if key in commits or (row is not None and is_committed(row)):
+            made.append(
+                MarkedTransaction(
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    epoch=each.epoch,
+                    reason=COMMITTED_BEFORE if key in commits or row is None else row.reason,
+                )
+            )
+        else:
+            problems += mark_not_settled(_named(each), row)
+    refuse(tuple(problems))
+    if not made:
+        raise PlanError(
+            "The plan: expected transactions of a sink in the savepoint to mark as committed, found none that a "
+            "restore would commit. Nothing was written.",
+            fix="Draft it without --mark-settled.",
+        )
+    return tuple(made)
+
+
+def rows_against(found: SinkTransactions | None, job: JobTraits) -> Iterator[SinkTransaction]:
+    """Give what speaks against a start from the savepoint at all: the job goes on, or went on, or elsewhere."""
+    for row in () if found is None else found.transactions:
+        went_on = row.decision is Decision.SINK_WENT_ON and job.tolerates_replay is not True
+        if row.decision in (Decision.LIVE, Decision.WRONG_CLUSTER) or went_on:
+            yield row
+
+
+def is_committed(row: SinkTransaction) -> bool:
+    """Say whether the cluster shows that a held transaction is committed, so that its mark cannot lose records."""
+    return row.decision is Decision.SETTLED and row.broker_state == TransactionState.COMPLETE_COMMIT
+
+
+def requirement_of(
+    migration: Migration, job: JobTraits, request: DraftRequest, marks: Collection[MarkedTransaction]
+) -> SinkRequirement | None:
+    """Give what must still hold of the sink's cluster when a plan that ends nothing there is applied: what is marked.
+
+    Returns:
+        None where nothing is marked.
+
+    Raises:
+        PlanError: The cluster did not tell its id, so that the plan could not be held to it.
+    """
+    found = request.sink
+    if not marks or found is None:
+        return None
+    if found.cluster_id is None:
+        refuse((cluster_id.problem("The sink's cluster did not tell its id, so the plan could not be held to it."),))
+    names = {"old": migration.source.name, "new": migration.target.name}
+    stated = job.sink_cluster or job.sink_servers or ""
+    keys = {(each.transactional_id, each.producer_id, each.epoch) for each in marks}
+    return SinkRequirement(
+        name=names.get(stated, stated),
+        cluster_id=str(found.cluster_id),
+        states=tuple(
+            SeenTransaction(
+                transactional_id=row.transactional_id,
+                producer_id=row.producer_id,
+                epoch=row.epoch,
+                state=row.broker_state,
+                decision=row.decision,
+                partitions=row.partitions,
+            )
+            for row in found.transactions
+            if row.held and (row.transactional_id, row.producer_id, row.epoch) in keys
+        ),
+        topics=request.sink_topics,
+    )
+
+
+def contradictions(plan: Plan) -> Iterator[str]:
+    """Say where a plan contradicts itself about what it marks."""
+    if plan.marks and not any(spec_of(target.kind).takes_marks for target in plan.targets):
+        yield "it marks transactions, and none of its targets is a copy of a savepoint"
+    if plan.marks and plan.requirements.sink is None:
+        yield "it marks transactions, and does not say of which cluster"
+    keys = {(each.transactional_id, each.producer_id, each.epoch) for each in plan.marks}
+    if len(keys) != len(plan.marks):
+        yield "it marks a transaction twice"
+    for each in plan.marks:
+        if min(each.producer_id, each.epoch) < 0 or not each.transactional_id or not each.reason.strip():
+            yield f"its mark of {each.transactional_id[:300]!r} has a negative number, or no name or reason"
+
+
+def _named(each: Transaction | SinkTransaction) -> str:
+    return f"{each.transactional_id} (producer {each.producer_id}, epoch {each.epoch})"

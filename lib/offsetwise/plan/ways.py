@@ -1,0 +1,146 @@
+"""A way to move a job, and what speaks against one: the rules that several ways share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from offsetwise.config import JobTraits
+from offsetwise.findings.migration import BATCH_ID_SINKS, sink_batch_ids
+from offsetwise.findings.place import pending_batch_differs, replay, replay_not_tolerated, untranslated
+from offsetwise.model import Comparison, Exactness, Problem
+from offsetwise.plan.refusals import counted, no_rename, not_drained, retained_data, subscription
+
+_STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
+_REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit a copy of the checkpoint."
+
+
+def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - as every rule of a way
+    return ()
+
+
+def _unasked(comparison: Comparison, job: JobTraits) -> Iterable[str]:  # noqa: ARG001 - as above
+    return ()
+
+
+class Against(Protocol):
+    """Says what speaks against a target, single partitions aside."""
+
+    def __call__(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Give every reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to move a job."""
+
+    name: str
+    engine: str | None = None
+    """The engine whose jobs alone it moves; None where it comes with an engine, or is one for all."""
+    instead_of: str | None = None
+    """The way for all that it stands in for; one of the same name it always does."""
+    order: int
+    """Where it stands among the ways of an engine, ascending."""
+    target: str
+    """The name of what it writes first."""
+    beside: str | None = None
+    """The name of what it writes as well."""
+    title: str
+    """In the field's words."""
+    keeps: tuple[str, ...]
+    gives_up: tuple[str, ...]
+    needs: tuple[str, ...]
+    options: str = ""
+    """What `offsetwise draft` takes beside the target."""
+    translates: bool = True
+    rewinds: bool = False
+    """Whether the job goes back to an earlier batch."""
+    migration_file: str | None = None
+    """The migration file that it is drafted with, where it is another one than the comparison's."""
+    elsewhere: str = ""
+    """Why it is not drafted from a comparison of the last position; empty where it is."""
+    against: Callable[[Comparison, JobTraits], Iterable[Problem]] = _nothing
+    """What speaks against this way alone."""
+    questions: Callable[[Comparison, JobTraits], Iterable[str]] = _unasked
+    """Asks what nobody has stated and what would be judged by it."""
+    stop: tuple[str, ...] = ()
+    """The command that stops the job, where its engine has one."""
+    start: tuple[str, ...] = ()
+    """The command that starts it on the new cluster, likewise."""
+    start_in_sql: tuple[str, ...] | None = None
+    """The same for a job in SQL; None where it is the same command."""
+
+
+def batch_ids(job: JobTraits, *, sink_rewound: bool, what: str) -> Iterator[Problem]:
+    """Say what a sink that remembers batch ids does where they begin again.
+
+    Args:
+        job: What is stated.
+        sink_rewound: Whether the sink is taken back with the job.
+        what: Why they begin again, as the beginning of a sentence.
+    """
+    if sink_rewound:
+        return
+    if job.sink is None:
+        told = f"{what}, and it is not stated which sink the job has: one that remembers batch ids would ignore them."
+        yield sink_batch_ids.problem(told, _STATE_SINK)
+    elif job.sink.casefold() in BATCH_ID_SINKS:
+        told = f"{what}, and the {job.sink} sink ignores batch ids it has recorded: records would be missing there."
+        yield sink_batch_ids.problem(told, _REWOUND)
+
+
+def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
+    """Say which positions are not proven, or repeat records where that is not tolerated."""
+    rows = [row for row in comparison.partitions if row.old_offset is not None]
+    lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
+    if lost:
+        told = f"{counted(lost)} no proven place: nobody may guess, a person may decide with a reason."
+        yield untranslated.problem(told)
+    again = [row for row in rows if row not in lost and (row.exactness is Exactness.BOUNDED or row.replay)]
+    if again and job.tolerates_replay is not True:
+        told = f"{counted(again)} a place that repeats records, and the job is not stated to tolerate that."
+        yield replay_not_tolerated.problem(told)
+
+
+def pending(comparison: Comparison) -> Iterator[Problem]:
+    """Say where a pending batch is not known to hold the same records on both clusters."""
+    unequal = [
+        row
+        for row in comparison.partitions
+        if len(row.restart) > 1 and (row.restart[-1].new is None or row.pending_equal is not True)
+    ]
+    if unequal:
+        told = f"{counted(unequal)} a pending batch that is not known to hold the same records on both clusters."
+        yield pending_batch_differs.problem(told)
+
+
+def not_renamed(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
+    """Say why no topic can be renamed."""
+    yield from subscription(job)
+    yield from no_rename(comparison)
+
+
+def _not_drained(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
+    yield from retained_data(job)
+    yield from not_drained(comparison, job)
+    copied = [row for row in comparison.partitions if row.exactness.proven and row.new_offset != row.new.log_start]
+    if copied:
+        told = f"{counted(copied)} copies of records that the job has read: earliest would read them again."
+        yield replay.problem(told)
+
+
+PRODUCERS_FIRST: Final = Way(
+    name="producers-first",
+    order=80,
+    target="",
+    title="producers-first cutover, earliest",
+    keeps=("every record, if the old topics were read to their end and the new ones hold nothing older",),
+    gives_up=("records: any the job did not read on the old cluster before it moved",),
+    needs=("producers write to the new cluster only", "the job has read every old topic to its end", "no mirror"),
+    options=" --start TOPIC=earliest --reason TEXT",
+    translates=False,
+    elsewhere="It begins at earliest instead of the translated positions",
+    against=_not_drained,
+)
+"""Nothing is translated. Targets that a job of theirs can begin at complete it."""

@@ -1,0 +1,104 @@
+"""What a position is, and which partition of a stream it is in."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from offsetwise.errors import PlanError
+
+
+class Position(Protocol):
+    """Where reading goes on in one partition: a value of its stream, ordered inside the partition.
+
+    Kafka's positions are plain integers. What is no number derives from `OpaquePosition`.
+    """
+
+    def __lt__(self, other: Any, /) -> bool: ...
+    def __le__(self, other: Any, /) -> bool: ...
+    def __gt__(self, other: Any, /) -> bool: ...
+    def __ge__(self, other: Any, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __sub__(self, other: Any, /) -> int | None:
+        """Give how many records lie from another position to this one; None where positions do not tell."""
+
+    def __rsub__(self, other: Any, /) -> int | None:
+        """Give how many records lie from this position to another one."""
+
+
+class OpaquePosition:
+    """A position that is no number: a frozen, ordered dataclass of its stream's folder, with a text of its own.
+
+    The text, `str`, is what files hold and people read. No position of another registered stream may have the same.
+    """
+
+    __slots__ = ()
+
+    def __format__(self, how: str) -> str:
+        """Give the text, however numbers are to be written."""
+        return str(self)
+
+    def __sub__(self, other: Any, /) -> int | None:
+        """Say that the distance to another position is not known."""
+        return None
+
+    __rsub__ = __sub__
+
+
+def of_one_stream(*positions: Position | None) -> bool:
+    """Say whether positions are of one stream, so that they can be compared; those that are unknown do not count."""
+    return len({type(each) for each in positions if each is not None}) <= 1
+
+
+def offset_of(position: Position) -> int:
+    """Give the offset that a position of Kafka is.
+
+    Raises:
+        PlanError: It is one of another stream.
+    """
+    if isinstance(position, int):
+        return position
+    raise PlanError(
+        f"Expected an offset of Kafka, found the position {str(position)[:100]!r} of another stream. Nothing was done "
+        "with it.",
+        fix="Use a target, an export or a command that takes the positions of that stream.",
+    )
+
+
+def offset_or_none(position: Position | None) -> int | None:
+    """Give the offset that a position of Kafka is; None for what is unknown, or of another stream."""
+    return position if isinstance(position, int) else None
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; a tuple, since every record, position and log is looked up by it."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class OfPartition:
+    """What is said of one partition."""
+
+    __slots__ = ()
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Which one."""
+        return TopicPartition(self.topic, self.partition)
+
+
+class OfTwins(OfPartition):
+    """What is said of one partition and its copy on the new cluster."""
+
+    __slots__ = ()
+    new_topic: str
+
+    @property
+    def new_topic_partition(self) -> TopicPartition:
+        """The copy."""
+        return TopicPartition(self.new_topic, self.partition)

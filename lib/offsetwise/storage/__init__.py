@@ -1,0 +1,1 @@
+"""Folders of files on every kind of file system, read without writing."""

@@ -1,0 +1,271 @@
+"""Tables of DynamoDB: one that is there now, or the dump of some in a file.
+
+A dump is what `aws dynamodb scan` prints, or an object of such answers by the names of their tables, each with its
+key schema. An item is DynamoDB's JSON: every value in an object of one key, its type.
+
+This module needs the standard library only, because it is shipped to Spark's workers; a live table needs boto3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, OutsideRootsError, StorageError
+from offsetwise.storage.folders import open_tree
+from offsetwise.strict_json import parse
+
+SCHEME: Final = "dynamodb"
+MAX_ITEMS: Final = 1_000_000
+MAX_DUMP_BYTES: Final = 64 * 1024 * 1024
+"""Of a dump: some 60,000 leases."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+_ANSWER: Final = frozenset({"Items", "Count", "ScannedCount", "ConsumedCapacity", "NextToken", "LastEvaluatedKey"})
+_TYPES: Final = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"})
+_CHECK_DUMP: Final = (
+    "Give the folder; or take the dump again: aws dynamodb scan --table-name TABLE --consistent-read > TABLE.json"
+)
+_MISSING: Final = frozenset({"ResourceNotFoundException"})
+_REFUSED: Final = frozenset(
+    {"AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"}
+)
+_THROTTLED: Final = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
+
+Item = Mapping[str, Mapping[str, Any]]
+"""One row: by the name of each attribute an object of one key, the type, and the value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What one table holds."""
+
+    name: str
+    keys: tuple[tuple[str, str], ...] | None
+    """(attribute, `HASH` or `RANGE`); None where nothing says."""
+    items: tuple[Item, ...]
+
+    @property
+    def key_names(self) -> frozenset[str]:
+        """The attributes of its key; what all items share where nothing says."""
+        if self.keys is not None:
+            return frozenset(name for name, _ in self.keys)
+        return frozenset[str].intersection(*map(frozenset, self.items)) if self.items else frozenset()
+
+
+def text_of(item: Item, name: str, kind: str = "S") -> str | None:
+    """Give an attribute of one type as text; None where it is absent.
+
+    Raises:
+        ValueError: It is of another type; says what was expected and found.
+    """
+    found = item.get(name)
+    if found is None:
+        return None
+    value = found.get(kind)
+    if not isinstance(value, str):
+        raise ValueError(f"expected {name} of type {kind}, found type {', '.join(found) or 'none'}")
+    return value
+
+
+def texts_of(item: Item, name: str) -> tuple[str, ...]:
+    """Give a set of strings, sorted; empty where it is absent.
+
+    Raises:
+        ValueError: It is of another type.
+    """
+    found = item.get(name)
+    if found is None:
+        return ()
+    value = found.get("SS")
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"expected {name} of type SS, found type {', '.join(found) or 'none'}")
+    return tuple(sorted(value))
+
+
+def is_live(uri: str) -> bool:
+    """Whether a URI names a table that is there now, and no file."""
+    return uri.partition("://")[0].lower() == SCHEME and "://" in uri
+
+
+def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, ...]:
+    """Give the tables in a dump, or the one live table.
+
+    Args:
+        uri: A file, or `dynamodb://TABLE?region=R&endpoint=URL`.
+        roots: The folders that may be read; None when a person named the path.
+
+    Raises:
+        OutsideRootsError: The file leaves the roots; or it is a live table, which stands in none.
+        LibraryMissingError: boto3 is not installed.
+        MissingError: There is no such file or table.
+        StorageError: It cannot be read whole.
+        NotACheckpointError: It is no dump.
+    """
+    if is_live(uri):
+        if roots is not None:
+            raise OutsideRootsError(
+                f"{uri}: expected a path inside the configured roots, found a live table. Nothing was read.",
+                fix="Take a dump of the table into a folder of checkpoint_roots: " + _CHECK_DUMP.partition(": ")[2],
+            )
+        return (_scanned(uri),)
+    above, slash, name = uri.rpartition("/")
+    tree = open_tree(above or slash or ".", roots=roots)
+    data = tree.read(name)
+    if len(data) > MAX_DUMP_BYTES:
+        raise StorageError(
+            f"{uri}: expected a dump of at most {MAX_DUMP_BYTES:,} bytes, found {len(data):,}. It was not used.",
+            fix="Read the table itself: dynamodb://TABLE?region=REGION",
+        )
+    try:
+        return _dumped(parse(data), name.removesuffix(".json"))
+    except (ValueError, RecursionError) as error:
+        raise NotACheckpointError(
+            f"{uri}: expected a checkpoint's folder, or the dump of a table of DynamoDB; found a file that is no such "
+            f"dump: {error}. No position was read.",
+            fix=_CHECK_DUMP,
+        ) from error
+
+
+def _dumped(body: Any, name: str) -> tuple[Table, ...]:
+    if not isinstance(body, dict):
+        raise ValueError(f"its top level is a {type(body).__name__}")
+    if "Items" in body:
+        unknown = sorted(body.keys() - _ANSWER)
+        if unknown:
+            raise ValueError(f"an answer of scan has no {unknown[0][:60]!r}")
+        return (_table(name, body, None),)
+    if not body:
+        raise ValueError("it names no table")
+    made = []
+    for table, answer in body.items():
+        if not _NAME.fullmatch(table) or not isinstance(answer, dict) or not {"Items", "KeySchema"} <= answer.keys():
+            raise ValueError(f"expected Items and KeySchema of each table by its name, found {table[:60]!r}")
+        made.append(_table(table, answer, _keys(answer["KeySchema"])))
+    return tuple(made)
+
+
+def _keys(schema: Any) -> tuple[tuple[str, str], ...]:
+    try:
+        made = tuple((str(each["AttributeName"]), str(each["KeyType"])) for each in schema)
+    except (TypeError, KeyError) as error:
+        raise ValueError("expected AttributeName and KeyType of each key in KeySchema, found another shape") from error
+    if [kind for _, kind in made] not in (["HASH"], ["HASH", "RANGE"]):
+        raise ValueError("expected a KeySchema with one HASH, and at most one RANGE behind it, found another one")
+    return made
+
+
+def _table(name: str, answer: Mapping[str, Any], keys: tuple[tuple[str, str], ...] | None) -> Table:
+    items = answer["Items"]
+    if not isinstance(items, list):
+        raise ValueError(f"expected Items of table {name!r} as a list, found {type(items).__name__}")
+    for more in ("NextToken", "LastEvaluatedKey"):
+        if answer.get(more) is not None:
+            raise ValueError(f"it is one page of several of table {name!r}: {more} says that more items follow")
+    count = answer.get("Count", len(items))
+    if count != len(items):
+        raise ValueError(f"table {name!r} says Count {count}, and has {len(items):,} items")
+    for place, item in enumerate(items):
+        shaped = isinstance(item, dict) and all(
+            isinstance(value, dict) and len(value) == 1 and _TYPES.issuperset(value) for value in item.values()
+        )
+        if not shaped:
+            raise ValueError(f"item {place:,} of table {name!r} is no item in DynamoDB's JSON")
+        if keys is not None and not all(key in item for key, _ in keys):
+            raise ValueError(f"item {place:,} of table {name!r} has no key {', '.join(key for key, _ in keys)}")
+    return Table(name=name, keys=keys, items=tuple(items))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Address:
+    table: str
+    region: str | None
+    endpoint: str | None
+
+
+def _address(uri: str) -> _Address:
+    parts = urlsplit(uri)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    options = dict(query)
+    endpoint = options.get("endpoint")
+    fits = (
+        _NAME.fullmatch(parts.netloc)
+        and parts.path in ("", "/")
+        and not parts.fragment
+        and len(options) == len(query)
+        and options.keys() <= {"region", "endpoint"}
+        and all(options.values())
+        and (endpoint is None or (urlsplit(endpoint).scheme in ("http", "https") and "@" not in endpoint))
+    )
+    if not fits:
+        raise StorageError(
+            f"{uri[:300]!r}: expected dynamodb://TABLE?region=REGION&endpoint=URL, both options may be left out, found "
+            "another form. Nothing was read.",
+            fix="Name the table, and nothing but its region and endpoint; credentials come from the environment.",
+        )
+    return _Address(table=parts.netloc, region=options.get("region"), endpoint=endpoint)
+
+
+def _scanned(uri: str) -> Table:
+    """Read a whole table, consistently, page by page; a page that fails fails all."""
+    address = _address(uri)
+    try:
+        import boto3  # noqa: PLC0415 - of an extra, and slow to import
+        from botocore.config import Config  # noqa: PLC0415 - as above
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise LibraryMissingError(
+            f"{uri}: expected boto3 to be installed, found {error}. Nothing was read.",
+            fix="Install it: pip install 'offsetwise[kinesis]'; or give a dump of the table, which needs nothing.",
+        ) from error
+    items: list[Item] = []
+    try:
+        client = boto3.client(
+            "dynamodb",
+            region_name=address.region,
+            endpoint_url=address.endpoint,
+            config=Config(connect_timeout=10, read_timeout=30, retries={"mode": "standard", "max_attempts": 5}),
+        )
+        for page in client.get_paginator("scan").paginate(TableName=address.table, ConsistentRead=True):
+            items += page["Items"]
+            if len(items) > MAX_ITEMS:
+                raise StorageError(
+                    f"{uri}: expected at most {MAX_ITEMS:,} items, found more. Nothing was used from it.",
+                    fix="Check that it is a lease table: it has one item per shard.",
+                )
+    except ClientError as error:
+        raise _answered(uri, error.response.get("Error", {})) from error
+    except (BotoCoreError, ValueError) as error:
+        raise StorageError(
+            f"{uri}: expected an answer of DynamoDB, found {type(error).__name__}: {str(error)[:200]}. Nothing was "
+            "used from it.",
+            fix="Check region, endpoint, network and the credentials in the environment.",
+        ) from error
+    return Table(name=address.table, keys=None, items=tuple(items))
+
+
+def _answered(uri: str, said: Mapping[str, Any]) -> StorageError:
+    """Say what DynamoDB refused."""
+    code, message = str(said.get("Code", "")), str(said.get("Message", ""))[:200]
+    if code in _MISSING:
+        return MissingError(
+            f"{uri}: expected a table of this name, found none in this region and account. Nothing was read.",
+            fix="Check the table's name (of a KCL application: the application's), the region and the account.",
+        )
+    if code in _REFUSED:
+        return StorageError(
+            f"{uri}: expected to be allowed to read the table, found access refused ({code}: {message}). Nothing was "
+            "used from it.",
+            fix="Allow dynamodb:Scan on the table to this user, or run with credentials that have it.",
+        )
+    if code in _THROTTLED:
+        return StorageError(
+            f"{uri}: expected all items, found reading throttled ({code}). Nothing was used from what came before.",
+            fix="Try again later, or give the table more read capacity.",
+        )
+    return StorageError(
+        f"{uri}: expected all items, found {code}: {message}. Nothing was used from it.",
+        fix="Check region, endpoint and the credentials in the environment.",
+    )

@@ -1,0 +1,94 @@
+"""Which account and endpoint an address of an object store leads to, whatever the environment says.
+
+`abfs` names its account, so nothing but that account is read: its library would prefer the connection string of the
+environment, and knows the accounts of one cloud only. `s3` and `gs` name a bucket and no endpoint: the environment may
+lead to another one (`AWS_ENDPOINT_URL`, a profile, `STORAGE_EMULATOR_HOST`), which is shown beside the address.
+
+This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from offsetwise.errors import StorageError
+from offsetwise.storage.location import Location
+
+CONNECTION_STRING: Final = "AZURE_STORAGE_CONNECTION_STRING"
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_OWN_ENDPOINTS: Final = (".amazonaws.com", ".amazonaws.com.cn", "storage.googleapis.com")
+
+
+def open_store(location: Location) -> tuple[Any, str]:
+    """Give the file system of an object store, and the folder as it spells it. Nothing is contacted yet.
+
+    Raises:
+        StorageError: The environment leads to another account than the address names.
+        ImportError: The library of this store is not installed.
+    """
+    import fsspec  # noqa: PLC0415 - a tenth of a second that local folders need not wait for
+
+    options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
+    if location.scheme != "abfs":
+        made, base = fsspec.url_to_fs(location.path, **options)
+        return made, str(base)
+    container, _, host = location.parts[0].partition("@")
+    account, _, rest = host.lower().partition(".")
+    blobs = f"{account}.blob.{rest.partition('.')[2]}"
+    _refuse_other_account(location.path, account, blobs)
+    made = fsspec.filesystem("abfs", account_name=account, account_host=blobs, **options)
+    return made, "/".join((container, *location.parts[1:]))
+
+
+def endpoint_of(location: Location, fs: Any) -> str | None:
+    """Give the endpoint that the environment leads to; None where it is the store's own, or the address names it."""
+    told: str | None = None
+    if location.scheme == "s3":
+        told = fs.s3.meta.endpoint_url
+    elif location.scheme == "gs":
+        told = fs._location
+    elif location.scheme == "abfs" and fs.connection_string:
+        found = _endpoint(_fields(fs.connection_string))
+        told = found.geturl() if found is not None and found.hostname in _THIS_MACHINE else None
+    host = urlsplit(told).hostname or "" if told else ""
+    return None if not host or f".{host}".endswith(_OWN_ENDPOINTS) else told
+
+
+def _refuse_other_account(shown: str, account: str, blobs: str) -> None:
+    told = os.environ.get(CONNECTION_STRING)
+    if not told:
+        return
+    fields = _fields(told)
+    endpoint = _endpoint(fields)
+    host = (endpoint.hostname or "") if endpoint is not None else ""
+    emulated = endpoint is not None and host in _THIS_MACHINE
+    led = (endpoint.path.strip("/") if emulated and endpoint is not None else host.partition(".")[0]).lower()
+    named = fields.get("accountname", led).lower()
+    if named == led == account and (emulated or host.lower() == blobs):
+        return
+    found = f"the account {named!r} at {host or 'no endpoint'}"
+    raise StorageError(
+        f"{shown}: expected to read the account {account!r} ({blobs}), found {CONNECTION_STRING} set for {found}, "
+        "which would be read instead. Nothing was read.",
+        fix=f"Unset {CONNECTION_STRING}, or set it for {account!r}; without it AZURE_STORAGE_ACCOUNT_KEY, "
+        "AZURE_STORAGE_SAS_TOKEN or Azure's own sign-in are used.",
+    )
+
+
+def _fields(connection_string: str) -> Mapping[str, str]:
+    pairs = (part.partition("=") for part in connection_string.split(";"))
+    return {name.strip().lower(): value.strip() for name, _, value in pairs if name.strip()}
+
+
+def _endpoint(fields: Mapping[str, str]) -> SplitResult | None:
+    """Give where a connection string leads; None where it does not say."""
+    if fields.get("usedevelopmentstorage", "").lower() == "true":
+        return urlsplit("http://127.0.0.1:10000/devstoreaccount1")
+    if "blobendpoint" in fields:
+        return urlsplit(fields["blobendpoint"])
+    if "accountname" not in fields:
+        return None
+    return urlsplit(f"https://{fields['accountname']}.blob.{fields.get('endpointsuffix', 'core.windows.net')}")

@@ -1,0 +1,114 @@
+"""Whether a cluster can be reached, and what its user may do there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.model import Cluster
+
+
+class StepName(StrEnum):
+    """What is asked, in this order."""
+
+    RESOLVE = "resolve"
+    CONNECT = "connect"
+    TLS = "TLS"
+    AUTHENTICATE = "authenticate"
+    METADATA = "metadata"
+    OFFSETS = "offsets"
+    GROUPS = "groups"
+
+
+class StepState(StrEnum):
+    """How a step ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a connection test. A step that is `ok` may still have a `fix`, for what it found beside."""
+
+    name: StepName
+    state: StepState
+    said: str
+    """What was found; of a step that was skipped, why."""
+    fix: str = ""
+    took_ms: int = 0
+
+
+class Resource(StrEnum):
+    """What an operation is authorised on, in Kafka's words."""
+
+    CLUSTER = "cluster"
+    TOPIC = "topic"
+    GROUP = "group"
+
+
+NEEDED: Final[Mapping[Resource, frozenset[str]]] = {
+    Resource.CLUSTER: frozenset(),
+    Resource.TOPIC: frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"}),
+    Resource.GROUP: frozenset({"DESCRIBE"}),
+}
+"""What reading a migration takes, by resource."""
+
+WRITING: Final[Mapping[Resource, frozenset[str]]] = {
+    Resource.CLUSTER: frozenset({"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}),
+    Resource.TOPIC: frozenset({"WRITE", "CREATE", "ALTER", "DELETE", "ALTER_CONFIGS"}),
+    # Kafka lets a user commit for a group that it may READ.
+    Resource.GROUP: frozenset({"READ", "DELETE", "ALTER_CONFIGS"}),
+}
+"""What changes a cluster, by resource. Never needed here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What the broker authorises the user to do on one resource."""
+
+    resource: Resource
+    name: str
+    """Of the topic or group; empty for the cluster itself."""
+    operations: tuple[str, ...] = ()
+    error: str | None = None
+    """Why the broker did not say."""
+
+    @property
+    def writing(self) -> tuple[str, ...]:
+        """Those operations that change the cluster."""
+        return tuple(each for each in self.operations if each in WRITING[self.resource])
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Operations that reading needs and the broker does not authorise; empty where it did not say."""
+        return () if self.error else tuple(sorted(NEEDED[self.resource] - set(self.operations)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """What the user of one cluster may do."""
+
+    cluster: Cluster
+    user: str | None
+    """As the migration file names it; None where the broker asks for none."""
+    authorizer: bool | None
+    """Whether the broker checks ACLs at all; None where it did not say."""
+    granted: tuple[Granted, ...]
+
+    @property
+    def writable(self) -> tuple[Granted, ...]:
+        """Where the user could write."""
+        return tuple(each for each in self.granted if each.writing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclCommand:
+    """One command that grants what reading needs, and what it is for."""
+
+    purpose: str
+    command: str
+    optional: bool = False

@@ -1,0 +1,1 @@
+"""Kafka clusters, read without writing."""

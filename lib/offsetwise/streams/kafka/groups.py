@@ -1,0 +1,215 @@
+"""Consumer groups: their states and committed offsets.
+
+One request lists the states of all groups per broker; offsets need a request per group, of which a bounded number is
+under way at a time, and one more per coordinator (see `_coordinated`).
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+
+from offsetwise.findings.reading import group_unreadable
+from offsetwise.model import GroupOffset, GroupState, Problem
+from offsetwise.streams.kafka.client import Client, Failure, failure, reason
+
+_ASKED_AT_ONCE: Final = 256
+"""Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""
+_PAUSE_S: Final = 0.1
+_NO_COORDINATOR: Final = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+_STATES: Final = {
+    "PREPARING_REBALANCING": "PreparingRebalance",
+    "COMPLETING_REBALANCING": "CompletingRebalance",
+    "STABLE": "Stable",
+    "EMPTY": "Empty",
+    "DEAD": "Dead",
+    "ASSIGNING": "Assigning",
+    "RECONCILING": "Reconciling",
+}
+
+
+def read_groups(
+    client: Client, names: tuple[str, ...] | None
+) -> tuple[tuple[GroupState, ...], list[tuple[str | None, Problem]]]:
+    """Read the groups named, or all that are listed (None), sorted by name.
+
+    A group that never committed has no offsets; one that does not exist is `Dead`, as Kafka says.
+
+    Returns:
+        The groups, and what is wrong, each with the group it is about; None for all.
+    """
+    if names == ():
+        return (), []
+    cluster = client.config.name
+    listed = _list(client)
+    asked = [] if names is None else _offsets(client, sorted(set(names)))
+    states, unlisted = _states(client, listed)
+    problems: list[tuple[str | None, Problem]] = [(None, each) for each in unlisted]
+    if names is None:
+        asked = _offsets(client, sorted(states))
+    groups = []
+    for name, future in sorted(asked, key=itemgetter(0)):
+        offsets, error = _committed(client, future)
+        # A group that is not listed does not exist, unless some were not listed or the user may not see it.
+        state, kind = states.get(name, (None if unlisted or error else "Dead", None))
+        groups.append(
+            GroupState(name=name, state=state, type=kind, offsets=offsets, error=None if error is None else error.why)
+        )
+        if error:
+            problems += [(name, each) for each in group_unreadable(name, cluster, error.why, denied=error.denied)]
+    return tuple(groups), problems
+
+
+def _list(client: Client) -> Future[Any]:
+    listed: Future[Any] = client.admin.list_consumer_groups(request_timeout=client.deadline.left_s())
+    return listed
+
+
+def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
+    """Give state and type of every group listed, by name, and what is wrong.
+
+    A broker lists none while it loads one partition of `__consumer_offsets`, as it does for a moment after a cluster's
+    first group: it is asked again, in the time there is.
+    """
+    try:
+        listed = asked.result(timeout=client.deadline.grace_s())
+        while not client.deadline.passed and any(error.code() in _NO_COORDINATOR for error in listed.errors):
+            time.sleep(_PAUSE_S)
+            listed = _list(client).result(timeout=client.deadline.grace_s())
+    except (KafkaException, TimeoutError) as error:
+        return {}, [_unlisted(client, reason(error))]
+    states = {
+        group.group_id: (_STATES.get(group.state.name), group.type.name.capitalize() if group.type else None)
+        for group in listed.valid
+    }
+    problems = [_unlisted(client, reason(KafkaException(error))) for error in listed.errors[:1]]
+    return states, problems
+
+
+def _unlisted(client: Client, why: str) -> Problem:
+    return group_unreadable.problem(
+        f"The groups of cluster {client.config.name!r} were not all listed, because {why}: the state of some is "
+        "unknown.",
+        "Take the snapshot again when all brokers answer.",
+    )
+
+
+def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
+    places = {name: place_of(name, client.coordinators) for name in names}
+    names = sorted(names, key=lambda name: str(places[name]))
+    made: list[tuple[str, Future[Any]]] = []
+    for first in range(0, len(names), _ASKED_AT_ONCE):
+        share = names[first : first + _ASKED_AT_ONCE]
+        speakers = {places[name]: name for name in share}
+        ready = {} if client.deadline.passed else _coordinated(client, list(speakers.values()))
+        # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
+        # which takes long on a busy machine.
+        for _, future in reversed(made[max(0, first - _ASKED_AT_ONCE) : first]):
+            _failure(client, future)
+        for name in share:
+            speaker = speakers[places[name]]
+            made.append((name, _ask(client, name, ready.get(speaker, _late()), own=speaker == name)))
+    return made
+
+
+def place_of(group: str, coordinators: int) -> int | str:
+    """Give what groups of one coordinator have in common: the partition of `__consumer_offsets` they are kept in.
+
+    As Kafka computes it: `Utils.abs(groupId.hashCode) % partitions` (`GroupCoordinatorService.partitionFor`). Where the
+    number of partitions is not known, each group stands alone.
+    """
+    if not coordinators:
+        return group
+    code = 0
+    for unit in memoryview(group.encode("utf-16", "surrogatepass")[2:]).cast("H"):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return min(code, 2**32 - code) % 2**31 % coordinators
+
+
+def _coordinated(client: Client, names: list[str]) -> dict[str, Future[Any]]:
+    """Describe groups, which tells whether each has a coordinator that answers for it now.
+
+    librdkafka 2.16.0 crashes the process where a coordinator answers a question for offsets with "not me" (its handler
+    asks the consumer group of the handle, and an admin client has none), as it does while a broker starts or a leader
+    moves. The same answer to this question is an error like any other. It holds for all groups of the same partition
+    of `__consumer_offsets`, so one of them is described for all of a share.
+    """
+    return dict(client.admin.describe_consumer_groups(names, request_timeout=client.deadline.beyond_s()))
+
+
+def _ask(client: Client, name: str, ready: Future[Any], *, own: bool) -> Future[Any]:
+    """Ask for a group's offsets as soon as it has a coordinator: the first group of a new cluster makes it first.
+
+    Args:
+        client: The client.
+        name: The group.
+        ready: Its description, or that of another group of its coordinator.
+        own: Whether it is its own. What else went wrong with another one, such as a missing permission, says nothing.
+    """
+    while (error := _failure(client, ready)) is not None and not isinstance(error, TimeoutError):
+        if _code(error) in _NO_COORDINATOR:
+            time.sleep(_PAUSE_S)
+        elif own:
+            break
+        if client.deadline.passed:
+            return ready
+        ready, own = _coordinated(client, [name])[name], True
+    if isinstance(error, TimeoutError) or client.deadline.passed:
+        return _late()
+    request = [ConsumerGroupTopicPartitions(name)]
+    return client.admin.list_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[name]
+
+
+def _failure(client: Client, future: Future[Any]) -> BaseException | None:
+    try:
+        return future.exception(timeout=client.deadline.grace_s())
+    except TimeoutError as error:
+        return error
+
+
+def _code(error: BaseException) -> int | None:
+    return error.args[0].code() if isinstance(error, KafkaException) else None
+
+
+def _late() -> Future[Any]:
+    late: Future[Any] = Future()
+    late.set_exception(TimeoutError())
+    return late
+
+
+def _committed(client: Client, future: Future[Any]) -> tuple[tuple[GroupOffset, ...], Failure | None]:
+    try:
+        answer = future.result(timeout=client.deadline.grace_s())
+    except (KafkaException, TimeoutError) as error:
+        return (), failure(error)
+    failed = [entry for entry in answer.topic_partitions if entry.error is not None]
+    offsets = tuple(
+        sorted(
+            (
+                GroupOffset(
+                    topic=entry.topic,
+                    partition=entry.partition,
+                    offset=entry.offset,
+                    leader_epoch=entry.leader_epoch if (entry.leader_epoch or -1) >= 0 else None,
+                    metadata=entry.metadata or "",
+                )
+                for entry in answer.topic_partitions
+                # A negative offset is librdkafka's word for "nothing committed".
+                if entry.error is None and entry.offset >= 0
+            ),
+            key=lambda offset: offset.topic_partition,
+        )
+    )
+    if failed:
+        first = failure(KafkaException(failed[0].error))
+        return offsets, replace(first, why=f"{first.why} for {len(failed)} of its partitions")
+    return offsets, None

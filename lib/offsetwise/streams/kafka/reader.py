@@ -1,0 +1,41 @@
+"""Reads Kafka clusters: what `streams.reader.Reader` asks for."""
+
+from __future__ import annotations
+
+from offsetwise.config import ClusterConfig
+from offsetwise.streams.kafka.connection import try_connection
+from offsetwise.streams.kafka.mirror_topics import recognise
+from offsetwise.streams.kafka.permissions import minimum_acls, principal_of, read_permissions
+from offsetwise.streams.kafka.record_times import timestamps_at
+from offsetwise.streams.kafka.snapshot import log_starts, offsets_for_times, read_cluster, read_whole
+from offsetwise.streams.kafka.transaction_ends import read_ends
+from offsetwise.streams.kafka.transactions import look_at_transactions
+from offsetwise.transactions.upgrade import Facts
+
+__all__ = [
+    "is_of_mirror",
+    "log_starts",
+    "look_at_transactions",
+    "minimum_acls",
+    "offsets_for_times",
+    "principal_of",
+    "read_cluster",
+    "read_ends",
+    "read_permissions",
+    "read_whole",
+    "timestamps_at",
+    "transaction_facts",
+    "try_connection",
+]
+
+
+def is_of_mirror(topic: str) -> bool:
+    """Say whether a topic is one of MirrorMaker's own."""
+    return recognise(topic) is not None
+
+
+def transaction_facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
+    """Ask every broker; see `streams.reader.Reader`."""
+    from offsetwise.streams.kafka.facts import read_facts  # noqa: PLC0415 - imports a second client
+
+    return read_facts(config, timeout_s=timeout_s)

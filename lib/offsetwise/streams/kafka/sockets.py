@@ -1,0 +1,271 @@
+"""Names, addresses and TLS handshakes of brokers, each with words of its own when it fails.
+
+Every function asks all addresses at once, in threads that end with the process, and returns within its limit: a
+resolver or a broker that never answers is one that did not answer in time.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from offsetwise.wording import many
+
+T = TypeVar("T")
+
+_MOST_ADDRESSES: Final = 64
+_EXPIRES_SOON_DAYS: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """One address of one broker."""
+
+    server: str
+    """As the configuration or the broker says it: host:port."""
+    ip: str
+    port: int
+
+    @property
+    def host(self) -> str:
+        """The host name, without brackets."""
+        return host_and_port(self.server)[0]
+
+    def __str__(self) -> str:
+        return self.server if self.ip == self.host else f"{self.server} ({self.ip})"
+
+
+def host_and_port(server: str) -> tuple[str, int]:
+    """Split a server of bootstrap.servers.
+
+    >>> host_and_port("[::1]:9092")
+    ('::1', 9092)
+    """
+    host, _, port = server.strip().rpartition(":")
+    return host.split("://")[-1].strip("[]"), int(port)
+
+
+def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[Address, ...], tuple[str, ...]]:
+    """Give the addresses of all bootstrap servers, and what was wrong with the others."""
+    servers = [each.strip() for each in properties["bootstrap.servers"].split(",") if each.strip()]
+    family = {"v4": socket.AF_INET, "v6": socket.AF_INET6}.get(
+        properties.get("broker.address.family", "any"), socket.AF_UNSPEC
+    )
+
+    def addresses(server: str) -> list[Address]:
+        host, port = host_and_port(server)
+        found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
+        return [Address(server=server, ip=ip, port=port) for ip in dict.fromkeys(str(each[4][0]) for each in found)]
+
+    found, wrong = _each(servers, addresses, limit_s, _words_of_resolving)
+    return tuple(address for each in found for address in each)[:_MOST_ADDRESSES], wrong
+
+
+def connect(addresses: Iterable[Address], limit_s: float) -> tuple[tuple[Address, ...], tuple[str, ...], str]:
+    """Open and close a connection to each address.
+
+    Returns:
+        Those that accept one, what was wrong with the others, and what to do about it.
+    """
+    refused = False
+
+    def opened(address: Address) -> Address:
+        with _open(address, limit_s):
+            return address
+
+    def words(address: Address, error: Exception) -> str:
+        nonlocal refused
+        if isinstance(error, ConnectionRefusedError):
+            refused = True
+            return f"{address} refused the connection: nothing listens there"
+        if isinstance(error, TimeoutError):
+            return f"{address} did not answer in time"
+        return f"{address} cannot be reached ({_said(error)})"
+
+    found, wrong = _each(list(addresses)[:_MOST_ADDRESSES], opened, limit_s, words)
+    if refused:
+        return found, wrong, "Start the broker, or correct the port in bootstrap.servers."
+    return found, wrong, "Check that the broker runs, and that no firewall is between."
+
+
+def handshake(
+    addresses: Iterable[Address], properties: Mapping[str, str], limit_s: float
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Shake hands with each address, as the properties say.
+
+    Returns:
+        What was agreed, what was wrong, and what to do about it.
+    """
+    fixes: list[str] = []
+    try:
+        context = _context(properties)
+    except (OSError, ValueError) as error:
+        return (
+            (),
+            (f"the certificates of the migration file cannot be used: {_said(error)}",),
+            ("Check ssl.ca.location, ssl.certificate.location, ssl.key.location and ssl.key.password: PEM files.",),
+        )
+
+    def agreed(address: Address) -> str:
+        with _open(address, limit_s) as raw, context.wrap_socket(raw, server_hostname=address.host) as secured:
+            told, fix = _agreed(secured, address)
+            if fix:
+                fixes.append(fix)
+            return told
+
+    def words(address: Address, error: Exception) -> str:
+        problem, fix = _words_of_tls(error)
+        fixes.append(fix)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            problem += _shown(address, limit_s)
+        return f"{address}: {problem}"
+
+    found, wrong = _each(list(addresses), agreed, limit_s, words)
+    return found, wrong, tuple(fixes)
+
+
+def _each(
+    subjects: list[Any], ask: Callable[[Any], T], limit_s: float, words: Callable[[Any, Exception], str]
+) -> tuple[tuple[T, ...], tuple[str, ...]]:
+    """Ask all at once, and give answers and complaints in the order of the subjects."""
+    answers: dict[int, T] = {}
+    complaints: dict[int, str] = {}
+
+    def one(index: int) -> None:
+        try:
+            answers[index] = ask(subjects[index])
+        except (OSError, ValueError) as error:
+            complaints[index] = words(subjects[index], error)
+
+    # Not a pool: its threads would keep the process alive until the slowest resolver gives up.
+    threads = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(len(subjects))]
+    end = time.monotonic() + limit_s
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, end + 0.2 - time.monotonic()))
+    late = [index for index in range(len(subjects)) if index not in answers and index not in complaints]
+    complaints |= {index: words(subjects[index], TimeoutError(f"{limit_s:.0f}")) for index in late}
+    return (
+        tuple(answers[index] for index in sorted(answers.copy()) if index not in late),
+        tuple(complaints[index] for index in sorted(complaints.copy())),
+    )
+
+
+def _open(address: Address, limit_s: float) -> socket.socket:
+    return socket.create_connection((address.ip, address.port), timeout=limit_s)
+
+
+def _words_of_resolving(server: str, error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"{server}: the name was not resolved in time"
+    return f"{server}: no address is known for this name ({_said(error)})"
+
+
+def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    authorities = properties.get("ssl.ca.location")
+    folder = authorities is not None and Path(authorities).is_dir()
+    context = ssl.create_default_context(
+        cafile=None if folder else authorities,
+        capath=authorities if folder else None,
+        cadata=properties.get("ssl.ca.pem"),
+    )
+    if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
+        context.check_hostname = False
+    if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if "ssl.certificate.location" in properties:
+        # librdkafka takes key and certificate as text too; those are tried by the step that authenticates.
+        context.load_cert_chain(
+            properties["ssl.certificate.location"],
+            properties.get("ssl.key.location"),
+            properties.get("ssl.key.password", ""),
+        )
+    return context
+
+
+def _agreed(secured: ssl.SSLSocket, address: Address) -> tuple[str, str]:
+    certificate = secured.getpeercert()
+    if not certificate:
+        return f"{address} speaks {secured.version()}; its certificate was not verified", ""
+    until = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), tz=UTC)
+    left = (until - datetime.now(UTC)).days
+    told = f"{address} speaks {secured.version()}, certificate of {_names(certificate)}, valid until {until:%Y-%m-%d}"
+    if left < _EXPIRES_SOON_DAYS:
+        return (
+            f"{told}, {many(left, 'day')} from now",
+            "Renew the broker's certificate before it expires.",
+        )
+    return told, ""
+
+
+def _names(certificate: Mapping[str, Any]) -> str:
+    subject = _name(certificate.get("subject", ()))
+    hosts = [value for _, value in certificate.get("subjectAltName", ())]
+    return f"{subject} for {', '.join(hosts[:6])}" if hosts else subject
+
+
+def _name(parts: Iterable[Iterable[tuple[str, str]]]) -> str:
+    short = {"commonName": "CN", "organizationName": "O", "organizationalUnitName": "OU", "countryName": "C"}
+    return ", ".join(f"{short.get(key, key)}={value}" for part in parts for key, value in part) or "no name"
+
+
+def _shown(address: Address, limit_s: float) -> str:
+    """Say whose certificate a broker shows that is not trusted; nothing if that cannot be told."""
+    try:
+        anything = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        anything.check_hostname = False
+        anything.verify_mode = ssl.CERT_NONE
+        with _open(address, limit_s) as raw, anything.wrap_socket(raw) as secured:
+            shown = secured.getpeercert(binary_form=True) or b""
+        # OpenSSL names only a certificate that it verified: the shown one is its own anchor here.
+        itself = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        itself.check_hostname = False
+        itself.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        itself.load_verify_locations(cadata=shown)
+        with _open(address, limit_s) as raw, itself.wrap_socket(raw) as secured:
+            certificate: Mapping[str, Any] = secured.getpeercert() or {}
+    except (OSError, ValueError):
+        return ""
+    if not certificate:
+        return ""
+    return f"; it shows the certificate of {_names(certificate)}, issued by {_name(certificate.get('issuer', ()))}"
+
+
+def _words_of_tls(error: Exception) -> tuple[str, str]:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if "expired" in error.verify_message:
+            return f"the certificate is refused: {error.verify_message}", "Renew the broker's certificate."
+        if "not valid for" in error.verify_message:
+            return (
+                f"the certificate is refused: {error.verify_message}",
+                "Use a host name in bootstrap.servers that the certificate was issued for.",
+            )
+        return (
+            f"the certificate is refused: {error.verify_message}",
+            "Give the CA certificate that signed it in ssl.ca.location.",
+        )
+    if isinstance(error, TimeoutError):
+        return (
+            "the broker accepted the connection and did not answer the handshake in time",
+            "Check that this port is a TLS listener, and that the broker is not overloaded.",
+        )
+    return (
+        f"the handshake failed ({_said(error)})",
+        "If this is a plain listener, set security.protocol to plaintext or sasl_plaintext, or use the TLS listener's "
+        "port; if it asks for a client certificate, set ssl.certificate.location and ssl.key.location.",
+    )
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return str(getattr(error, "strerror", None) or error)[:200]

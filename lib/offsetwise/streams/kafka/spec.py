@@ -1,0 +1,17 @@
+"""Kafka as a stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.client_properties import check, servers
+from offsetwise.streams.spec import Spec
+
+SPEC: Final = Spec(
+    name="kafka",
+    label="Kafka",
+    kinds={"kafka": "Kafka", "dynamic-kafka": "Kafka, several clusters"},
+    compared=frozenset({"kafka"}),
+    check=check,
+    addresses=servers,
+)

@@ -1,0 +1,138 @@
+"""Looks at the transactions of a job's sinks on the cluster that they write to. Nothing is written or created."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from offsetwise.config import ClusterConfig
+from offsetwise.position import TopicPartition
+from offsetwise.streams.kafka.client import Client
+from offsetwise.streams.kafka.logs import ask_logs, take_logs
+from offsetwise.transactions.observed import (
+    PROBE,
+    Answer,
+    Described,
+    Held,
+    Look,
+    Missing,
+    UnsupportedBrokerError,
+    to_describe,
+)
+from offsetwise.transactions.report import LogEnds, Looks
+
+if TYPE_CHECKING:
+    from offsetwise.streams.kafka.wire import Wire
+
+STATE_TOPIC: Final = "__transaction_state"
+END_TXN: Final = 26
+"""Kafka's number of the request."""
+
+
+def look_at_transactions(
+    config: ClusterConfig, held: Held, *, topics: Sequence[str] = (), apart_s: float = 2, timeout_s: float = 20
+) -> Looks:
+    """Look twice; see `streams.reader.Reader`."""
+    from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
+
+    client = Client(config, timeout_s=timeout_s)
+    # librdkafka says what is wrong with a connection; the second client only that there is none.
+    contacted = client.contact()
+    with Wire(config, client.properties, client.deadline) as wire:
+        looking = _Looking(wire, held, contacted, tuple(topics))
+        first = looking.look()
+        time.sleep(apart_s)
+        client.begin_anew(timeout_s)
+        wire.deadline = client.deadline
+        looking.problems.clear()
+        second = looking.look()
+        end_txn_version = wire.highest(END_TXN)
+    return Looks(
+        cluster_id=contacted.cluster_id,
+        brokers=frozenset(f"{each.host}:{each.port}".lower() for each in contacted.brokers.values()),
+        first=first,
+        second=second,
+        partitions=_log_ends(client, contacted, looking.sink_topics),
+        problems=tuple(dict.fromkeys(looking.problems)),
+        end_txn_version=end_txn_version,
+    )
+
+
+class _Looking:
+    """Two looks with the same questions."""
+
+    def __init__(self, wire: Wire, held: Held, contacted: Any, topics: tuple[str, ...]) -> None:
+        self.wire = wire
+        self.held = held
+        self.contacted = contacted
+        self.sink_topics = {name for name in topics if name in contacted.topics}
+        self.problems: list[str] = []
+
+    def look(self) -> Look:
+        """Look once. What could not be asked is in `problems`."""
+        taken_ms = time.time_ns() // 1_000_000
+        try:
+            listed, whole = self.wire.list_transactions()
+        except UnsupportedBrokerError:
+            self.problems.append(
+                "The brokers are older than Kafka 3.0: they do not list transactions, so that nothing is known of them."
+            )
+            return Look(taken_ms=taken_ms, answers=self._all_held(Missing.UNSUPPORTED))
+        if not whole:
+            self.problems.append("A broker did not list the transactions that it coordinates until the deadline.")
+        answers = self._answers(set(to_describe(self.held, listed)), exists=bool(listed))
+        described = [each for each in answers.values() if isinstance(each, Described)]
+        self.sink_topics |= {at.topic for each in described for at in each.partitions}
+        by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+        for name in sorted(self.sink_topics & self.contacted.topics.keys()):
+            for number, partition in self.contacted.topics[name].partitions.items():
+                by_leader[partition.leader].append(TopicPartition(name, number))
+        writes, whole = self.wire.producers({node: each for node, each in by_leader.items() if node >= 0})
+        if not whole:
+            self.problems.append(
+                f"Not every leader told which transactions it holds open on {', '.join(sorted(self.sink_topics))}: "
+                "READ on the topics is needed for that."
+            )
+        return Look(taken_ms=taken_ms, listed=listed, answers=answers, writes=writes)
+
+    def _answers(self, wanted: set[str], *, exists: bool) -> dict[str, Answer]:
+        # To ask for a coordinator creates the topic where there is none.
+        there = exists or self.wire.has_topic(STATE_TOPIC)
+        if there is False:
+            return self._all_held(Missing.NOT_ASKED)
+        if there is None:
+            self.problems.append(
+                "The cluster lists no transaction that this user may see, and the user may not know whether there is a "
+                f"topic {STATE_TOPIC}, which a further question would create. Grant DESCRIBE on the sink's "
+                "TransactionalIds, prefixed."
+            )
+            return self._all_held(Missing.DENIED)
+        probes = {f"{prefix}{PROBE}": prefix for prefix in self.held.prefixes}
+        answers = self.wire.describe(wanted | probes.keys())
+        for probe, prefix in probes.items():
+            if answers.pop(probe) is Missing.DENIED:
+                self.problems.append(
+                    f"The user may not describe transactional ids of the prefix {prefix!r}, so that an empty list does "
+                    f"not mean that there are none: grant DESCRIBE on TransactionalId '{prefix}-', prefixed."
+                )
+        if any(each is Missing.UNAVAILABLE for each in answers.values()):
+            self.problems.append("A transaction coordinator did not answer until the deadline.")
+        return answers
+
+    def _all_held(self, missing: Missing) -> dict[str, Answer]:
+        return {each.transactional_id: missing for each in self.held.transactions}
+
+
+def _log_ends(client: Client, contacted: Any, topics: set[str]) -> tuple[LogEnds, ...]:
+    told = take_logs(
+        client, ask_logs(client, {name: contacted.topics[name] for name in topics & contacted.topics.keys()})
+    )
+    return tuple(
+        LogEnds(
+            topic=name, partition=number, last_stable_offset=stable.offset, log_end_offset=told["latest"][at].offset
+        )
+        for at, stable in sorted(told["stable"].items())
+        for name, number in (at,)
+    )

@@ -1,0 +1,400 @@
+"""What librdkafka cannot ask: transactions and producers, with kafka-python's requests. It only reads by itself.
+
+Its own verbs raise for a whole batch where one id is unknown, keep a coordinator that has moved, and do not try again.
+So its requests are sent as they are, answers are kept by id, and what another moment may answer is asked again until
+the deadline.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from kafka import errors
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin.transactions import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
+
+from offsetwise.client_properties import ClientProperties
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ClusterUnreachableError, ConfigError
+from offsetwise.position import TopicPartition
+from offsetwise.streams.kafka.batches import Fetched, headers
+from offsetwise.streams.kafka.client import Deadline
+from offsetwise.transactions.observed import Answer, Described, Listed, Missing, OpenWrite, UnsupportedBrokerError
+
+_LOG: Final = logging.getLogger("kafka")
+_LOG.addHandler(logging.NullHandler())
+_LOG.setLevel(logging.WARNING)  # below it, kafka-python writes its whole configuration, passwords too
+
+AGAIN: Final = (14, 15, 16, 51)
+"""Coordinator loading, not available, another one; concurrent transactions."""
+UNKNOWN_TOPIC: Final = 3
+DENIED: Final = (29, 31, 53)
+"""Of a topic, the cluster, a transactional id."""
+NOT_FOUND: Final = 105
+IDS_PER_REQUEST: Final = 1_000
+_FETCH_BY_NAME: Final = 12
+"""The last version of Fetch that names topics; later ones give their ids."""
+_PAUSE_S: Final = 0.2
+
+
+class Wire:
+    """Requests to the brokers of one cluster, which the product's first client has reached already.
+
+    Raises:
+        ConfigError: A property that this client cannot use.
+        ClusterUnreachableError: No broker answered.
+    """
+
+    def __init__(self, config: ClusterConfig, properties: ClientProperties, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self._coordinators: dict[str, int] = {}
+        made = configuration(config, properties)
+        self._timeout_ms = int(deadline.left_s() * 1000)
+        try:
+            self._client = KafkaAdminClient(**made, bootstrap_timeout_ms=self._timeout_ms)
+        except errors.KafkaError as error:
+            raise ClusterUnreachableError(
+                f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected the second "
+                f"client (kafka-python) to connect as the first did, but {error}. Its transactions were not read.",
+                fix="Check the certificates and sasl.mechanism: docs/transactions.md says what both clients take.",
+            ) from error
+        self._manager: Any = self._client._manager
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._client.close()
+
+    def list_transactions(self) -> tuple[dict[str, Listed], bool]:
+        """Ask every broker for the transactional ids that it coordinates.
+
+        Returns:
+            By id what the user may see; and whether every broker answered.
+
+        Raises:
+            UnsupportedBrokerError: The brokers are older than Kafka 3.0.
+        """
+        made: dict[str, Listed] = {}
+        left = {broker.node_id for broker in self._manager.cluster.brokers()}
+        while left:
+            for node, response in self._ask({node: ListTransactionsRequest() for node in left}).items():
+                if response is None or response.error_code in AGAIN:
+                    continue
+                left.discard(node)
+                for each in response.transaction_states:
+                    made[each.transactional_id] = Listed(
+                        producer_id=each.producer_id, state=str(each.transaction_state)
+                    )
+                    self._coordinators[each.transactional_id] = node
+            if left and not self.may_go_on():
+                return made, False
+        return made, True
+
+    def has_topic(self, name: str) -> bool | None:
+        """Say whether a topic exists, without creating it; None where the user may not know, or nobody answered."""
+        asked = MetadataRequest(
+            topics=[MetadataRequest.MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+        )
+        for broker in self._manager.cluster.brokers():
+            response = self._ask({broker.node_id: asked})[broker.node_id]
+            if response is not None:
+                code = response.topics[0].error_code
+                return None if code in DENIED else code != UNKNOWN_TOPIC
+        return None
+
+    def describe(self, ids: Iterable[str]) -> dict[str, Answer]:
+        """Ask the coordinators about transactional ids. An id that was not listed makes a cluster begin to keep any."""
+        made: dict[str, Answer] = {}
+        left = set(ids)
+        while left:
+            refused = self._find(sorted(left - self._coordinators.keys()))
+            made |= refused
+            left -= refused.keys()
+            by_node: dict[int, list[str]] = defaultdict(list)
+            for each in sorted(left & self._coordinators.keys()):
+                by_node[self._coordinators[each]].append(each)
+            answers = self._described(by_node)
+            made |= answers
+            left -= answers.keys()
+            if left and not self.may_go_on():
+                break
+        return made | dict.fromkeys(left, Missing.UNAVAILABLE)
+
+    def producers(self, by_leader: Mapping[int, Sequence[TopicPartition]]) -> tuple[tuple[OpenWrite, ...], bool]:
+        """Ask leaders for the transactions that they hold open.
+
+        Returns:
+            Those of all partitions, and whether every leader answered for every partition.
+        """
+        requests = {}
+        for leader, partitions in by_leader.items():
+            topics: dict[str, list[int]] = defaultdict(list)
+            for each in partitions:
+                topics[each.topic].append(each.partition)
+            requests[leader] = DescribeProducersRequest(
+                topics=[
+                    DescribeProducersRequest.TopicRequest(name=name, partition_indexes=numbers)
+                    for name, numbers in topics.items()
+                ]
+            )
+        made, whole = [], True
+        for response in self._ask(requests).values():
+            for topic in () if response is None else response.topics:
+                for part in topic.partitions:
+                    whole &= part.error_code == 0
+                    made += [
+                        OpenWrite(
+                            partition=TopicPartition(topic.name, part.partition_index),
+                            producer_id=each.producer_id,
+                            epoch=each.producer_epoch,
+                            start_offset=each.current_txn_start_offset,
+                            last_sequence=each.last_sequence,
+                            last_timestamp_ms=each.last_timestamp,
+                            coordinator_epoch=each.coordinator_epoch,
+                        )
+                        for each in part.active_producers
+                        if each.current_txn_start_offset >= 0
+                    ]
+            whole &= response is not None
+        return tuple(made), whole
+
+    def brokers(self) -> tuple[int, ...]:
+        """Give the node ids of all brokers, ascending."""
+        return tuple(sorted(broker.node_id for broker in self._manager.cluster.brokers()))
+
+    def fetch(
+        self, leader: int, at: TopicPartition, offset: int, *, committed: bool, most_bytes: int
+    ) -> Fetched | None:
+        """Fetch what a partition holds from an offset on, without waiting for more; None where no answer came.
+
+        Args:
+            leader: The node id of the partition's leader.
+            at: The partition.
+            offset: The first offset wanted.
+            committed: As a read_committed reader; such a fetch ends at the last stable offset.
+            most_bytes: How much; the first batch comes whole.
+        """
+        topic = FetchRequest.FetchTopic
+        part = topic.FetchPartition(
+            partition=at.partition, current_leader_epoch=-1, fetch_offset=offset, partition_max_bytes=most_bytes
+        )
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=most_bytes,
+            isolation_level=int(committed),
+            session_epoch=-1,
+            topics=[topic(topic=at.topic, partitions=[part])],
+            max_version=_FETCH_BY_NAME,
+        )
+        response = self.ask(leader, request)
+        if response is None:
+            return None
+        (answer,) = (each for one in response.responses for each in one.partitions)
+        return Fetched(
+            error_code=answer.error_code,
+            log_start=answer.log_start_offset,
+            last_stable_offset=answer.last_stable_offset,
+            high_watermark=answer.high_watermark,
+            aborted=frozenset((each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()),
+            batches=tuple(headers(bytes(answer.records or b""))),
+        )
+
+    def coordinator(self, transactional_id: str) -> int | None:
+        """Find the node id of an id's coordinator anew; None where it may not be told, or nobody told it."""
+        self._coordinators.pop(transactional_id, None)
+        self._find([transactional_id])
+        return self._coordinators.get(transactional_id)
+
+    def highest(self, api_key: int) -> int | None:
+        """Give the highest version of a request that the broker takes which was contacted first; None without one."""
+        found: Any = self._manager.broker_version_data.api_versions.get(api_key)
+        return None if found is None else int(found[1])
+
+    def ask(self, node: int, request: Any) -> Any | None:
+        """Send one request to one broker. None where no answer came: it may have arrived all the same.
+
+        Raises:
+            UnsupportedBrokerError: The broker does not know it.
+        """
+        return self._ask({node: request})[node]
+
+    def _find(self, ids: Sequence[str]) -> dict[str, Missing]:
+        """Find the coordinators of ids, and say which may not be asked about."""
+        refused: dict[str, Missing] = {}
+        brokers = [broker.node_id for broker in self._manager.cluster.brokers()]
+        for first in range(0, len(ids), IDS_PER_REQUEST):
+            asked = FindCoordinatorRequest(
+                key_type=CoordinatorType.TRANSACTION.value,
+                coordinator_keys=list(ids[first : first + IDS_PER_REQUEST]),
+                min_version=4,
+            )
+            response = next((each for node in brokers if (each := self._ask({node: asked})[node]) is not None), None)
+            for each in () if response is None else response.coordinators:
+                if each.error_code == 0:
+                    self._coordinators[each.key] = each.node_id
+                elif each.error_code in DENIED:
+                    refused[each.key] = Missing.DENIED
+        return refused
+
+    def _described(self, by_node: Mapping[int, Sequence[str]]) -> dict[str, Answer]:
+        made: dict[str, Answer] = {}
+        longest = max(map(len, by_node.values()), default=0)
+        for first in range(0, longest, IDS_PER_REQUEST):
+            share = {node: ids[first : first + IDS_PER_REQUEST] for node, ids in by_node.items()}
+            asked = {
+                node: DescribeTransactionsRequest(transactional_ids=list(ids)) for node, ids in share.items() if ids
+            }
+            for node, response in self._ask(asked).items():
+                if response is None:
+                    for each in share[node]:
+                        self._coordinators.pop(each, None)
+                    continue
+                for each in response.transaction_states:
+                    answer = _answer(each)
+                    if answer is None:
+                        # It may have moved. Where it is asked about next is looked up anew.
+                        self._coordinators.pop(each.transactional_id, None)
+                    else:
+                        made[each.transactional_id] = answer
+        return made
+
+    def _ask(self, requests: Mapping[int, Any]) -> dict[int, Any]:
+        """Send a request to each of some brokers at once; None for one that gave no answer.
+
+        Raises:
+            UnsupportedBrokerError: A broker does not know it.
+        """
+
+        async def sent() -> dict[int, Any]:
+            waiting: dict[int, Any] = {}
+            made: dict[int, Any] = {}
+            timeout_ms = max(int(self.deadline.left_s() * 1000), 1)
+            for node, request in requests.items():
+                try:
+                    waiting[node] = self._manager.send(request, node_id=node, request_timeout_ms=timeout_ms)
+                except errors.UnsupportedVersionError:
+                    raise
+                except errors.KafkaError:
+                    made[node] = None
+            for node, future in waiting.items():
+                try:
+                    made[node] = await future
+                except errors.UnsupportedVersionError:
+                    raise
+                except errors.KafkaError:
+                    made[node] = None
+            return made
+
+        try:
+            answered: dict[int, Any] = self._manager.run(sent)
+        except errors.UnsupportedVersionError as error:
+            raise UnsupportedBrokerError(str(error)) from error
+        return answered
+
+    def may_go_on(self) -> bool:
+        """Wait a moment before something is asked again; False once the deadline has passed."""
+        if self.deadline.passed:
+            return False
+        time.sleep(min(_PAUSE_S, self.deadline.left_s()))
+        return not self.deadline.passed
+
+
+def _answer(each: Any) -> Answer | None:
+    """Read what a coordinator says of one id; None where it is to be asked again."""
+    if each.error_code == 0:
+        partitions = sorted(TopicPartition(topic.topic, number) for topic in each.topics for number in topic.partitions)
+        return Described(
+            producer_id=each.producer_id,
+            epoch=each.producer_epoch,
+            state=str(each.transaction_state),
+            timeout_ms=each.transaction_timeout_ms,
+            start_ms=each.transaction_start_time_ms if each.transaction_start_time_ms >= 0 else None,
+            partitions=tuple(partitions),
+        )
+    if each.error_code == NOT_FOUND:
+        return Missing.ABSENT
+    return Missing.DENIED if each.error_code in DENIED else None
+
+
+def configuration(config: ClusterConfig, properties: ClientProperties) -> dict[str, Any]:
+    """Give kafka-python's configuration for librdkafka's properties.
+
+    Raises:
+        ConfigError: One that kafka-python has no equal for; it is named.
+    """
+    protocol = properties.get("security.protocol", "plaintext").upper()
+    mechanism = (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
+    for name, why in (("ssl.keystore.location", "PKCS#12 key stores"), ("sasl.oauthbearer.method", "OAuth tokens")):
+        if name in properties:
+            raise ConfigError(
+                f"Cluster {config.name!r}: expected properties that kafka-python can use to ask about transactions, "
+                f"found {name}: it does not take {why} here. Nothing was asked.",
+                fix="For the sink's cluster give ssl.certificate.location with ssl.key.location, or SCRAM: an entry of "
+                "its own under `sinks` may have other properties.",
+            )
+    made: dict[str, Any] = {
+        "bootstrap_servers": [each.strip() for each in properties["bootstrap.servers"].split(",")],
+        "client_id": properties.get("client.id", "offsetwise"),
+        "security_protocol": protocol,
+    }
+    if protocol.startswith("SASL"):
+        made |= {
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": properties.get("sasl.username"),
+            "sasl_plain_password": properties.get("sasl.password"),
+        }
+    if protocol.endswith("SSL"):
+        try:
+            made["ssl_context"] = ssl_context(properties)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise ConfigError(
+                f"Cluster {config.name!r}: expected certificates and a key that can be used, but: {error}. Nothing was "
+                "asked.",
+                fix="Check the files that the ssl.* properties name, and the key's password.",
+            ) from error
+    return made
+
+
+def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
+    """Give the context that librdkafka's properties describe.
+
+    Raises:
+        OSError: A file cannot be read, or holds no certificate or key.
+        ValueError: The text of a certificate is none.
+    """
+    made = ssl.create_default_context(
+        cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem") or None
+    )
+    verified = properties.get("enable.ssl.certificate.verification", "true") != "false"
+    if not verified or properties.get("ssl.endpoint.identification.algorithm") == "none":
+        made.check_hostname = False
+    if not verified:
+        made.verify_mode = ssl.CERT_NONE
+    password = properties.get("ssl.key.password")
+    if "ssl.certificate.pem" in properties:
+        # The standard library reads certificates of one's own from files only. This folder is its owner's alone.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "client.pem"
+            path.write_text(f"{properties['ssl.certificate.pem']}\n{properties.get('ssl.key.pem', '')}\n", "utf-8")
+            made.load_cert_chain(path, password=password)
+    elif "ssl.certificate.location" in properties:
+        made.load_cert_chain(
+            properties["ssl.certificate.location"], properties.get("ssl.key.location"), password=password
+        )
+    return made

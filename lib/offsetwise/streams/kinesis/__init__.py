@@ -1,0 +1,1 @@
+"""Amazon Kinesis Data Streams, and DynamoDB Streams, which have shards too."""

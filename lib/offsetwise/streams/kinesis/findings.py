@@ -1,0 +1,197 @@
+"""What positions of Kinesis show to be wrong or worth knowing, whichever engine keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from offsetwise.findings.register import Stage, finding
+from offsetwise.model import Severity
+from offsetwise.streams.kinesis.spec import Evidence, ShardPlace, moment
+from offsetwise.wording import many
+
+
+@finding(
+    code="SEQUENCE_FOREIGN",
+    severity=Severity.BLOCKS,
+    title="The sequence number is of another stream",
+    remedy="Find out which stream was read; of one that was made again, begin at its oldest record.",
+    rank=1050,
+    stage=Stage.READER,
+)
+def sequence_foreign(shard: str, position: ShardPlace, found: Evidence, born_s: int) -> Iterator[str]:
+    """A number names another birth of its shard than the shard's first number does."""
+    yield (
+        f"Shard {shard} is at {position}, a number of a shard made at {moment(found.born_s)}, and its first number "
+        f"says that it was made at {moment(born_s)}: the number is of another stream, or of one that was deleted since."
+    )
+
+
+@finding(
+    code="SEQUENCE_OTHER_SHARD",
+    severity=Severity.BLOCKS,
+    title="The sequence number is of another shard",
+    remedy="Restore the checkpoint from a copy: Kinesis refuses the number in this shard.",
+    rank=1060,
+    stage=Stage.READER,
+)
+def sequence_other_shard(shard: str, position: ShardPlace, found: Evidence) -> Iterator[str]:
+    """A number names another shard than the one it stands for."""
+    yield f"Shard {shard} is at {position}, a number that names shard {found.shard}."
+
+
+@finding(
+    code="STREAM_DIFFERS",
+    severity=Severity.BLOCKS,
+    title="A source has positions in another stream",
+    remedy="Find out which stream the job shall read; a new name in the job's code does not move its positions.",
+    rank=1070,
+    stage=Stage.READER,
+)
+def stream_differs(called: str, names: Sequence[str], effect: str) -> Iterator[str]:
+    """The positions of one source are of several streams."""
+    yield f"{called} has positions in {many(len(names), 'stream')}: {', '.join(names)}. {effect}"
+
+
+@finding(
+    code="STATE_EMPTY",
+    severity=Severity.BLOCKS,
+    title="The state of a source has no position",
+    remedy="Start from an earlier checkpoint or savepoint that has them.",
+    rank=1080,
+    stage=Stage.READER,
+)
+def state_empty(called: str, effect: str) -> Iterator[str]:
+    """A source keeps its state, and no shard in it."""
+    yield f"{called} keeps no shard at all. {effect}"
+
+
+@finding(
+    code="PARENT_UNREAD",
+    severity=Severity.BLOCKS,
+    title="A closed shard was left before its end",
+    remedy="Read the shard from its last place with another job, as long as the stream retains it.",
+    rank=1090,
+    stage=Stage.READER,
+)
+def parent_unread(shard: str, position: ShardPlace, batch: int, after: int) -> Iterator[str]:
+    """A shard that had no end yet is not in the batch planned next."""
+    yield (
+        f"Shard {shard} was at {position} after batch {batch}, and batch {after} was planned without it: what it held "
+        "behind that place was never read. The connector does so with a shard that was closed while the job was down "
+        "(awslabs 2.0 and later, issue 65)."
+    )
+
+
+@finding(
+    code="POSITIONS_ELSEWHERE",
+    severity=Severity.BLOCKS,
+    title="The positions stand in another place",
+    remedy="Name the table of the DynamoDB committer with --committer-table.",
+    rank=1100,
+    stage=Stage.READER,
+)
+def positions_elsewhere(batch: int, folder: str) -> Iterator[str]:
+    """A committed batch has no files of its end, so that a table of DynamoDB or another folder has them."""
+    yield (
+        f"Batch {batch} is committed, and {folder} is not there: the ends of its shards are in a DynamoDB table, or in "
+        "another folder that the job names. No position is told."
+    )
+
+
+@finding(
+    code="TABLE_SHARED",
+    severity=Severity.BLOCKS,
+    title="A table holds positions of several jobs",
+    remedy="Give each application or query a table of its own.",
+    rank=1110,
+    stage=Stage.READER,
+)
+def table_shared(message: str) -> Iterator[str]:
+    """One table has rows that are not of one job and one stream."""
+    yield message
+
+
+@finding(
+    code="INSIDE_AGGREGATE",
+    severity=Severity.WARNS,
+    title="The position is inside an aggregate",
+    remedy="Move it to an engine that keeps sub-sequence numbers, or accept that the aggregate is read again.",
+    rank=1000,
+    stage=Stage.READER,
+)
+def inside_aggregate(shard: str, position: ShardPlace) -> Iterator[str]:
+    """Some user records of an aggregated record are processed, and others are not."""
+    yield (
+        f"Shard {shard} is at {position}: of this aggregate the user records up to {position.sub} are processed. An "
+        "engine without sub-sequence numbers reads it again from its first, or loses the rest."
+    )
+
+
+@finding(
+    code="CHILD_MISSING",
+    severity=Severity.WARNS,
+    title="No child of an ended shard is named",
+    remedy="Compare with the stream's shards: the engine must find the children again, and begin them at their oldest.",
+    rank=1010,
+    stage=Stage.READER,
+)
+def child_missing(shard: str, missing: Sequence[str]) -> Iterator[str]:
+    """A shard is read to its end, and nothing is kept for the shards that follow it."""
+    named = f"its children {', '.join(missing)} are not" if missing else "no child of it is"
+    yield f"Shard {shard} is read to its end, and {named} named."
+
+
+@finding(
+    code="CHILD_AHEAD",
+    severity=Severity.WARNS,
+    title="A child is read while its parent has records left",
+    remedy="Nothing, where the order of records of one key does not matter; else read the parent to its end first.",
+    rank=1020,
+    stage=Stage.READER,
+)
+def child_ahead(shard: str, parent: str, position: ShardPlace) -> Iterator[str]:
+    """A shard has a position behind a record, and its parent is not read to its end."""
+    yield f"Shard {shard} is read already, while its parent {parent} is at {position} and not at its end."
+
+
+@finding(
+    code="HASH_RANGE_GAP",
+    severity=Severity.WARNS,
+    title="The shards do not cover all hash keys",
+    remedy="Compare with the stream's shards: records whose keys fall into the gap have no position.",
+    rank=1030,
+    stage=Stage.READER,
+)
+def hash_range_gap(low: int, high: int) -> Iterator[str]:
+    """No shard that is read on has some of the hash keys."""
+    yield f"No shard that is read on has the hash keys from {low} to {high}."
+
+
+@finding(
+    code="SEQUENCE_LAYOUT",
+    severity=Severity.INFORMS,
+    title="A sequence number has an unknown layout",
+    remedy="Nothing, of an emulator or a number of 2014; else compare the number with the stream.",
+    rank=790,
+    stage=Stage.READER,
+)
+def sequence_layout(shard: str, position: ShardPlace, more: int) -> Iterator[str]:
+    """A number does not have the layout that Kinesis has written since 2014."""
+    others = f", and {many(more, 'shard')} more" if more else ""
+    yield (
+        f"Shard {shard} is at {position}{others}: the number has another layout than those of Kinesis since 2014, so "
+        "it does not tell its shard or its time."
+    )
+
+
+@finding(
+    code="CHILDREN_WAIT",
+    severity=Severity.INFORMS,
+    title="Children wait for the end of their parent",
+    remedy="Nothing: they begin at their oldest record when the parent is read to its end.",
+    rank=800,
+    stage=Stage.READER,
+)
+def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) -> Iterator[str]:
+    """Shards are known that nobody reads yet, because their parent is not finished."""
+    yield f"{', '.join(children)} begin at their oldest record when their parent {parent}, now at {position}, is read."

@@ -1,0 +1,128 @@
+"""The shards that a checkpoint names, and what they show by themselves, without asking the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.model import Problem, ShardPosition
+from offsetwise.streams.kinesis.findings import (
+    child_ahead,
+    child_missing,
+    children_wait,
+    hash_range_gap,
+    inside_aggregate,
+    sequence_foreign,
+    sequence_layout,
+    sequence_other_shard,
+)
+from offsetwise.streams.kinesis.spec import SHARD_END, Evidence, ShardPlace, evidence_of, shard_number
+
+LAST_HASH_KEY: Final = 2**128 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One shard as a checkpoint names it."""
+
+    id: str
+    position: ShardPlace
+    stream: str | None = None
+    """Its stream's name or ARN; None where the checkpoint names none."""
+    planned: ShardPlace | None = None
+    """The end of a batch that will run again."""
+    low: int | None = None
+    """The first hash key; None where the checkpoint does not say."""
+    high: int | None = None
+    first: int | None = None
+    """The shard's first sequence number; None as above."""
+    parents: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    """Those that the shard itself names; a child that names it as its parent is not among them."""
+    waits: bool = False
+    """Whether nobody reads it yet, because its parent is not finished."""
+
+    @property
+    def row(self) -> ShardPosition:
+        """Give it as checkpoints hold it."""
+        return ShardPosition(stream=self.stream, shard=self.id, position=self.position, planned_position=self.planned)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What its position tells by itself."""
+        return None if self.position.sequence is None else evidence_of(self.position.sequence)
+
+
+def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Problem]:
+    """Say what is wrong with shards of Kinesis, of one source and one stream.
+
+    Args:
+        shards: All that the source keeps.
+        knows_children: Whether the engine keeps the children of a shard that has ended, as it should.
+    """
+    problems = [problem for shard in shards for problem in _alone(shard)]
+    problems += _layouts(shards)
+    problems += _family(shards, knows_children=knows_children)
+    problems += _gaps(shards)
+    return problems
+
+
+def _alone(shard: Shard) -> Iterator[Problem]:
+    found, number = shard.evidence, shard_number(shard.id)
+    if found is not None and found.shard != number:
+        yield from sequence_other_shard(shard.id, shard.position, found)
+    first = None if shard.first is None else evidence_of(shard.first)
+    if found is not None and first is not None and found.born_s != first.born_s:
+        yield from sequence_foreign(shard.id, shard.position, found, first.born_s)
+    if shard.position.sub is not None:
+        yield from inside_aggregate(shard.id, shard.position)
+
+
+def _layouts(shards: Sequence[Shard]) -> Iterator[Problem]:
+    unknown = [each for each in shards if each.position.sequence is not None and each.evidence is None]
+    if unknown:
+        yield from sequence_layout(unknown[0].id, unknown[0].position, len(unknown) - 1)
+
+
+def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Problem]:
+    known = {each.id: each for each in shards}
+    children: dict[str, list[Shard]] = {}
+    for each in shards:
+        for parent in each.parents:
+            children.setdefault(parent, []).append(each)
+    for shard in shards:
+        mine = children.get(shard.id, [])
+        waiting = [each.id for each in mine if each.waits]
+        if waiting:
+            yield from children_wait(shard.id, shard.position, waiting)
+        if shard.position == SHARD_END:
+            missing = [name for name in shard.children if name not in known]
+            if knows_children and (missing or not mine):
+                yield from child_missing(shard.id, missing)
+            continue
+        for child in mine:
+            if child.position.sequence is not None or child.position == SHARD_END:
+                yield from child_ahead(child.id, shard.id, shard.position)
+
+
+def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
+    """Name the first stretch of hash keys that nobody reads on; none where a shard does not say its own."""
+    ranges = [(each.low, each.high) for each in shards if each.position != SHARD_END]
+    known = sorted((low, high) for low, high in ranges if low is not None and high is not None)
+    if not known or len(known) < len(ranges):
+        return
+    covered = -1
+    for low, high in known:
+        if low > covered + 1:
+            break
+        covered = max(covered, high)
+    if covered < LAST_HASH_KEY:
+        end = min((low for low, _ in known if low > covered), default=LAST_HASH_KEY + 1) - 1
+        yield from hash_range_gap(covered + 1, end)
+
+
+def hash_key(text: str) -> int | None:
+    """Read a hash key, a decimal of 128 bits; None for any other text."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 39 else None
+    return number if number is not None and number <= LAST_HASH_KEY and str(number) == text else None

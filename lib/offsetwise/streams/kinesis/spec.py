@@ -1,0 +1,225 @@
+"""Kinesis as a stream: sequence numbers, positions and their texts.
+
+A position keeps the engines' sense, after the last processed record: sequence numbers are not dense, so there is no
+next one to name. Numbers are compared inside one shard only, as integers; a float or an int64 cannot hold them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from offsetwise.errors import ConfigError
+from offsetwise.model import AnyPosition
+from offsetwise.position import OpaquePosition
+from offsetwise.streams.spec import Spec
+
+_NUMBER: Final = "(0|[1-9][0-9]{0,128})"
+"""As the API writes sequence numbers."""
+_SEQUENCE: Final = re.compile(_NUMBER)
+_AFTER: Final = re.compile(f"seq:{_NUMBER}(?:/(0|[1-9][0-9]{{0,18}}))?")
+_AT: Final = re.compile(f"at:{_NUMBER}")
+_AT_TIME: Final = re.compile("AT_TIMESTAMP:(0|[1-9][0-9]{0,14})")
+_SHARD: Final = re.compile("shardId-([0-9]{12})")
+
+_NIBBLES: Final = 47
+_FIRST_ARRIVAL_S: Final = 1_384_300_800
+"""When the service began, November 2013."""
+_LAST_ARRIVAL_S: Final = 4_102_444_800
+"""The end of the year 2099."""
+_WHOLE: Final = 2**64
+"""Above every sub-sequence number."""
+
+
+class Place(StrEnum):
+    """What a position says, in the words of the API where it has one."""
+
+    AFTER = "seq"
+    AT = "at"
+    TRIM_HORIZON = "TRIM_HORIZON"
+    LATEST = "LATEST"
+    AT_TIMESTAMP = "AT_TIMESTAMP"
+    SHARD_END = "SHARD_END"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardPlace(OpaquePosition):
+    """A place in one shard. Two of different shards cannot be compared, and nothing here knows of which one it is.
+
+    `SHARD_END` is behind every record. `TRIM_HORIZON`, `LATEST` and times are neither before nor behind a record, as
+    long as the stream is not asked: both comparisons are false then.
+    """
+
+    place: Place
+    sequence: int | None = None
+    """Of the last processed record, or of the one that is read next; None of a place that names no record."""
+    sub: int | None = None
+    """The last processed user record inside the aggregate `sequence`; None where all of it is processed."""
+    at_ms: int | None = None
+    """Of `AT_TIMESTAMP`, since the epoch; None where only the job's code knows it."""
+
+    def __str__(self) -> str:
+        match self.place:
+            case Place.AFTER:
+                return f"seq:{self.sequence}" + ("" if self.sub is None else f"/{self.sub}")
+            case Place.AT:
+                return f"at:{self.sequence}"
+            case Place.AT_TIMESTAMP if self.at_ms is not None:
+                return f"AT_TIMESTAMP:{self.at_ms}"
+        return self.place.value
+
+    def __lt__(self, other: Any, /) -> bool:
+        mine, its = self._order(), other._order() if isinstance(other, ShardPlace) else None
+        return mine is not None and its is not None and mine < its
+
+    def __gt__(self, other: Any, /) -> bool:
+        return isinstance(other, ShardPlace) and other.__lt__(self)
+
+    def __le__(self, other: Any, /) -> bool:
+        return self.__eq__(other) or self.__lt__(other)
+
+    def __ge__(self, other: Any, /) -> bool:
+        return self.__eq__(other) or self.__gt__(other)
+
+    def _order(self) -> tuple[int, int, int] | None:
+        if self.place is Place.SHARD_END:
+            return (1, 0, 0)
+        if self.sequence is None:
+            return None
+        inside = -1 if self.place is Place.AT else _WHOLE if self.sub is None else self.sub
+        return (0, self.sequence, inside)
+
+
+TRIM_HORIZON: Final = ShardPlace(place=Place.TRIM_HORIZON)
+LATEST: Final = ShardPlace(place=Place.LATEST)
+AT_UNKNOWN_TIME: Final = ShardPlace(place=Place.AT_TIMESTAMP)
+SHARD_END: Final = ShardPlace(place=Place.SHARD_END)
+
+
+def after(sequence: int, sub: int | None = None) -> ShardPlace:
+    """Give the place behind a record, or behind a user record inside an aggregate."""
+    return ShardPlace(place=Place.AFTER, sequence=sequence, sub=sub)
+
+
+def at(sequence: int) -> ShardPlace:
+    """Give the place before a record."""
+    return ShardPlace(place=Place.AT, sequence=sequence)
+
+
+def at_time(at_ms: int) -> ShardPlace:
+    """Give the place of the first record that arrived at or after a time, in milliseconds since the epoch."""
+    return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
+
+
+def parse(text: str, /) -> ShardPlace | None:
+    """Read the text of a position.
+
+    >>> str(parse("seq:4968/2")), parse("seq:007"), parse("4968"), str(parse("AT_TIMESTAMP:1795335840604"))
+    ('seq:4968/2', None, None, 'AT_TIMESTAMP:1795335840604')
+    >>> parse("seq:4968/2") < parse("seq:4968") < parse("at:4969") < parse("SHARD_END")
+    True
+    """
+    if found := _AFTER.fullmatch(text):
+        return after(int(found[1]), None if found[2] is None else int(found[2]))
+    if found := _AT.fullmatch(text):
+        return at(int(found[1]))
+    if found := _AT_TIME.fullmatch(text):
+        return at_time(int(found[1]))
+    named = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
+    return next((each for each in named if str(each) == text), None)
+
+
+def sequence_number(text: str) -> int | None:
+    """Read a sequence number as the API writes it; None for any other text.
+
+    >>> sequence_number("0"), sequence_number("007"), sequence_number("1e56"), sequence_number("-1")
+    (0, None, None, None)
+    """
+    return int(text) if _SEQUENCE.fullmatch(text) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a sequence number of layout 2 tells by itself: evidence, never proof of a place.
+
+    The layout of the times is kinesalite's and not documented by AWS; version and shard are the KCL's own
+    (`SequenceNumberValidator`).
+    """
+
+    shard: int
+    """The number in the shard's id."""
+    arrived_s: int
+    """When the record arrived, in seconds since the epoch."""
+    born_s: int
+    """When the shard was made, in seconds since the epoch."""
+
+
+def evidence_of(sequence: int) -> Evidence | None:
+    """Take a sequence number apart; None for one of another layout, as before 2014 and of emulators that count.
+
+    >>> evidence_of(49593949378240586316257100628612811999143984124999500050)
+    Evidence(shard=17, arrived_s=1554821832, born_s=1552896735)
+    >>> evidence_of(49537979178794861780081237450294896636708704732336619521) is None
+    True
+    """
+    text = f"{sequence:x}"
+    if len(text) != _NIBBLES or text[0] != "2" or text[-1] != "2" or text[27:29] != "00":
+        return None
+    born, last_nibble, arrived, shard = (int(text[a:b], 16) for a, b in ((1, 10), (10, 11), (29, 38), (38, 46)))
+    if shard % 16 != last_nibble or not _FIRST_ARRIVAL_S <= born <= arrived < _LAST_ARRIVAL_S:
+        return None
+    return Evidence(shard=shard, arrived_s=arrived, born_s=born)
+
+
+def shard_number(shard: str) -> int | None:
+    """Give the number in the id of a shard of Kinesis; None of any other id.
+
+    >>> shard_number("shardId-000000000017"), shard_number("shardId-00000001550840986131-382ec8f8")
+    (17, None)
+    """
+    found = _SHARD.fullmatch(shard)
+    return None if found is None else int(found[1])
+
+
+def tells(position: AnyPosition) -> str:
+    """Say when the record of a position arrived, as its number tells; empty where it tells nothing."""
+    sequence = position.sequence if isinstance(position, ShardPlace) else None
+    found = None if sequence is None else evidence_of(sequence)
+    return "" if found is None else moment(found.arrived_s)
+
+
+def moment(at_s: int) -> str:
+    """Print a time in seconds since the epoch.
+
+    >>> moment(1554821832)
+    '2019-04-09T14:57:12Z'
+    """
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check(properties: Mapping[str, str], *, where: str) -> None:  # noqa: ARG001 - whatever they are
+    raise ConfigError(
+        f"{where}: expected a cluster that is compared, found one of Kinesis, whose positions this release reads from "
+        "checkpoints only. The migration file was not used.",
+        fix="Use `offsetwise inspect` for checkpoints of Kinesis.",
+    )
+
+
+def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001 - a region's streams share one address
+    return frozenset()
+
+
+SPEC: Final = Spec(
+    name="kinesis",
+    label="Kinesis",
+    kinds={"kinesis": "Kinesis", "dynamodb-streams": "DynamoDB Streams"},
+    compared=frozenset(),
+    check=_check,
+    addresses=_addresses,
+    parse=parse,
+    tells=tells,
+)

@@ -1,0 +1,130 @@
+"""What every stream says of itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final, Protocol
+
+from offsetwise import streams
+from offsetwise.model import AnyPosition, Snapshot, TopicPartition, Translation
+from offsetwise.position import of_one_stream
+
+HIGHEST_OFFSET: Final = 2**63 - 1
+_OFFSET: Final = re.compile(r"[0-9]{1,19}")
+
+
+class Check(Protocol):
+    """Refuses client properties that cannot be used."""
+
+    def __call__(self, properties: Mapping[str, str], *, where: str) -> None:
+        """Go on only with properties that can be used.
+
+        Args:
+            properties: As the migration file has them, nothing resolved.
+            where: The key in the migration file, for the message, e.g. `source.properties`.
+
+        Raises:
+            ConfigError: One cannot be used.
+        """
+
+
+class Addresses(Protocol):
+    """Says what two clusters cannot share."""
+
+    def __call__(self, properties: Mapping[str, str]) -> frozenset[str]:
+        """Give the addresses in a cluster's properties."""
+
+
+def offset(text: str, /) -> int | None:
+    """Read an offset.
+
+    >>> offset("1050"), offset("-1"), offset("1e3"), offset("9223372036854775808")
+    (1050, None, None, None)
+    """
+    return int(text) if _OFFSET.fullmatch(text) and int(text) <= HIGHEST_OFFSET else None
+
+
+class Parse(Protocol):
+    """Reads the text of a position."""
+
+    def __call__(self, text: str, /) -> AnyPosition | None:
+        """Give the position that a text says; None for any other text."""
+
+
+class Translate(Protocol):
+    """Says where positions lie on the new cluster."""
+
+    def __call__(
+        self, position: AnyPosition, at: TopicPartition, there: TopicPartition, *, old: Snapshot, new: Snapshot
+    ) -> Translation:
+        """Translate a position.
+
+        Args:
+            position: The next record to read on the old cluster.
+            at: The partition there.
+            there: Its copy on the new cluster.
+            old: What the old cluster said.
+            new: What the new cluster said.
+        """
+
+
+def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset tells no time
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One stream."""
+
+    name: str
+    """As registered."""
+    label: str
+    """For people."""
+    kinds: Mapping[str, str]
+    """The kinds of source that a checkpoint may have of it, each with what people call it."""
+    compared: frozenset[str]
+    """Of these kinds, those whose positions are of one cluster: they are compared and moved, others only shown."""
+    check: Check
+    addresses: Addresses
+    parse: Parse = offset
+    """Reads a position's text, as people write it and files hold it. No other stream's position has such a text."""
+    translate: Translate | None = None
+    """How it matches records of its own; None where `translation/` does, by the records."""
+
+    tells: Callable[[AnyPosition], str] = _tells_nothing
+    """Says when the record of a position arrived, as the position itself tells it; empty where it does not."""
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether its positions are integers, which files hold as decimal strings."""
+        return self.parse is offset
+
+
+def spec_of(name: str) -> Spec:
+    """Give what a registered stream says of itself."""
+    made: Spec = import_module(f"{streams.FOLDERS[name]}.spec").SPEC
+    return made
+
+
+def specs() -> tuple[Spec, ...]:
+    """Give all registered streams, in their order."""
+    return tuple(map(spec_of, streams.FOLDERS))
+
+
+def stream_of(kind: str) -> Spec | None:
+    """Give the stream that a source of a checkpoint reads; None where it is none of those known."""
+    return next((each for each in specs() if kind in each.kinds), None)
+
+
+def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
+    """Give the position that a text says; None where it is none, or of another stream than those beside it."""
+    found = (each.parse(text) for each in specs())
+    return next((each for each in found if each is not None and of_one_stream(each, *beside)), None)
+
+
+def is_compared(kind: str) -> bool:
+    """Say whether a source of this kind has positions of one cluster, which are compared and moved."""
+    return any(kind in each.compared for each in specs())

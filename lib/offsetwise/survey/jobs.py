@@ -1,0 +1,128 @@
+"""The jobs of a survey: what a checkpoint shows of its job, and which consumer groups are jobs of their own."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from typing import Final
+
+from offsetwise.comparison import planned_at_ms
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.registry import engine_of, engines
+from offsetwise.errors import OffsetwiseError
+from offsetwise.findings import describe
+from offsetwise.model import AnyPosition, Checkpoint, Cluster, LogRange, Severity, Snapshot, TopicPartition
+from offsetwise.survey.found import SurveyedCheckpoint, SurveyedGroup
+from offsetwise.translation.belongs import Standing, belongs_to
+
+Logs = Mapping[Cluster, Mapping[TopicPartition, LogRange]]
+"""What the partitions of the clusters that were read hold."""
+Positions = Mapping[TopicPartition, AnyPosition]
+"""The positions of a checkpoint; empty where its job commits to no consumer group."""
+
+BATCHES: Final = 2
+"""Of an engine that works in batches: the pending one, and the one that was committed before it."""
+NAMES: Final = {Cluster.OLD: "old", Cluster.NEW: "new"}
+_LABEL: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+"""What a migration file takes for a name."""
+
+
+def read_job(name: str, uri: str, root: str, *, logs: Logs) -> tuple[SurveyedCheckpoint, Positions]:
+    """Read one checkpoint, and say which cluster it belongs to."""
+    known = SurveyedCheckpoint(name=name, uri=uri)
+    if _LABEL.fullmatch(uri[-200:]) is None:
+        return replace(known, left_out="its path has characters that a migration file does not take"), {}
+    try:
+        read = read_checkpoint(uri, roots=(root,), batches=BATCHES)
+    except OffsetwiseError as error:
+        return replace(known, left_out=error.problem), {}
+    at = {each.topic_partition: each.offset for source in read.sources for each in source.positions}
+    made = _shown(replace(known, engine=read.engine, job_id=read.job_id), read, at, logs)
+    return made, at if engine_of(read.engine).commits_to_group else {}
+
+
+def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Logs) -> SurveyedCheckpoint:
+    details = read.details
+    made = replace(
+        known,
+        problems=tuple(each.message for each in read.problems if describe(each.code).severity is Severity.BLOCKS),
+        sources=len(read.sources),
+        topics=tuple(sorted({each.topic for each in at})),
+        partitions=len(at),
+        stateful=details.stateful,
+        watermark=details.has_watermark,
+        transactional_id_prefixes=details.transactional_id_prefixes,
+    )
+    if not at:
+        return replace(made, left_out=" ".join(made.problems) or "it has no Kafka position")
+    if len(logs) < len(Cluster):
+        return replace(made, reason="One of the clusters could not be read.")
+    standings = (
+        Standing(partition=each, offset=offset, old=logs[Cluster.OLD].get(each), new=logs[Cluster.NEW].get(each))
+        for each, offset in at.items()
+    )
+    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(read), names=NAMES)
+    why = belongs.reason if belongs.cluster is Cluster.NEW else None
+    return replace(made, belongs_to=belongs.cluster, reason=belongs.reason, left_out=why)
+
+
+def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tuple[SurveyedGroup, ...], int]:
+    """Give the groups that committed offsets of mirrored topics, and how many others there are."""
+    made = []
+    groups = old.groups if old is not None else ()
+    for group in groups:
+        read = [each for each in group.offsets if each.topic in pairs]
+        if read:
+            topics = tuple(sorted({each.topic for each in read}))
+            known = SurveyedGroup(name=group.name, topics=topics, partitions=len(read), state=group.state)
+            made.append(replace(known, left_out=_no_job(group.name)))
+    return tuple(made), len(groups) - len(made)
+
+
+def _no_job(name: str) -> str | None:
+    for engine in engines():
+        if engine.own_groups and name.startswith(engine.own_groups):
+            return f"{engine.label} reads with it; the job's positions are in its checkpoint"
+    return None if _LABEL.fullmatch(name) else "its name has characters that a migration file does not take"
+
+
+def told_groups(
+    groups: Sequence[SurveyedGroup], found: Iterable[tuple[SurveyedCheckpoint, Positions]], old: Snapshot | None
+) -> tuple[tuple[SurveyedGroup, ...], tuple[SurveyedCheckpoint, ...]]:
+    """Tell which groups the job of a checkpoint commits to.
+
+    It is known of a group whose offsets are exactly the checkpoint's positions, unless all stand at the ends of their
+    logs, as those of everybody do who has read everything. Other offsets in the same partitions are a hint.
+    """
+    jobs = {group.name for group in groups if group.left_out is None}
+    committed: dict[frozenset[TopicPartition], list[tuple[str, Positions]]] = defaultdict(list)
+    for group in old.groups if old is not None else ():
+        if group.name in jobs:
+            at = {each.topic_partition: each.offset for each in group.offsets}
+            committed[frozenset(at)].append((group.name, at))
+    ends = {at: state.hw for at, state in (old.partitions() if old is not None else {}).items()}
+    owners: dict[str, str] = {}
+    made = []
+    for checkpoint, positions in found:
+        same = committed.get(frozenset(positions), []) if positions and checkpoint.left_out is None else []
+        owned = [name for name, at in same if at == positions and any(at[each] != ends.get(each) for each in at)]
+        owners |= dict.fromkeys(owned, checkpoint.name)
+        sure = owned[0] if len(owned) == 1 else None
+        hints = () if sure else tuple(name for name, _ in same)
+        made.append(replace(checkpoint, commits_to=sure, may_commit_to=hints))
+    return tuple(
+        replace(group, left_out=f"the job of checkpoint {owners[group.name]} commits to it, at exactly its positions")
+        if group.name in owners
+        else group
+        for group in groups
+    ), tuple(made)
+
+
+def unused(name: str, names: set[str]) -> str:
+    """Give a name that is not among those given, to which it is added: itself, or with a number behind it."""
+    free = next(each for each in chain((name,), (f"{name}-{number}" for number in count(2))) if each not in names)
+    names.add(free)
+    return free

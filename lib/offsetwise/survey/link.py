@@ -1,0 +1,96 @@
+"""How records come to the new cluster, told from MirrorMaker's topics or from a few records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from offsetwise.client_properties import GivenCluster
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ClusterError
+from offsetwise.model import Cluster, Link, Snapshot, TopicPartition
+from offsetwise.position import offset_of
+from offsetwise.streams.reader import reader_of
+from offsetwise.survey.found import SurveyedLink, Trouble
+from offsetwise.survey.naming import Naming
+from offsetwise.translation.preserved import ENOUGH, places
+from offsetwise.translation.search import Span
+from offsetwise.wording import many
+
+PROBED: Final = 16
+"""Partitions whose records are looked at where nothing tells of MirrorMaker."""
+
+
+def link_of(
+    given: Mapping[Cluster, GivenCluster],
+    snapshots: Mapping[Cluster, Snapshot | None],
+    names: Naming,
+    problems: list[Trouble],
+) -> SurveyedLink:
+    """Say how records come over.
+
+    MirrorMaker leaves topics of its own. Where there are none, the times of a few records are read: a link that keeps
+    offsets has the same records at the same numbers. What goes wrong then joins `problems`.
+    """
+    old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
+    if old is None or new is None:
+        return SurveyedLink(link=None, evidence="one of the clusters could not be read")
+    mirrors = [
+        f"{topic.name} on the {side} cluster ({many(topic.records, 'record')})"
+        for side, taken in ((Cluster.OLD, old), (Cluster.NEW, new))
+        for topic in taken.mirror.topics
+        if topic.alias
+    ]
+    if mirrors:
+        return SurveyedLink(link=Link.MIRRORMAKER, evidence=f"MirrorMaker's own topics: {'; '.join(mirrors)}")
+    spans = _spans(old, new, dict(names.pairs))
+    if not spans:
+        return SurveyedLink(link=None, evidence="no topic has records at the same offsets on both clusters to look at")
+    asked = [(at, there, span.start) for (at, there), both in spans.items() for span in places(both.start, both, both)]
+    configs = {side: ClusterConfig(name=side, properties=given[side].properties) for side in Cluster}
+    try:
+        old_times, new_times = (
+            reader_of(config).timestamps_at(config, wanted)
+            for config, wanted in (
+                (configs[Cluster.OLD], {(at, offset) for at, _, offset in asked}),
+                (configs[Cluster.NEW], {(there, offset) for _, there, offset in asked}),
+            )
+        )
+    except ClusterError as error:
+        problems.append(Trouble(problem=error.problem, fix=error.fix))
+        return SurveyedLink(link=None, evidence="records could not be read")
+    return _judged([(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked], len(spans))
+
+
+def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int) -> SurveyedLink:
+    """Judge pairs of times of the records at the same offset of both logs; None where a time is not known."""
+    known = Counter(old == new for old, new in times if old is not None and new is not None)
+    # Records that were all written at once would agree anywhere.
+    distinct = len({old for old, new in times if old is not None and old == new})
+    where = f"{many(sum(known.values()), 'offset')} of {many(partitions, 'partition')}"
+    if known[False]:
+        return SurveyedLink(
+            link=Link.OTHER,
+            evidence=f"no topic of MirrorMaker's, and other records at {known[False]:,} of {where}",
+        )
+    if distinct >= ENOUGH:
+        return SurveyedLink(
+            link=Link.PRESERVING, evidence=f"records with the same times at {where}; `compare` proves it on the records"
+        )
+    return SurveyedLink(link=None, evidence=f"no topic of MirrorMaker's, and too few records to tell at {where}")
+
+
+def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
+    """Give what both logs of some partitions hold, one partition of each topic first."""
+    there = new.partitions()
+    found: dict[tuple[TopicPartition, TopicPartition], Span] = {}
+    for at, state in sorted(old.partitions().items(), key=lambda each: (each[0].partition, each[0].topic)):
+        twin = TopicPartition(pairs.get(at.topic, ""), at.partition)
+        if twin not in there or len(found) == PROBED:
+            continue
+        ends = (state.log_start, state.hw, there[twin].log_start, there[twin].hw)
+        known = [offset_of(each) for each in ends if each is not None]
+        if len(known) == len(ends) and (both := Span(start=max(known[::2]), end=min(known[1::2]))).end > both.start:
+            found[at, twin] = both
+    return found

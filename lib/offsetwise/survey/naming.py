@@ -1,0 +1,108 @@
+"""What the new topics are called, told from the names on both clusters and from MirrorMaker's own topics. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from offsetwise.config import NamingPolicy
+from offsetwise.model import MirrorTopic, Snapshot
+from offsetwise.streams.kafka.mirror_topics import MirrorKind, recognise
+from offsetwise.survey.found import SurveyedTopics
+from offsetwise.wording import many
+
+SEPARATORS = "._-"
+"""What a prefix may end with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """The names on both sides."""
+
+    topics: SurveyedTopics
+    old_alias: str
+    new_alias: str
+    pairs: tuple[tuple[str, str], ...]
+    """Every old topic that the new cluster has, with its name there."""
+
+
+def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
+    """Tell policy, separator, aliases and exceptions.
+
+    A topic is taken for the copy of an old one if it has its name, or its name behind the prefix that most of them
+    have.
+    """
+    old_names, new_names = user_topics(old), user_topics(new)
+    new_alias = _told(old, MirrorKind.OFFSET_SYNCS)[0] or "new"
+    told = _told(new, MirrorKind.CHECKPOINTS, MirrorKind.HEARTBEATS)
+    old_alias, separator = _prefix(old_names, new_names, told)
+    # What MirrorMaker copied from the new cluster to the old one is no topic to move.
+    copied_back = {name for name in old_names if name.removeprefix(f"{new_alias}{separator}") in new_names - {name}}
+    wanted = sorted(old_names - copied_back if old_alias is not None else old_names)
+    prefixed = {
+        name: f"{old_alias}{separator}{name}" for name in wanted if f"{old_alias}{separator}{name}" in new_names
+    }
+    same = {name: name for name in wanted if name in new_names}
+    renames = old_alias is not None and len(prefixed) > len(same)
+    pairs = same | prefixed if renames else prefixed | same
+    policy = NamingPolicy.DEFAULT if renames else NamingPolicy.IDENTITY
+    by_policy = prefixed if renames else same
+    exceptions = tuple((name, pairs[name]) for name in wanted if name in pairs and name not in by_policy)
+    unmatched = tuple(name for name in wanted if name not in pairs)
+    return Naming(
+        topics=SurveyedTopics(
+            policy=policy,
+            separator=separator,
+            map=exceptions,
+            unmatched=unmatched,
+            evidence=_evidence(len(wanted), len(by_policy), f"{old_alias}{separator}" if renames else ""),
+        ),
+        old_alias=old_alias or ("source" if new_alias == "old" else "old"),
+        new_alias=new_alias if new_alias != old_alias else f"{new_alias}-target",
+        pairs=tuple(sorted(pairs.items())),
+    )
+
+
+def user_topics(snapshot: Snapshot | None) -> set[str]:
+    """Give the topics that are neither Kafka's nor MirrorMaker's and its Connect workers' own."""
+    return {
+        topic.name
+        for topic in (snapshot.topics if snapshot is not None else ())
+        if recognise(topic.name) is None
+        and not topic.name.startswith("__")
+        and not (topic.name.startswith("mm2-") and topic.name.endswith("internal"))
+    }
+
+
+def _told(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, str]:
+    """Give the alias and the separator in the names of MirrorMaker's own topics, of the first kind that has some."""
+    topics: Iterable[MirrorTopic] = snapshot.mirror.topics if snapshot is not None else ()
+    named = [topic for topic in topics if topic.kind in kinds and topic.alias]
+    if not named:
+        return None, "."
+    told = max(named, key=lambda topic: (-kinds.index(MirrorKind(topic.kind)), topic.records))
+    return told.alias, re.split(rf"{re.escape(told.alias)}|{told.kind}", told.name)[1]
+
+
+def _prefix(old: set[str], new: set[str], told: tuple[str | None, str]) -> tuple[str | None, str]:
+    """Give the alias and the separator that most of the old names have before them on the new cluster."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for name in new - old:
+        for at, character in enumerate(name):
+            if character in SEPARATORS and at and name[at + 1 :] in old:
+                seen[name[:at], character] += 1
+    if not seen:
+        return told
+    (alias, separator), count = max(seen.items(), key=lambda each: (each[0][0] == told[0], each[1], each[0]))
+    # Without MirrorMaker's word for it, one name that ends like another is no prefix.
+    return (alias, separator) if alias == told[0] or count > 1 else told
+
+
+def _evidence(old: int, matched: int, prefix: str) -> str:
+    if not old:
+        return "no topic of the old cluster was read"
+    how = f"{prefix!r} before their names" if prefix else "the same name"
+    verb = "has" if matched == 1 else "have"
+    return f"{matched:,} of {many(old, 'topic')} of the old cluster {verb} {how} on the new one"

@@ -1,0 +1,235 @@
+"""The survey itself: each cluster is read once, each checkpoint is opened once. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from os import environ
+from typing import Final
+
+from offsetwise import client_properties
+from offsetwise.client_properties import GivenCluster
+from offsetwise.config import ClusterConfig
+from offsetwise.engines.discovery import MAX_CHECKPOINTS, find_checkpoints
+from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError
+from offsetwise.model import Cluster, Snapshot, time_of
+from offsetwise.progress import Progress, unheard
+from offsetwise.streams.reader import reader_of
+from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedCluster, SurveyedLink, Trouble
+from offsetwise.survey.jobs import Logs, Positions, read_job, surveyed_groups, told_groups, unused
+from offsetwise.survey.link import link_of
+from offsetwise.survey.naming import Naming, naming, user_topics
+from offsetwise.survey.unknown import unknown
+from offsetwise.wording import many
+
+READ_AT_ONCE: Final = 16
+"""Checkpoints: an object store answers after tens of milliseconds."""
+TIMEOUT_S: Final = 30
+"""Of one cluster with everything in it."""
+SHOWN: Final = 20
+"""Problems of one cluster."""
+
+
+def survey(old: GivenCluster, new: GivenCluster, roots: Sequence[str], progress: Progress = unheard) -> Survey:
+    """Find out what a migration file says, from both clusters and the checkpoints below some roots.
+
+    Args:
+        old: How to reach the old cluster.
+        new: How to reach the new one.
+        roots: The folders to look for checkpoints in.
+        progress: Told each step.
+
+    Raises:
+        ConfigError: Properties that no client could use, or the same address twice. Nothing was contacted.
+    """
+    given = {Cluster.OLD: old, Cluster.NEW: new}
+    for side, cluster in given.items():
+        client_properties.check(cluster.properties, where=f"--{side}")
+    _check_two_addresses(old, new)
+    problems: list[Trouble] = []
+    with client_properties.lent({**old.secrets, **new.secrets}):
+        snapshots = {side: _snapshot(side, given[side], problems, progress) for side in Cluster}
+        names = naming(snapshots[Cluster.OLD], snapshots[Cluster.NEW])
+        link = link_of(given, snapshots, names, problems)
+    return surveyed(given, snapshots, names, link=link, roots=roots, problems=problems, progress=progress)
+
+
+def surveyed(
+    given: Mapping[Cluster, GivenCluster],
+    snapshots: Mapping[Cluster, Snapshot | None],
+    names: Naming,
+    *,
+    link: SurveyedLink,
+    roots: Sequence[str],
+    problems: Sequence[Trouble] = (),
+    progress: Progress = unheard,
+) -> Survey:
+    """Read the checkpoints, and put them together with what the clusters said.
+
+    Args:
+        given: How to reach the clusters.
+        snapshots: What they said; None of one that gave no answer.
+        names: What the topics are called on both.
+        link: How records come over.
+        roots: The folders to look for checkpoints in.
+        problems: What went wrong before.
+        progress: Told each step.
+    """
+    old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
+    troubles = [*problems, *_same_cluster(old, new)]
+    found = list(_checkpoints(roots, _logs(snapshots), troubles, progress))
+    groups, others = surveyed_groups(old, dict(names.pairs))
+    groups, checkpoints = told_groups(groups, found, old)
+    variables = sorted({name for cluster in given.values() for name in _variables(cluster)})
+    made = Survey(
+        taken_at=time_of(datetime.now(UTC)),
+        old=_surveyed(given[Cluster.OLD], old, names.old_alias),
+        new=_surveyed(given[Cluster.NEW], new, names.new_alias),
+        link=link,
+        topics=names.topics,
+        roots=tuple(dict.fromkeys(roots)),
+        checkpoints=checkpoints,
+        groups=groups,
+        other_groups=others,
+        variables=tuple(name for name in variables if not environ.get(name)),
+        missing=(),
+        problems=tuple(troubles),
+    )
+    return replace(made, missing=tuple(unknown(made)))
+
+
+def _variables(cluster: GivenCluster) -> Iterator[str]:
+    for value in cluster.properties.values():
+        if value.startswith("${"):
+            yield value[2:-1]
+
+
+def _check_two_addresses(old: GivenCluster, new: GivenCluster) -> None:
+    shared = client_properties.servers(old.properties) & client_properties.servers(new.properties)
+    if shared:
+        raise ConfigError(
+            f"--old and --new: expected two clusters, found {min(shared)} in the bootstrap.servers of both. Nothing "
+            "was contacted.",
+            fix="Correct one of the two addresses.",
+        )
+
+
+def _snapshot(side: Cluster, given: GivenCluster, problems: list[Trouble], progress: Progress) -> Snapshot | None:
+    progress(f"read the {side} cluster", 0, 1)
+    config = ClusterConfig(name=side, properties=given.properties)
+    try:
+        groups = None if side is Cluster.OLD else ()
+        taken = reader_of(config).read_cluster(side, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)
+    except ClusterError as error:
+        problems.append(Trouble(problem=error.problem, fix=error.fix))
+        return None
+    finally:
+        progress(f"read the {side} cluster", 1, 1)
+    problems += [Trouble(problem=each.message, fix=each.fix) for each in taken.problems[:SHOWN]]
+    if len(taken.problems) > SHOWN:
+        more = many(len(taken.problems) - SHOWN, "other problem")
+        problems.append(
+            Trouble(problem=f"Cluster {side!r} has {more}.", fix=f"`offsetwise snapshot --cluster {side}` names them.")
+        )
+    return taken
+
+
+def _same_cluster(old: Snapshot | None, new: Snapshot | None) -> Iterator[Trouble]:
+    if old is not None and new is not None and old.cluster_id is not None and old.cluster_id == new.cluster_id:
+        yield Trouble(
+            problem=f"--old and --new: expected two clusters, found the cluster id {old.cluster_id!r} on both, so that "
+            "everything would be compared with itself.",
+            fix="Correct bootstrap.servers of one of them.",
+        )
+
+
+def _surveyed(given: GivenCluster, taken: Snapshot | None, alias: str) -> SurveyedCluster:
+    properties = tuple(given.properties.items())
+    if taken is None:
+        return SurveyedCluster(properties=properties, left_out=given.left_out, alias=alias)
+    names = user_topics(taken)
+    return SurveyedCluster(
+        properties=properties,
+        left_out=given.left_out,
+        alias=alias,
+        cluster_id=taken.cluster_id,
+        topics=len(names),
+        partitions=sum(len(topic.partitions) for topic in taken.topics if topic.name in names),
+        groups=len(taken.groups) if taken.cluster is Cluster.OLD else None,
+    )
+
+
+def _logs(snapshots: Mapping[Cluster, Snapshot | None]) -> Logs:
+    return {
+        side: {at: state.log for at, state in taken.partitions().items()}
+        for side, taken in snapshots.items()
+        if taken is not None
+    }
+
+
+def _checkpoints(
+    roots: Sequence[str], logs: Logs, problems: list[Trouble], progress: Progress
+) -> Iterator[tuple[SurveyedCheckpoint, Positions]]:
+    """Read every checkpoint below the roots; of one that cannot be read, why."""
+    uris: dict[str, str] = {}
+    for number, root in enumerate(roots):
+        progress("look for checkpoints", number, len(roots))
+        uris |= dict.fromkeys(_found(root, problems), root)
+    progress("look for checkpoints", len(roots), len(roots))
+    names = _names(uris)
+    unread = []
+    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+        read = pool.map(partial(read_job, logs=logs), names.values(), uris, uris.values())
+        for number, (made, positions) in enumerate(read):
+            progress("read the checkpoints", number + 1, len(uris))
+            unread += [made] if made.left_out is not None else []
+            yield made, positions
+    if unread:
+        shown = "; ".join(f"{each.uri}: {each.left_out}" for each in unread[:3])
+        problems.append(
+            Trouble(
+                problem=f"{many(len(unread), 'checkpoint')} of {len(uris):,} cannot be compared and "
+                f"{'is a comment' if len(unread) == 1 else 'are comments'} in the file: {shown}"
+                f"{'; …' if len(unread) > 3 else ''}",
+                fix="`offsetwise inspect URI` says more of one. Run init again with --update when it can be read.",
+            )
+        )
+
+
+def _found(root: str, problems: list[Trouble]) -> tuple[str, ...]:
+    try:
+        below = find_checkpoints(root)
+    except OffsetwiseError as error:
+        problems.append(Trouble(problem=error.problem, fix=error.fix))
+        return ()
+    if not below.uris:
+        problems.append(
+            Trouble(
+                problem=f"{root}: expected checkpoints in it, found none in {many(below.folders, 'folder')}"
+                f"{'' if below.complete else ', and there are more below'}.",
+                fix="Give the folder of a checkpoint, or one above at most four levels of folders.",
+            )
+        )
+    elif not below.complete or len(below.uris) >= MAX_CHECKPOINTS:
+        problems.append(
+            Trouble(
+                problem=f"{root}: {many(len(below.uris), 'checkpoint')} in {many(below.folders, 'folder')}, and there "
+                "are more, which were not looked for.",
+                fix="Give narrower roots, and write a migration file for each.",
+            )
+        )
+    return below.uris
+
+
+def _names(uris: Mapping[str, str]) -> dict[str, str]:
+    """Name each checkpoint by its path below the root, or by the root's own name; twice the same gets a number."""
+    names: dict[str, str] = {}
+    given: set[str] = set()
+    for uri, root in uris.items():
+        below = uri.removeprefix(root.rstrip("/")).strip("/") or root.rstrip("/").rpartition("/")[2] or "checkpoint"
+        name = "".join(character if character.isprintable() else "_" for character in below.replace("/", "-"))[-190:]
+        names[uri] = unused(name, given)
+    return names

@@ -1,0 +1,244 @@
+"""A survey as the text of a migration file: each line with its evidence, and what nobody can know as a comment."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from offsetwise.config import is_uri
+from offsetwise.engines.registry import engine_of
+from offsetwise.lookalikes import invisible
+from offsetwise.model import Link
+from offsetwise.strict_yaml import MAX_BYTES
+from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedCluster, SurveyedGroup, SurveyedLink
+from offsetwise.survey.unknown import OF_A_JOB, OF_THE_MIGRATION
+from offsetwise.wording import many, sentence
+
+WIDTH: Final = 118
+SHOWN: Final = 10
+"""Names in a comment."""
+LEFT_OUT: Final = 100
+"""Comments about what is left out of a list."""
+Item = tuple[str, ...]
+"""The lines of one element of a list or map, comments before it included, without indentation."""
+
+_HEAD: Final = """\
+Written by `offsetwise init` at {at}, from what both clusters and the checkpoints said then.
+A comment says why a line is what it is. A key behind a # could not be found out: remove the # and write what holds.
+docs/formats.md explains every key; `offsetwise init --out FILE --update` adds what appeared since."""
+
+
+def migration_text(survey: Survey, folder: Path, name: str) -> tuple[str, int]:
+    """Give the text of a migration file, and how many checkpoints and groups it has no room for.
+
+    Args:
+        survey: What was found.
+        folder: Where the file is to stand: paths below it are written relative.
+        name: The migration's name.
+    """
+    head = [
+        *_comment(_HEAD.format(at=survey.taken_at)),
+        "",
+        f"name: {scalar(name)}",
+        "",
+        *_cluster("source", "old", survey.old, survey.link),
+        *_cluster("target", "new", survey.new, survey.link),
+        *_comment(sentence([survey.link.evidence])),
+        f"link: {survey.link.link}"
+        if survey.link.link is not None
+        else "# link: mirrormaker  # or preserving, or other",
+        "",
+        *_topics(survey),
+        *(line for key, (example, write) in OF_THE_MIGRATION.items() for line in _unknown(key, example, write)),
+    ]
+    room = MAX_BYTES - 10_000 - sum(len(line.encode()) + 1 for line in head)
+    checkpoints = [checkpoint_item(each, folder) for each in survey.checkpoints if each.left_out is None]
+    groups = [group_item(each) for each in survey.groups if each.left_out is None]
+    fitting_groups, room = _fitting(groups, room)
+    fitting, _ = _fitting(checkpoints, room)
+    lines = [
+        *head,
+        *_section("checkpoint_roots", [root_item(each, folder) for each in survey.roots]),
+        *_explained(survey),
+        *_section("checkpoints", fitting),
+        *_left_out((f"{each.name} ({each.uri})", each.left_out) for each in survey.checkpoints),
+        "",
+        *_comment(_of_groups(survey)),
+        *_section("groups", fitting_groups),
+        *_left_out((each.name, each.left_out) for each in survey.groups),
+        "",
+        *_comment("Where records are compared; `remote: sc://HOST:PORT` for Spark Connect."),
+        'spark: {master: "local[*]"}',
+    ]
+    return "\n".join(lines) + "\n", len(checkpoints) + len(groups) - len(fitting) - len(fitting_groups)
+
+
+def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
+    """Give the lines of one checkpoint."""
+    engine = engine_of(found.engine or "")
+    reads = f"{_names(found.topics)} ({many(found.partitions, 'partition')})"
+    told = " ".join((f"{engine.label}, {many(found.sources, 'source')}: {reads}. {found.reason}", *found.problems))
+    known = {
+        "stateful": None if found.stateful is None else str(found.stateful).lower(),
+        "sink": "kafka" if found.transactional_id_prefixes else None,
+        "commits_to": None if found.commits_to is None else scalar(found.commits_to),
+    }
+    job = [f"{key}: {value}" for key, value in known.items() if value is not None]
+    if found.transactional_id_prefixes:
+        job[-1 if found.commits_to is None else -2] += (
+            f"  # transactional ids begin with {_names(found.transactional_id_prefixes)}"
+        )
+    asked = [
+        f"# {key}: {_plain(' or '.join(found.may_commit_to)) if key == 'commits_to' else example}"
+        for key, (example, _, applies) in OF_A_JOB.items()
+        if applies(found) and key not in (line.partition(":")[0] for line in job)
+    ]
+    return (
+        *_comment(told, WIDTH - 2),
+        f"- name: {scalar(found.name)}",
+        f"  uri: {scalar(located(found.uri, folder))}",
+        *(["  # belongs_to: old"] if found.belongs_to is None else []),
+        "  job:" if job else "  # job:",
+        *(f"    {line}" if job else f"  #   {line.removeprefix('# ')}" for line in (*job, *asked)),
+    )
+
+
+def group_item(found: SurveyedGroup) -> Item:
+    """Give the line of one group."""
+    state = f", {_plain(found.state)}" if found.state else ""
+    return (
+        f"- {scalar(found.name)}  # committed in {_names(found.topics)} ({many(found.partitions, 'partition')}){state}",
+    )
+
+
+def root_item(root: str, folder: Path) -> Item:
+    """Give the line of one root."""
+    return (f"- {scalar(located(root, folder))}",)
+
+
+def map_item(old: str, new: str) -> Item:
+    """Give the line of one topic with another name."""
+    return (f"{scalar(old)}: {scalar(new)}",)
+
+
+def located(uri: str, folder: Path) -> str:
+    """Give a path as the file says it: relative where it lies in the file's folder. A URI stays as it is."""
+    if is_uri(uri):
+        return uri
+    path = os.path.abspath(uri.removeprefix("file:"))
+    relative = os.path.relpath(path, folder)
+    return path if relative.startswith("..") else f"./{relative}" if relative != "." else "."
+
+
+def scalar(value: str) -> str:
+    """Give a text as YAML, on one line."""
+    style = None if value.isprintable() and not invisible(value) else '"'
+    text: str = yaml.safe_dump(value, width=inf, allow_unicode=style is None, default_style=style)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _cluster(key: str, name: str, found: SurveyedCluster, link: SurveyedLink) -> Iterator[str]:
+    if found.topics is None:
+        yield "# It could not be read when this was written."
+    else:
+        counts = f"{many(found.topics, 'topic')}, {many(found.partitions or 0, 'partition')}"
+        yield from _comment(f"Cluster id {found.cluster_id or 'unknown'}: {counts}.")
+    by = (
+        "as MirrorMaker's topics call it"
+        if link.link is Link.MIRRORMAKER
+        else "what MirrorMaker calls it, if there is one"
+    )
+    yield from (
+        f"{key}:",
+        f"  name: {name}",
+        f"  alias: {scalar(found.alias)}  # {by}",
+        "  properties:",
+    )
+    for property_name, value in found.properties:
+        secret = value.startswith("${")
+        yield f"    {property_name}: {scalar(value)}" + ("  # set this variable in the environment" if secret else "")
+    for property_name, why in found.left_out:
+        yield from (f"    {line}" for line in _comment(f"left out: {property_name}: {why}", WIDTH - 4))
+    yield ""
+
+
+def _topics(survey: Survey) -> Iterator[str]:
+    found = survey.topics
+    yield from _comment(sentence([found.evidence]))
+    yield from ("topics:", f"  policy: {found.policy}", f"  separator: {scalar(found.separator)}")
+    yield "  map:" if found.map else "  map: {}"
+    yield from (f"    {line}" for old, new in found.map for line in map_item(old, new))
+    if found.unmatched:
+        told = f"On the old cluster only, by their names: {_names(found.unmatched)}. Of a copied one write OLD: NEW."
+        yield from (f"    {line}" for line in _comment(told, WIDTH - 4))
+    yield ""
+
+
+def _unknown(key: str, example: str, write: str) -> Iterator[str]:
+    yield from (*_comment(sentence([write])), f"# {key}: {example}", "")
+
+
+def _explained(survey: Survey) -> Iterator[str]:
+    yield ""
+    jobs = [each for each in survey.checkpoints if each.left_out is None]
+    yield from _comment(f"{many(len(jobs), 'checkpoint')} below the roots.")
+    for key, (_, write, applies) in OF_A_JOB.items():
+        if any(map(applies, jobs)):
+            yield from _comment(f"job.{key}: {write}.")
+
+
+def _of_groups(survey: Survey) -> str:
+    if survey.old.groups is None:
+        return "Consumer groups to move: the old cluster could not be read."
+    if not survey.old.groups:
+        return "Consumer groups to move. The old cluster lists none: there is none, or the user may not DESCRIBE any."
+    others = f"; {many(survey.other_groups, 'other group')} did not" if survey.other_groups else ""
+    return f"Consumer groups of the old cluster that committed in topics which are on both clusters{others}."
+
+
+def _section(key: str, items: Sequence[Item]) -> Iterator[str]:
+    yield f"{key}:" if items else f"{key}: []"
+    yield from (f"  {line}" for item in items for line in item)
+
+
+def _left_out(found: Iterable[tuple[str, str | None]]) -> Iterator[str]:
+    told = [(name, why) for name, why in found if why is not None]
+    for name, why in told[:LEFT_OUT]:
+        yield from (f"  {line}" for line in _comment(f"left out: {name}: {why}", WIDTH - 2))
+    if len(told) > LEFT_OUT:
+        yield f"  # and {len(told) - LEFT_OUT:,} more are left out"
+
+
+def _fitting(items: Sequence[Item], room: int) -> tuple[Sequence[Item], int]:
+    for number, item in enumerate(items):
+        room -= sum(len(line.encode()) + 3 for line in item)
+        if room < 0:
+            return items[:number], 0
+    return items, room
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(map(_plain, names[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _plain(text: str) -> str:
+    return "".join(character if character.isprintable() and not invisible(character) else "?" for character in text)
+
+
+def _comment(text: str, width: int = WIDTH) -> Iterator[str]:
+    for line in text.splitlines():
+        yield from textwrap.wrap(
+            _plain(line),
+            width,
+            initial_indent="# ",
+            subsequent_indent="# ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )

@@ -1,0 +1,78 @@
+"""What nobody but a person can say of a migration: the keys, and what to write there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from offsetwise.survey.found import Survey, SurveyedCheckpoint, Unknown
+
+OF_THE_MIGRATION: Final[dict[str, tuple[str, str]]] = {
+    "isolation_level": (
+        "read_committed",
+        "what the jobs' consumers read: read_committed where `isolation.level` says so; read_uncommitted, Kafka's "
+        "default, unless given",
+    ),
+    "writers": (
+        "mirror-only",
+        "who writes to the new topics before the cutover: mirror-only, or mixed if producers do too; what is not known "
+        "is proven on the records alone",
+    ),
+    "write_roots": (
+        "[./applied]",
+        "the only folders that `offsetwise apply` may write to; nothing can be applied without",
+    ),
+}
+"""Key: an example, and what to write."""
+
+Applies = Callable[[SurveyedCheckpoint], bool]
+OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
+    "stateful": (
+        "true",
+        "whether the job keeps state, in which a record read twice counts twice",
+        lambda job: job.stateful is None,
+    ),
+    "watermark_ms": (
+        "600000",
+        "the delay of the job's watermark in milliseconds; the checkpoint shows that it has one, not how long it waits",
+        lambda job: job.watermark,
+    ),
+    "sink": (
+        "delta",
+        "what the job writes to, in one word: delta, iceberg, hudi, file, kafka or another",
+        lambda job: not job.transactional_id_prefixes,
+    ),
+    "tolerates_replay": (
+        "false",
+        "whether records may be read twice; false blocks every plan that would",
+        lambda job: True,  # noqa: ARG005 - no checkpoint tells
+    ),
+    "commits_to": (
+        "GROUP",
+        "the consumer group that the job commits its offsets to; the groups named here have committed in exactly its "
+        "partitions",
+        lambda job: bool(job.may_commit_to),
+    ),
+}
+"""Key of `job`: an example, what to write, and of which checkpoints it is not known."""
+
+
+def unknown(survey: Survey) -> Iterator[Unknown]:
+    """Give what is missing in what was found."""
+    if survey.link.link is None:
+        yield Unknown(key="link", write=f"how records come over: {survey.link.evidence}")
+    for key, (_, write) in OF_THE_MIGRATION.items():
+        yield Unknown(key=key, write=write)
+    jobs = [each for each in survey.checkpoints if each.left_out is None]
+    if any(each.belongs_to is None for each in jobs):
+        told = "which cluster the positions are of, old or new, where `compare` cannot tell it on the records either"
+        yield Unknown(key="checkpoints[].belongs_to", write=told)
+    for key, (_, write, applies) in OF_A_JOB.items():
+        if any(map(applies, jobs)):
+            yield Unknown(key=f"checkpoints[].job.{key}", write=write)
+    if survey.topics.unmatched:
+        told = "the new names of old topics that were found under none, unless they stay behind"
+        yield Unknown(key="topics.map", write=told)
+    if survey.old.groups == 0:
+        told = "groups to move; the old cluster lists none: there is none, or the user may not DESCRIBE any"
+        yield Unknown(key="groups", write=told)

@@ -1,0 +1,162 @@
+"""Adds what appeared since to a migration file, as lines between the lines that are there, which stay byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from offsetwise.client_properties import servers
+from offsetwise.config import Migration, is_uri
+from offsetwise.survey.found import Survey
+from offsetwise.survey.jobs import unused
+from offsetwise.survey.text import Item, checkpoint_item, group_item, located, map_item, root_item
+
+INDENT: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """What one list or map of the file gains."""
+
+    keys: tuple[str, ...]
+    """Where it stands, from the top level."""
+    items: tuple[Item, ...]
+
+
+def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> tuple[Addition, ...]:
+    """Give what was found and the file does not say. What a person has made a comment of stays one."""
+    kept = {_key((line.lstrip("# "),)) for line in text.splitlines() if _is_comment(line)}
+    same = (survey.topics.policy, survey.topics.separator) == (migration.topics.policy, migration.topics.separator)
+    known = {each.uri for each in migration.checkpoints}
+    names = {each.name for each in migration.checkpoints}
+    checkpoints = [
+        checkpoint_item(replace(each, name=unused(each.name, names)), folder)
+        for each in survey.checkpoints
+        if each.left_out is None and _loaded(each.uri, folder) not in known
+    ]
+    roots, listed = migration.checkpoint_roots, "checkpoint_roots" in migration.model_fields_set
+    found: tuple[tuple[tuple[str, ...], list[Item]], ...] = (
+        (
+            ("topics", "map"),
+            [map_item(*each) for each in survey.topics.map if same and each[0] not in migration.topics.map],
+        ),
+        (
+            ("checkpoint_roots",),
+            [root_item(each, folder) for each in survey.roots if listed and _loaded(each, folder) not in roots],
+        ),
+        (("checkpoints",), checkpoints),
+        (
+            ("groups",),
+            [group_item(each) for each in survey.groups if each.left_out is None and each.name not in migration.groups],
+        ),
+    )
+    fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in found)
+    return tuple(Addition(keys=keys, items=items) for keys, items in fresh if items)
+
+
+def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[str]:
+    """Say where the file says something else than was found."""
+    for key, said, read in (("source", migration.source, survey.old), ("target", migration.target, survey.new)):
+        named, asked = servers(said.properties), servers(dict(read.properties))
+        if named != asked:
+            yield f"{key} is {', '.join(sorted(named))} in the file; {', '.join(sorted(asked))} was read."
+    if survey.link.link not in (None, migration.link):
+        yield f"link is {migration.link} in the file; found {survey.link.link}: {survey.link.evidence}."
+    for name in ("policy", "separator"):
+        said, seen = getattr(migration.topics, name), getattr(survey.topics, name)
+        if said != seen:
+            yield f"topics.{name} is {said} in the file; found {seen}: {survey.topics.evidence}."
+    for old, new in survey.topics.map:
+        if old in migration.topics.map and migration.topics.map[old] != new:
+            yield f"topics.map calls {old} {migration.topics.map[old]} on the new cluster; found {new}."
+    usable = {_loaded(each.uri, folder): each.left_out for each in survey.checkpoints}
+    for each in migration.checkpoints:
+        if each.uri not in usable:
+            yield f"checkpoint {each.name} was not found below the roots that were looked into."
+        elif usable[each.uri] is not None:
+            yield f"checkpoint {each.name} cannot be compared: {usable[each.uri]}"
+
+
+def updated(text: str, added: Sequence[Addition]) -> str:
+    """Give the file's text with what is added. Lines that are there stay as they are."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    whole = text if text.endswith("\n") else text + newline
+    root = yaml.compose(whole, Loader=yaml.SafeLoader)
+    # What is written last at a place stands first there: elements of the last list before keys that follow it.
+    edits = sorted((_edit(whole, root, each) for each in reversed(added)), key=lambda edit: edit[:2], reverse=True)
+    for start, _, end, made in edits:
+        whole = whole[:start] + made.replace("\n", newline) + whole[end:]
+    return whole
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _key(item: Item) -> str:
+    """Give what an item says that no other one does: its URI, else its only line, without the comment."""
+    line = next((line for line in item if line.startswith("  uri: ")), item[-1])
+    return line.partition(" #")[0].strip()
+
+
+def _loaded(uri: str, folder: Path) -> str:
+    """Give a location as a migration that was read from the folder has it."""
+    written = located(uri, folder)
+    return written if is_uri(written) else str(folder / written)
+
+
+def _edit(text: str, root: Any, added: Addition) -> tuple[int, bool, int, str]:
+    """Give where something is written, whether it is a key of the top level, what it replaces up to, and what it is."""
+    above, keys, in_flow, column = root, list(added.keys), False, -INDENT
+    while keys and (found := _value(above, keys[0])) is not None:
+        column, above = found[0].start_mark.column, found[1]
+        in_flow = in_flow or (bool(getattr(above, "flow_style", False)) and bool(above.value))
+        keys = keys[1:]
+    if in_flow:
+        at = above.end_mark.index - 1
+        return at, False, at, (", " if above.value else "") + _in_flow(added.items, keys)
+    lines = [*chain.from_iterable(added.items)]
+    for key in reversed(keys):
+        lines = [f"{key}:", *(" " * INDENT + line for line in lines)]
+    if not above.value:  # nothing, `[]` or `{}`
+        made = ("\n" + _indented(lines, column + INDENT)).rstrip("\n")
+        return above.start_mark.index, False, above.end_mark.index, made
+    at = _after(text, above)
+    return at, above is root, at, ("\n" if above is root else "") + _indented(lines, above.start_mark.column)
+
+
+def _value(node: Any, key: str) -> tuple[Any, Any] | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((pair for pair in pairs if pair[0].value == key), None)
+
+
+def _indented(lines: Sequence[str], column: int) -> str:
+    return "".join(f"{' ' * column}{line}\n" for line in lines)
+
+
+def _in_flow(items: Sequence[Item], keys: Sequence[str]) -> str:
+    """Give items as they stand between brackets, where comments have no place."""
+    whole = yaml.safe_load("\n".join(chain.from_iterable(items)))
+    for key in reversed(keys):
+        whole = {key: whole}
+    return json.dumps(whole, ensure_ascii=False)[1:-1]
+
+
+def _after(text: str, node: Any) -> int:
+    """Give the start of the line after a block, with the comments that are indented as what they belong to."""
+    last = node
+    while not isinstance(last, yaml.ScalarNode) and last.value and not last.flow_style:
+        last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
+    at = text.find("\n", max(last.end_mark.index - 1, 0)) + 1 or len(text)
+    while at < len(text):
+        line = text[at : text.find("\n", at) + 1 or len(text)]
+        if not _is_comment(line) or len(line) - len(line.lstrip()) <= node.start_mark.column:
+            break
+        at += len(line)
+    return at

@@ -1,0 +1,67 @@
+"""What a plan can write to. A new target is one folder, and one line here.
+
+A folder has two modules. `spec` says what the target is and is pure: plans and the console go by it. `writer` prepares,
+writes, takes back and verifies; `apply` and `verify` alone load it. What targets of one engine share stands beside.
+"""
+
+from typing import Final
+
+from offsetwise.model import Target
+
+FOLDERS: Final[dict[str, str]] = {
+    "spark-checkpoint": "offsetwise.targets.copy",
+    "spark-checkpoint-in-place": "offsetwise.targets.in_place",
+    "starting-offsets": "offsetwise.targets.starting_offsets",
+    "seeded-checkpoint": "offsetwise.targets.seeded",
+    "flink-savepoint": "offsetwise.targets.savepoint",
+    "flink-savepoint-without-sources": "offsetwise.targets.savepoint_without_sources",
+    "consumer-group": "offsetwise.targets.group",
+    "sink-transactions": "offsetwise.targets.sink_transactions",
+    "hanging-transactions": "offsetwise.targets.hanging_transactions",
+}
+"""The package of each target, by its name in files of format version 1 and after `--target`."""
+
+
+def SparkCopy() -> Target:
+    """A copy of the Spark checkpoint, edited; it stands where `output` says."""
+    return Target(kind="spark-checkpoint")
+
+
+def SparkInPlace() -> Target:
+    """The Spark checkpoint itself, its originals kept beside."""
+    return Target(kind="spark-checkpoint-in-place")
+
+
+def StartingOffsets() -> Target:
+    """A file that says where a job without positions of its own begins."""
+    return Target(kind="starting-offsets")
+
+
+def SeededCheckpoint() -> Target:
+    """A fresh Spark checkpoint that holds initial offsets only."""
+    return Target(kind="seeded-checkpoint")
+
+
+def FlinkSavepoint() -> Target:
+    """A copy of the Flink savepoint, edited; it stands where `output` says."""
+    return Target(kind="flink-savepoint")
+
+
+def FlinkSavepointWithoutSources() -> Target:
+    """A copy of the Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
+    return Target(kind="flink-savepoint-without-sources")
+
+
+def ConsumerGroup(group: str) -> Target:
+    """Committed offsets of a group on the new cluster."""
+    return Target(kind="consumer-group", group=group)
+
+
+def SinkTransactions() -> Target:
+    """The transactions that the job's sinks left open, committed or aborted as the checkpoint says."""
+    return Target(kind="sink-transactions")
+
+
+def HangingTransactions() -> Target:
+    """Transactions of the sink's partitions that no coordinator knows, aborted; a plan of their own."""
+    return Target(kind="hanging-transactions")

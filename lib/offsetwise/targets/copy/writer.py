@@ -1,0 +1,51 @@
+"""A copy of a Spark checkpoint with other positions: state, commits and query id kept, the original untouched.
+
+Way A of `spec/spark-checkpoints.md`. Spark never edits state files in place, so they are linked.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.copying import CopyWriter
+from offsetwise.apply.fitting import requirement
+from offsetwise.apply.writing import Context, Writer
+from offsetwise.apply.written import batch_guard
+from offsetwise.config import Migration
+from offsetwise.model import Plan, ReceiptStep, Turnout
+from offsetwise.storage.folders import open_tree
+from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
+from offsetwise.targets.spark.verification import began
+from offsetwise.verify.eyes import Eyes, unfinished
+from offsetwise.verify.seen import Seen, for_all
+
+
+def _decided(plan: Plan, context: Context) -> Rewrite:
+    folder = open_tree(requirement(plan).uri, roots=context.read_roots)
+    return rewrite(plan, folder, young_s=context.young_s)
+
+
+def _foreign(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    return foreign(plan, open_tree(step.place, roots=context.write_roots))
+
+
+_COPIES: Final = CopyWriter(
+    decide=_decided,
+    foreign=_foreign,
+    links="state/",
+    guard=batch_guard,
+    folders=frozenset({"metadata", ".metadata.crc", "offsets", "commits", "sources", "state"}),
+)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Give the writer; see `WriterModule`."""
+    return _COPIES
+
+
+def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as above
+    """Hold the copy, which its query goes on with, against the plan; see `WriterModule`."""
+    absent = unfinished(step.place, eyes)
+    if absent is not None:
+        return for_all(plan, Turnout.UNKNOWN, absent)
+    return began(plan, step, eyes, step.place, fresh=False)

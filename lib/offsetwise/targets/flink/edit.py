@@ -1,0 +1,288 @@
+"""Other positions in a Flink savepoint, everything else byte for byte.
+
+Where a topic keeps its name, eight bytes change per partition and the length stays. Where it does not, elements grow or
+shrink, and the places and sizes that `_metadata` gives follow. What was made is read again with the reader that finds
+positions, and refused unless exactly the planned ones changed. Pure: bytes in, bytes out.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Final
+
+from offsetwise.apply.writing import NumberChange
+from offsetwise.engines.flink.binary import DamagedError
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.details import flink_details
+from offsetwise.engines.flink.elements import StateBlob, element_bounds, is_compressed
+from offsetwise.engines.flink.findings import checkpoint_unaligned, no_position
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.engines.flink.handles import StreamHandle
+from offsetwise.engines.flink.kafka import Split
+from offsetwise.engines.flink.metadata import Metadata, OperatorEntry, OperatorHandle, parse_metadata
+from offsetwise.engines.flink.opened import Opened
+from offsetwise.engines.flink.source import LEGACY_STATE, READER_STATE
+from offsetwise.engines.flink.uid import operator_id
+from offsetwise.errors import ApplyError, OffsetwiseError
+from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
+from offsetwise.position import offset_of
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.streams.spec import is_compared, stream_of
+from offsetwise.targets.flink.elements import (
+    Moves,
+    NotEditableError,
+    Piece,
+    begins_new_at_earliest,
+    edited_element,
+    enumerator_pieces,
+    spliced,
+)
+from offsetwise.targets.moves import Move, by_place
+
+_REFUSED: Final = frozenset(kind.code for kind in (checkpoint_damaged, checkpoint_unaligned, no_position))
+_OUTSIDE: Final = frozenset({"absolute", "segment"})
+_TAKE: Final = (
+    "Take a savepoint of the job in the canonical format: flink stop --type canonical --savepointPath DIR JOB."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedSavepoint:
+    """A savepoint after the edit."""
+
+    files: Mapping[str, bytes]
+    """`_metadata`, and every state file that has other bytes."""
+    changes: Mapping[str, tuple[NumberChange, ...]]
+    """One per partition, by the file that keeps its position."""
+
+
+@dataclass(slots=True)
+class _Making:
+    """What has been decided so far."""
+
+    opened: Opened
+    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    """By the file that they are in."""
+    kept_in: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    """By operator, topic and partition: the file that a reader keeps its position in."""
+
+    def add(self, file: str, pieces: Iterable[Piece]) -> None:
+        self.pieces.setdefault(file, []).extend(pieces)
+
+
+def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str) -> EditedSavepoint:
+    """Edit a savepoint.
+
+    Args:
+        held: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        moves: By the source's id, a uid or an operator's id. Every position of every Kafka source is among them.
+        uri: The savepoint, for errors.
+
+    Raises:
+        ApplyError: It may not be edited, or the moves do not fit it.
+        OffsetwiseError: It cannot be read.
+    """
+    before = read_from(HeldFolder(uri=uri, files=held))
+    require_editable(before, uri)
+    data = held[METADATA]
+    metadata = parse_metadata(data)
+    making = _Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
+    changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
+    wanted: dict[str, dict[TopicPartition, int]] = {}
+    try:
+        for source in before.sources:
+            if not is_compared(source.kind):
+                continue
+            given = _moves_of(source, moves, uri)
+            entry = entry_of(source, metadata)
+            _edit_source(entry, given, making)
+            for change in _changes(source, given, uri):
+                file = making.kept_in.get((entry.id, change.topic, change.partition), METADATA)
+                changes[file].append(change)
+            added = any(move.added for move in given.values())
+            legacy = READER_STATE not in _names(entry)
+            if added and not legacy and not begins_new_at_earliest(making.opened.coordinator(entry)):
+                raise NotEditableError("a new partition, while the source has not finished its first discovery")
+            wanted[source.id] = {move.new_topic_partition: move.new for move in given.values() if not move.added}
+    except (NotEditableError, DamagedError) as error:
+        raise refused(uri, f"positions that can be edited, found {error}") from error
+    unused = [each for each in moves if not any(is_of(source, each) for source in before.sources)]
+    if unused:
+        raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
+    files = {name: spliced(held[name], pieces) for name, pieces in making.pieces.items() if pieces}
+    files.setdefault(METADATA, data)
+    _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
+    return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
+
+
+def require_editable(before: Checkpoint, uri: str) -> None:
+    """Go on only with a savepoint that can be relied on, has no records in flight, and holds all its state.
+
+    Raises:
+        ApplyError: It is another one.
+    """
+    for problem in before.problems:
+        if problem.code in _REFUSED:
+            raise ApplyError(f"{uri}: {problem.message} Nothing was written.", fix=problem.fix)
+    for operator in flink_details(before).operators:
+        for state in operator.states:
+            outside = _OUTSIDE.intersection(state.places)
+            if outside:
+                raise ApplyError(
+                    f"{uri}: expected all state in its own folder, found {state.name} of operator "
+                    f"{operator.uid or operator.name or operator.id!r} in files elsewhere ({min(outside)}): a copy "
+                    "would share them with the job that owns them. Nothing was written.",
+                    fix=_TAKE,
+                )
+    known = (source for source in before.sources if stream_of(source.kind) is not None)
+    dynamic = [source.id for source in known if not is_compared(source.kind)]
+    if dynamic:
+        raise refused(uri, f"sources of one cluster, found the DynamicKafkaSource {dynamic[0]!r}")
+
+
+def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
+    found = [given for each, given in moves.items() if is_of(source, each)]
+    if len(found) != 1:
+        raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found)} times")
+    return by_place(found[0], uri)
+
+
+def is_of(source: CheckpointSource, named: str) -> bool:
+    """Say whether a name, a uid or an operator's id, is that of a source."""
+    return named == source.id or operator_id(named) == source.id
+
+
+def entry_of(source: CheckpointSource, metadata: Metadata) -> OperatorEntry:
+    """Give the operator of a source.
+
+    Raises:
+        NotEditableError: Two sources have its name.
+    """
+    found = [each for each in metadata.operators if source.id in (each.uid, each.id)]
+    if len(found) != 1 or {READER_STATE, LEGACY_STATE} <= _names(found[0]):
+        raise NotEditableError(f"two sources that are both called {source.id!r}")
+    return found[0]
+
+
+def _names(entry: OperatorEntry) -> set[str]:
+    return {state.name for each in entry.subtasks if each.managed is not None for state in each.managed.states}
+
+
+def _edit_source(entry: OperatorEntry, moves: Moves, making: _Making) -> None:
+    legacy = LEGACY_STATE in _names(entry)
+    for subtask in entry.subtasks:
+        blob, handle = making.opened.blobs.get((entry.id, subtask.index)), subtask.managed
+        if blob is not None and handle is not None:
+            for split in _edit_state(blob, handle, moves, making, legacy=legacy):
+                making.kept_in[entry.id, split.topic, split.partition] = blob.file
+    cursor = making.opened.coordinator(entry)
+    if legacy or cursor is None or entry.coordinator is None:
+        return
+    pieces = enumerator_pieces(cursor, moves)
+    making.add(METADATA if entry.coordinator.kind == "inline" else entry.coordinator.path, pieces)
+    _resize(entry.coordinator, sum(map(_growth, pieces)), making)
+
+
+def _edit_state(blob: StateBlob, handle: OperatorHandle, moves: Moves, making: _Making, *, legacy: bool) -> list[Split]:
+    bounds = element_bounds(handle).get(LEGACY_STATE if legacy else READER_STATE, ())
+    if not bounds or handle.handle is None:
+        return []
+    framed = is_compressed(blob)
+    splits: list[Split] = []
+    pieces: list[Piece] = []
+    for start, end in bounds:
+        begun, ended = blob.at + start, blob.at + end
+        split, element = edited_element(blob.data, begun, ended, moves, legacy=legacy, framed=framed)
+        splits.append(split)
+        if element != blob.data[begun:ended]:
+            pieces.append(Piece(begun, ended, element))
+    making.add(blob.file, pieces)
+    if any(map(_growth, pieces)):
+        making.add(METADATA, _moved(handle, blob.at, pieces))
+        _resize(handle.handle, sum(map(_growth, pieces)), making)
+    return splits
+
+
+def _growth(piece: Piece) -> int:
+    return len(piece.data) - (piece.end - piece.start)
+
+
+def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Give the places of all elements behind a handle, after some before them have grown or shrunk."""
+    ordered = sorted(pieces)
+    ends = [each.end - begun for each in ordered]
+    grown = [0, *accumulate(map(_growth, ordered))]
+    for state in handle.states:
+        places = [place + grown[bisect_right(ends, place)] for place in state.offsets]
+        yield Piece(state.at, state.at + 8 * len(places), struct.pack(f">{len(places)}q", *places))
+
+
+def _resize(handle: StreamHandle, grown: int, making: _Making) -> None:
+    """Give state that has grown or shrunk its new size."""
+    if grown:
+        width = 4 if handle.kind == "inline" else 8
+        making.add(
+            METADATA, [Piece(handle.size_at, handle.size_at + width, (handle.size + grown).to_bytes(width, "big"))]
+        )
+
+
+def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[NumberChange]:
+    held = {at.topic_partition: at.offset for at in source.positions}
+    for key, move in moves.items():
+        if key not in held and not move.added:
+            raise refused(uri, f"{move.topic_partition}, found no such partition")
+        if key in held and move.added:
+            raise refused(uri, f"no {move.topic_partition} as in the plan, found one")
+        if key in held:
+            yield NumberChange(
+                source=source.id,
+                topic=move.topic,
+                partition=move.partition,
+                before=offset_of(held[key]),
+                new_topic=move.new_topic,
+                after=move.new,
+            )
+    lacking = sorted(held.keys() - moves.keys())
+    if lacking:
+        raise refused(uri, f"a position for {lacking[0]} in the plan, found none")
+
+
+def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[TopicPartition, int]]) -> None:
+    """Read the savepoint as it will be, and refuse unless it has exactly the planned positions."""
+    try:
+        after = read_from(folder)
+    except OffsetwiseError as error:
+        raise refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
+    if len(after.sources) != len(before.sources) or _around(after, wanted) != _around(before, wanted):
+        raise refused(folder.uri, "only planned positions to change, found another difference after the edit")
+    for was, source in zip(before.sources, after.sources, strict=True):
+        found = {at.topic_partition: at.offset for at in source.positions}
+        held = wanted.get(was.id)
+        same = replace(source, positions=()) == replace(was, positions=())
+        if not same or (found != held if held is not None else source != was):
+            raise refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
+
+
+def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
+    """Give everything but positions: the same before and after, but for the sizes of sources' own states."""
+    operators = [
+        replace(each, states=tuple(replace(state, size_bytes=0) for state in each.states))
+        if each.id in edited or each.uid in edited
+        else each
+        for each in flink_details(read).operators
+    ]
+    return operators, read.problems, read.details.transactions, flink_details(read).saved
+
+
+def refused(uri: str, expected: str) -> ApplyError:
+    """Make the error that says what a savepoint should have been."""
+    return ApplyError(
+        f"{uri}: expected {expected}. Nothing was written.",
+        fix="Take a savepoint, compare again and draft the plan from that.",
+    )

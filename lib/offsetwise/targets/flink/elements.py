@@ -1,0 +1,187 @@
+"""Other numbers in the state of Flink's Kafka sources: in the elements of readers, and in what enumerators know.
+
+Every function gives the bytes it was given where nothing changes. What is edited has been read by `engines/flink/kafka`
+before, which is strict about every length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.engines.flink.kafka import Split, read_enumerator, read_legacy, read_split
+from offsetwise.engines.flink.snappy import PLAIN, STREAM_HEADER, masked_crc32c, uncompress_stream
+from offsetwise.model import TopicPartition
+from offsetwise.targets.moves import Move
+
+Moves = Mapping[TopicPartition, Move]
+"""By topic and partition on the old cluster."""
+
+_WRAPPED: Final = 12
+"""The outer length, the version and the inner length before a split."""
+_FULL_SPLITS: Final = frozenset({0, 3})
+"""Versions of enumerators that keep offsets, each split behind its length."""
+_DISCOVERY_KNOWN: Final = frozenset({2, 3})
+"""Versions of enumerators that end with whether the first discovery is finished."""
+
+
+class Piece(NamedTuple):
+    """Bytes to put in the place of others."""
+
+    start: int
+    end: int
+    data: bytes
+
+
+class NotEditableError(Exception):
+    """Something is right, and is not edited; says what, as part of a sentence."""
+
+
+def spliced(data: bytes, pieces: list[Piece]) -> bytes:
+    """Put pieces into their places, which do not overlap.
+
+    >>> spliced(b"offset 7.", [Piece(7, 8, b"10")])
+    b'offset 10.'
+    """
+    made, at = [], 0
+    for start, end, new in sorted(pieces):
+        made += [data[at:start], new]
+        at = end
+    return b"".join((*made, data[at:]))
+
+
+def edited_element(
+    data: bytes, start: int, end: int, moves: Moves, *, legacy: bool, framed: bool
+) -> tuple[Split, bytes]:
+    """Give what one element of a reader's state keeps, and the element as it will be.
+
+    Args:
+        data: The file that holds it.
+        start: Where it begins.
+        end: Where it ends.
+        moves: Where its partition goes.
+        legacy: Whether it is one of the legacy consumer.
+        framed: Whether it is a stream of Snappy chunks.
+
+    Raises:
+        DamagedError: It is no such element.
+        NotEditableError: It may not be edited.
+    """
+    before = data[start:end]
+    plain = uncompress_stream(data, start, end) if framed else before
+    split = read_legacy(Cursor(plain)) if legacy else read_split(Cursor(plain))
+    after = _legacy(plain, split, moves) if legacy else _split(plain, split, moves)
+    if after == plain:
+        return split, before
+    return split, reframed(before, after) if framed else after
+
+
+def _split(element: bytes, split: Split, moves: Moves) -> bytes:
+    if split.cluster is not None:
+        raise NotEditableError("a split of a DynamicKafkaSource, which names its cluster")
+    move = _move(split, moves)
+    name = len(split.topic)
+    topic = move.new_topic.encode("ascii")
+    body = (
+        len(topic).to_bytes(2, "big")
+        + topic
+        + element[_WRAPPED + 2 + name : _WRAPPED + 6 + name]
+        + move.new.to_bytes(8, "big")
+        + element[_WRAPPED + 14 + name :]
+    )
+    return (len(body) + 8).to_bytes(4, "big") + element[4:8] + len(body).to_bytes(4, "big") + body
+
+
+def _legacy(element: bytes, split: Split, moves: Moves) -> bytes:
+    move = _move(split, moves)
+    if move.new_topic != split.topic:
+        raise NotEditableError(
+            f"{split.topic} to be called {move.new_topic}: the legacy consumer keeps names in Kryo with a hash"
+        )
+    # It keeps the last processed record.
+    return element[:-8] + (move.new - 1).to_bytes(8, "big", signed=True)
+
+
+def _move(split: Split, moves: Moves) -> Move:
+    name = str(split.topic_partition)
+    move = moves.get(split.topic_partition)
+    if move is None:
+        raise NotEditableError(f"{name}, for which the plan has no position")
+    if move.old != split.start:
+        raise NotEditableError(f"{name} at {split.start}, where the plan has {move.old}")
+    return move
+
+
+def reframed(stream: bytes, plain: bytes) -> bytes:
+    """Put other bytes into the one chunk of a Snappy stream, with their checksum.
+
+    Raises:
+        NotEditableError: The chunk is compressed, or there are several.
+    """
+    at = len(STREAM_HEADER) if stream.startswith(STREAM_HEADER) else 0
+    size = int.from_bytes(stream[at + 1 : at + 4], "little")
+    if stream[at] != PLAIN or at + 4 + size != len(stream):
+        raise NotEditableError("an element that Snappy has compressed, or in several chunks")
+    chunk = masked_crc32c(plain).to_bytes(4, "little") + plain
+    return stream[:at] + bytes([PLAIN]) + len(chunk).to_bytes(3, "little") + chunk
+
+
+def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
+    """Give what changes in the state of a coordinator, with its own length.
+
+    Readers' offsets count, so those that an enumerator keeps of assigned splits may be older: they get the planned
+    ones too, and no number of the old cluster is left. Markers stay.
+
+    Args:
+        cursor: Its state; read from where it stands.
+        moves: Where partitions go.
+
+    Raises:
+        DamagedError: It is that of another source.
+        NotEditableError: An unassigned split stands elsewhere than planned.
+    """
+    begun = cursor.at
+    found = read_enumerator(Cursor(cursor.data, begun, cursor.end))
+    full = found.version in _FULL_SPLITS
+    made: list[Piece] = []
+    for split in found.splits:
+        move = moves.get(split.topic_partition)
+        if move is None:
+            continue
+        if full and not split.assigned:
+            _move(split, moves)
+        after_name = split.place + 2 + len(split.topic)
+        if move.new_topic != split.topic:
+            topic = move.new_topic.encode("ascii")
+            name = len(topic).to_bytes(2, "big") + topic
+            if full:
+                size = int.from_bytes(cursor.data[split.place - 4 : split.place], "big")
+                size += len(topic) - len(split.topic)
+                made.append(Piece(split.place - 4, after_name, size.to_bytes(4, "big") + name))
+            else:
+                made.append(Piece(split.place, after_name, name))
+        if full and split.start >= 0 and move.new != move.old:
+            made.append(Piece(after_name + 4, after_name + 12, move.new.to_bytes(8, "big")))
+    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in made)
+    if grown:
+        size_at = begun + 8
+        size = int.from_bytes(cursor.data[size_at : size_at + 4], "big") + grown
+        made.append(Piece(size_at, size_at + 4, size.to_bytes(4, "big")))
+    return made
+
+
+def begins_new_at_earliest(cursor: Cursor | None) -> bool:
+    """Whether a KafkaSource begins partitions that it has not seen at their earliest record after a restore.
+
+    It does once its first discovery is finished, and follows its initializer before.
+    """
+    if cursor is None:
+        return False
+    try:
+        found = read_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
+    except DamagedError:
+        return False
+    size_at = cursor.at + 8
+    end = size_at + 4 + int.from_bytes(cursor.data[size_at : size_at + 4], "big")
+    return found.version in _DISCOVERY_KNOWN and cursor.data[end - 1] == 1

@@ -1,0 +1,157 @@
+"""Transactions of a sink that a savepoint says are committed, everything else byte for byte.
+
+A restore commits what a committer holds as received or to be tried again, and passes over what is finished. On another
+cluster such a commit fails, and the job with it, although the transaction was committed where it was made. So the four
+bytes of its state become those of a committed one, and nothing else does. What was made is read again with the reader
+that finds transactions, and refused unless exactly these have changed. Pure: bytes in, bytes out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.details import flink_details
+from offsetwise.engines.flink.elements import StateBlob, element_bounds, is_compressed
+from offsetwise.engines.flink.findings import transaction_pending
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.engines.flink.metadata import parse_metadata
+from offsetwise.engines.flink.opened import Opened
+from offsetwise.engines.flink.sink import PENDING, STATES, Committable, read_committer
+from offsetwise.engines.flink.snappy import uncompress_stream
+from offsetwise.engines.flink.transactions import COMMITTER_STATE
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Checkpoint, MarkedTransaction, Transaction
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.targets.flink.edit import refused, require_editable
+from offsetwise.targets.flink.elements import NotEditableError, Piece, reframed, spliced
+
+_COMMITTED: Final = STATES[-1]
+_STATE: Final = (len(STATES) - 1).to_bytes(4, "big")
+
+Key = tuple[str, int | None, int | None]
+"""Transactional id, producer id and epoch: what names one transaction."""
+
+
+def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransaction], *, uri: str) -> Mapping[str, bytes]:
+    """Give the files that have other bytes once transactions are marked as committed; none where nothing is marked.
+
+    Args:
+        held: As for `edit_savepoint`.
+        marks: Each is held by the savepoint, as received or to be tried again.
+        uri: The savepoint, for errors.
+
+    Raises:
+        ApplyError: It may not be edited, or does not hold one of them in such a state.
+        OffsetwiseError: It cannot be read.
+    """
+    if not marks:
+        return {}
+    before = read_from(HeldFolder(uri=uri, files=held))
+    require_editable(before, uri)
+    wanted = {_key(mark) for mark in marks}
+    lacking = wanted - {_key(each) for each in before.details.transactions}
+    if lacking:
+        raise refused(uri, f"to hold {_told(min(lacking, key=str))}, found no such transaction")
+    try:
+        pieces = _pieces(held, wanted, uri)
+    except (NotEditableError, DamagedError) as error:
+        raise refused(uri, f"transactions that can be marked as committed, found {error}") from error
+    made = {name: spliced(held[name], found) for name, found in pieces.items()}
+    _prove(before, wanted, held, made, pieces)
+    return made
+
+
+def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
+    """Say in a sentence which planned mark a savepoint lacks; None where it has them all."""
+    states = {_key(each): each.state for each in read.details.transactions}
+    for mark in marks:
+        found = states.get(_key(mark))
+        if found != _COMMITTED:
+            return f"transaction {_told(_key(mark))} is {found or 'not held'}, and planned as marked {_COMMITTED}."
+    return None
+
+
+def _pieces(held: Mapping[str, bytes], wanted: Collection[Key], uri: str) -> dict[str, list[Piece]]:
+    """Give what changes, by the file that it is in."""
+    metadata = parse_metadata(held[METADATA])
+    opened = Opened.of(HeldFolder(uri=uri, files=held), held[METADATA], metadata, None)
+    pieces: defaultdict[str, list[Piece]] = defaultdict(list)
+    for entry in metadata.operators:
+        for subtask in entry.subtasks:
+            blob, handle = opened.blobs.get((entry.id, subtask.index)), subtask.managed
+            if blob is None or handle is None:
+                continue
+            for start, end in element_bounds(handle).get(COMMITTER_STATE, ()):
+                pieces[blob.file] += _element(blob, blob.at + start, blob.at + end, wanted)
+    return {name: found for name, found in pieces.items() if found}
+
+
+def _element(blob: StateBlob, start: int, end: int, wanted: Collection[Key]) -> list[Piece]:
+    """Give what changes in one element of a committer's state."""
+    if not is_compressed(blob):
+        return _states(Cursor(blob.data, start, end), wanted)
+    plain = uncompress_stream(blob.data, start, end)
+    pieces = _states(Cursor(plain), wanted)
+    return [Piece(start, end, reframed(blob.data[start:end], spliced(plain, pieces)))] if pieces else []
+
+
+def _states(cursor: Cursor, wanted: Collection[Key]) -> list[Piece]:
+    committables, _ = read_committer(cursor)
+    return [_piece(each) for each in committables if _key(each) in wanted]
+
+
+def _piece(found: Committable) -> Piece:
+    if found.state not in PENDING:
+        raise NotEditableError(f"{_told(_key(found))} as {found.state}, which no restore commits")
+    return Piece(found.state_at, found.state_at + len(_STATE), _STATE)
+
+
+def _prove(
+    before: Checkpoint,
+    wanted: Collection[Key],
+    held: Mapping[str, bytes],
+    made: Mapping[str, bytes],
+    pieces: Mapping[str, list[Piece]],
+) -> None:
+    """Read the savepoint as it will be, and refuse unless exactly the wanted states differ."""
+    folder = HeldFolder(uri=before.uri, files={**held, **made})
+    try:
+        after = read_from(folder)
+    except OffsetwiseError as error:
+        raise refused(before.uri, f"to read the marked savepoint again, found {error.problem}") from error
+    expected = [
+        replace(each, state=_COMMITTED) if _key(each) in wanted else each for each in before.details.transactions
+    ]
+    same = list(after.details.transactions) == expected and _around(after) == _around(before)
+    if not same or any(_outside(held[name], made[name], found) for name, found in pieces.items()):
+        raise refused(before.uri, "only planned transactions to be marked, found another difference after it")
+
+
+def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
+    """Say whether two files differ anywhere but in the pieces."""
+    at = 0
+    for start, end, _ in sorted(pieces):
+        if before[at:start] != after[at:start]:
+            return True
+        at = end
+    return before[at:] != after[at:]
+
+
+def _around(read: Checkpoint) -> tuple[object, ...]:
+    """Give everything but the transactions, and what is said of those that are pending."""
+    problems = [each for each in read.problems if each.code != transaction_pending.code]
+    return read.sources, flink_details(read).operators, flink_details(read).saved, problems
+
+
+def _key(of: MarkedTransaction | Transaction | Committable) -> Key:
+    return of.transactional_id, of.producer_id, of.epoch
+
+
+def _told(key: Key) -> str:
+    transactional_id, producer_id, epoch = key
+    return f"{transactional_id} (producer {producer_id}, epoch {epoch})"

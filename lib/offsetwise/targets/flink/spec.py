@@ -1,0 +1,83 @@
+"""What targets of Flink jobs share: the commands around them, and what a savepoint says against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.engines.flink.details import FlinkDetails, flink_details
+from offsetwise.engines.flink.engine import FLINK
+from offsetwise.engines.flink.findings import checkpoint_unaligned
+from offsetwise.findings import Stage, finding
+from offsetwise.model import Checkpoint, Comparison, Problem, Severity
+from offsetwise.plan.refusals import no_checkpoint
+
+_STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
+STOP: Final = (_STOP,)
+START_ANEW: Final = ("flink run JOB",)
+START_FROM_COPY: Final = ("flink run -s DIR JOB",)
+START_FROM_COPY_IN_SQL: Final = (
+    "SET 'execution.state-recovery.path' = 'DIR';  -- then the job's INSERT, in the same session",
+)
+_ELSEWHERE: Final = frozenset({"absolute", "segment"})
+
+
+def against_savepoint(
+    comparison: Comparison,
+    job: JobTraits,  # noqa: ARG001 - as every rule of a target
+    *,
+    sink_rewound: bool,  # noqa: ARG001 - as above
+) -> Iterator[Problem]:
+    """Say why a checkpoint cannot be copied as an edited savepoint."""
+    yield from no_checkpoint(comparison)
+    checkpoint = comparison.checkpoint
+    if checkpoint is None:
+        return
+    yield from no_savepoint(checkpoint)
+    if not isinstance(checkpoint.details, FlinkDetails):
+        return
+    if not checkpoint.details.saved.aligned:
+        told = "It is unaligned: records in flight are in its state, read before its offsets."
+        yield checkpoint_unaligned.problem(told)
+    yield from state_elsewhere(checkpoint)
+
+
+@finding(
+    code="NO_SAVEPOINT",
+    severity=Severity.BLOCKS,
+    title="There is no Flink savepoint to write from",
+    remedy="Write to spark-checkpoint, or to a consumer group.",
+    rank=320,
+    stage=Stage.PLAN,
+)
+def no_savepoint(checkpoint: Checkpoint) -> Iterator[str]:
+    """A savepoint is made from a savepoint or checkpoint of Flink."""
+    if checkpoint.engine != FLINK.name:
+        yield f"The checkpoint is one of {checkpoint.engine}, not of Flink."
+
+
+@finding(
+    code="STATE_ELSEWHERE",
+    severity=Severity.BLOCKS,
+    title="State lies outside the checkpoint's folder",
+    remedy=f"Take a savepoint: {_STOP}",
+    rank=330,
+    stage=Stage.PLAN,
+)
+def state_elsewhere(checkpoint: Checkpoint) -> Iterator[str]:
+    """A copy would point at files that the job still owns and may delete."""
+    outside = [
+        f"{state.name} of operator {each.uid or each.name or each.id}"
+        for each in flink_details(checkpoint).operators
+        for state in each.states
+        if _ELSEWHERE.intersection(state.places)
+    ]
+    if outside:
+        yield f"State lies outside of its folder, for example {outside[0]}, and a copy would share it with the job."
+
+
+def whose_group(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
+    """Ask for the group that the job commits to."""
+    if job.commits_to is None:
+        yield "Which group does the job commit to, and can its source start from the group's offsets? (`commits_to`)"

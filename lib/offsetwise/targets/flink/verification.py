@@ -1,0 +1,142 @@
+"""What stands in a savepoint, and where the job stands that was restored from it, by a checkpoint of its own.
+
+That one tells where the job stands, not where it began: Flink keeps no history. A position below the planned one, or
+past the end of the log, shows that it began elsewhere or reads another cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.details import FlinkDetails
+from offsetwise.engines.flink.uid import operator_id
+from offsetwise.model import (
+    AnyPosition,
+    Checkpoint,
+    PartitionState,
+    Plan,
+    PlannedPosition,
+    ReceiptStep,
+    TopicPartition,
+    Turnout,
+)
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.targets.flink.marks import unmarked
+from offsetwise.verify.eyes import Eyes, changed_file, unfinished
+from offsetwise.verify.seen import Seen, for_all, number, topics_of
+
+Compared = Callable[[Plan, ReceiptStep, Checkpoint], list[Seen]]
+"""Holds a savepoint as it was read against the plan."""
+
+
+def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None, compared: Compared) -> list[Seen]:
+    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
+    absent = unfinished(step.place, eyes)
+    if absent is not None:
+        return for_all(plan, Turnout.UNKNOWN, absent)
+    changed = changed_file(step, eyes, gone_is_fine=False)
+    if changed is not None:
+        return for_all(plan, Turnout.DIFFERENT, changed)
+    required = plan.requirements.checkpoint
+    names = () if required is None else tuple(path for path, _ in required.files)
+    read = read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, names)))
+    lacking = unmarked(plan.marks, read)
+    if lacking is not None:
+        return for_all(plan, Turnout.DIFFERENT, f"{step.place}: {lacking}")
+    made = compared(plan, step, read)
+    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
+        return made
+    return _restored(plan, read, eyes, checkpoint)
+
+
+def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
+    """Hold the positions of a savepoint against the plan."""
+    stands = _Stands(read)
+    return [_as_planned(position, stands, step) for position in plan.positions]
+
+
+def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -> Seen:
+    name, found = str(position.new_topic_partition), stands.of(position)
+    if found == position.new_offset:
+        told = f"{name}: {found} is in {step.place}, as planned."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
+    if found is None and position.old_offset is None:
+        told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+    told = f"{name}: expected {position.new_offset} in {step.place}, found {number(found)}."
+    return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+
+
+def _restored(plan: Plan, read: Checkpoint, eyes: Eyes, checkpoint: str) -> list[Seen]:
+    """Hold a checkpoint that the restored job made against the plan."""
+    own = eyes.checkpoint(checkpoint).checkpoint
+    other = _not_of_this_job(own, read)
+    if other is not None:
+        return for_all(plan, Turnout.UNKNOWN, other)
+    stands, logs = _Stands(own), eyes.new_cluster(topics_of(plan), ()).partitions()
+    return [_gone_on(position, stands, own, logs) for position in plan.positions]
+
+
+class _Stands:
+    """The positions of a Flink checkpoint, by source and partition."""
+
+    def __init__(self, read: Checkpoint) -> None:
+        self._ids = {source.id for source in read.sources}
+        self._at = {
+            (source.id, at.topic, at.partition): at.offset for source in read.sources for at in source.positions
+        }
+
+    def of(self, position: PlannedPosition) -> AnyPosition | None:
+        """Give where a planned position stands, None where nothing does. People may have named an id by its uid."""
+        source = position.source if position.source in self._ids else operator_id(position.source)
+        return self._at.get((source, position.new_topic, position.partition))
+
+
+def _gone_on(
+    position: PlannedPosition, stands: _Stands, own: Checkpoint, logs: Mapping[TopicPartition, PartitionState]
+) -> Seen:
+    """Say where a restored job stands in one partition.
+
+    Args:
+        position: The planned one.
+        stands: Those of `own`.
+        own: A checkpoint that the restored job made.
+        logs: The new cluster's, read after `own` was.
+    """
+    key = position.new_topic_partition
+    found, planned, log = stands.of(position), position.new_offset, logs.get(key)
+    end = None if log is None else log.hw
+    if found is None:
+        told = f"{key}: {own.uri} leaves this partition out, so the job does not read it from there."
+        return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+    if found < planned:
+        told = f"{key}: expected {planned} or more in {own.uri}, found {found}: the job did not begin as planned."
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+    if end is None:
+        told = f"{key}: {found} is in {own.uri}, and the log cannot be read to tell whether that can be."
+        return Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
+    if found > end:
+        told = f"{key}: {found} is in {own.uri}, past the end of the log {end}: it reads another cluster."
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+    if found == planned:
+        told = f"{key}: the job is at {found}, as planned, in {own.uri}."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told, started=True)
+    told = f"{key}: the job has gone on from {planned} to {found} in {own.uri}."
+    return Seen(found=found, turnout=Turnout.MOVED_ON, told=told, started=True)
+
+
+def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:
+    """Say why a checkpoint cannot have been made by a job that was restored from another one; None where it can.
+
+    Its id is higher: Flink counts on from the checkpoint that it restores.
+    """
+    if not (isinstance(own.details, FlinkDetails) and isinstance(restored.details, FlinkDetails)):
+        return f"{own.uri} is no checkpoint of Flink."
+    now, then = own.details.saved.id, restored.details.saved.id
+    if now <= then:
+        return (
+            f"{own.uri} is checkpoint {now}, expected one after {then}, the one that the job is restored from: it "
+            "tells nothing about the new job."
+        )
+    return None

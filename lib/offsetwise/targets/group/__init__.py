@@ -1,0 +1,1 @@
+"""Committed offsets of a consumer group on the new cluster."""

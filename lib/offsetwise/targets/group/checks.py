@@ -1,0 +1,117 @@
+"""Whether a group may be written to now, and what would be written: asked before anything is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.journal import StepRecord
+from offsetwise.errors import ApplyError, GroupActiveError, StalePlanError
+from offsetwise.model import GroupState, Plan, ReceiptStep, StepState, Target, TopicPartition, WrittenOffset
+from offsetwise.plan.exports import planned_offsets
+from offsetwise.targets.group.offsets import (
+    by_partition,
+    counted,
+    offset_or_none,
+    refuse_foreign,
+    some_of,
+    with_before,
+)
+
+INACTIVE: Final = frozenset({"Empty", "Dead"})
+"""States of a group without members."""
+_ORDINARY: Final = frozenset({None, "Classic", "Consumer", "Unknown"})
+"""Kinds of group; a broker that does not tell kinds has no others."""
+
+
+def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupState) -> ReceiptStep:
+    """Give what a step sets out to write, or set out to write before, as far as the group allows it now."""
+    name = group_of(target)
+    if record.intended is not None and record.undone is None:
+        require_inactive(name, now)
+        refuse_foreign(name, now, record.intended.offsets)
+        return record.intended
+    offsets = offsets_to_write(plan, name, now)
+    return ReceiptStep(
+        target=target,
+        place=name,
+        state=StepState.DONE,
+        told=f"{counted(offsets)} of group {name!r} are committed on the new cluster as planned.",
+        offsets=offsets,
+    )
+
+
+def offsets_to_write(plan: Plan, name: str, now: GroupState) -> tuple[WrittenOffset, ...]:
+    """Give every offset to write, with what is committed now: exactly what the plan was drafted against."""
+    require_inactive(name, now)
+    found = by_partition(now)
+    offsets = tuple(
+        with_before(partition, offset, found.get(partition))
+        for partition, offset in planned_offsets(plan, name).items()
+    )
+    reviewed = next((each for each in plan.requirements.groups if each.group == name), None)
+    if reviewed is None:
+        raise ApplyError(
+            f"Group {name!r}: expected what was committed when the plan was drafted, found nothing about it in the "
+            "plan. Nothing was written.",
+            fix="Draft the plan again with this target.",
+        )
+    expected = {TopicPartition(t, p): offset for t, p, offset in reviewed.offsets}
+    others = [
+        f"{one.topic_partition}: {offset_or_none(one.before)} in the place of "
+        f"{offset_or_none(expected.get(one.topic_partition))}"
+        for one in offsets
+        if one.before != expected.get(one.topic_partition)
+    ]
+    if others:
+        raise StalePlanError(
+            f"Group {name!r}: expected the commits that were reviewed, found others: somebody has committed since. "
+            f"{some_of(others)}. Nothing was written.",
+            fix="Find out who commits with this group, then draft the plan again.",
+        )
+    return offsets
+
+
+def require_inactive(name: str, now: GroupState) -> None:
+    """Refuse a group that is not ours to write to, or not now.
+
+    Raises:
+        GroupActiveError: It has members.
+        ApplyError: It cannot be read, or is another system's.
+    """
+    if now.error is not None:
+        raise unreadable(name, now.error)
+    if name.startswith("connect-") or now.type not in _ORDINARY:
+        kind = "a Kafka Connect group" if name.startswith("connect-") else f"one of type {now.type}"
+        raise ApplyError(
+            f"Group {name!r}: expected an ordinary consumer group, found {kind}. Nothing was written.",
+            fix="Use the tools of the system that owns the group; Offsetwise does not write to it.",
+        )
+    if now.state not in INACTIVE:
+        raise GroupActiveError(
+            f"Group {name!r}: expected no members, found the group {now.state or 'in an unknown state'}. "
+            "Nothing was written.",
+            fix="Stop every consumer of the group; a static member leaves only after session.timeout.ms. "
+            "Then give the same command again.",
+        )
+
+
+def unreadable(name: str, why: str) -> ApplyError:
+    """Give the error of a group that could not be read."""
+    return ApplyError(
+        f"Group {name!r}: expected to read its commits, but {why}. Nothing was written.",
+        fix="Grant READ and DESCRIBE on the group and its topics, or try again when all brokers answer.",
+    )
+
+
+def group_of(target: Target) -> str:
+    """Give the name of the group that a target is.
+
+    Raises:
+        ApplyError: It names none.
+    """
+    if not target.group:
+        raise ApplyError(
+            f"The target {target}: expected the name of a group, found none. Nothing was written.",
+            fix="Draft the plan again with consumer-group:NAME.",
+        )
+    return target.group

@@ -1,0 +1,144 @@
+"""What a group is to hold, what it holds, and in words what the difference is. Nothing is read or written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from shlex import quote
+from typing import Final
+
+from offsetwise.errors import ApplyError
+from offsetwise.model import GroupOffset, GroupState, TopicPartition, WrittenOffset
+from offsetwise.wording import many
+
+NAMED: Final = 12
+"""How many partitions a message names."""
+
+
+def with_before(partition: TopicPartition, offset: int, before: GroupOffset | None) -> WrittenOffset:
+    """Give an offset to write, with what is committed in its place."""
+    return WrittenOffset(
+        topic=partition.topic,
+        partition=partition.partition,
+        offset=offset,
+        before=None if before is None else before.offset,
+        before_metadata="" if before is None else before.metadata,
+        before_leader_epoch=None if before is None else before.leader_epoch,
+    )
+
+
+def to_commit(offsets: Iterable[WrittenOffset]) -> tuple[GroupOffset, ...]:
+    """Give what a plan commits: no leader epoch crosses clusters, and no metadata."""
+    return tuple(GroupOffset(topic=one.topic, partition=one.partition, offset=one.offset) for one in offsets)
+
+
+def to_put_back(one: WrittenOffset) -> GroupOffset:
+    """Give what was committed before, as it was."""
+    if one.before is None:
+        raise ValueError("there was no commit")
+    return GroupOffset(
+        topic=one.topic,
+        partition=one.partition,
+        offset=one.before,
+        leader_epoch=one.before_leader_epoch,
+        metadata=one.before_metadata,
+    )
+
+
+def without_metadata(one: WrittenOffset) -> WrittenOffset:
+    """Give an offset of which only what was reviewed is known."""
+    return replace(one, before_metadata="", before_leader_epoch=None)
+
+
+def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
+    """Give a group's commits by partition."""
+    return {each.topic_partition: each for each in group.offsets}
+
+
+def differing_from(now: GroupState, wanted: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
+    """Give the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
+    found = by_partition(now)
+    return tuple(
+        one.topic_partition
+        for one in wanted
+        if one.topic_partition not in found or _value(found[one.topic_partition]) != _value(one)
+    )
+
+
+def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...]) -> None:
+    """Refuse to touch a group that holds neither what was written nor what stood there before.
+
+    Raises:
+        ApplyError: It does.
+    """
+    found = by_partition(now)
+    others = []
+    for one in offsets:
+        stands = found[one.topic_partition].offset if one.topic_partition in found else None
+        if stands not in (one.offset, one.before):
+            others.append(
+                f"{one.topic_partition}: {offset_or_none(stands)}, neither {one.offset} nor "
+                f"{offset_or_none(one.before)}"
+            )
+    if others:
+        raise ApplyError(
+            f"Group {name!r}: expected what this plan committed or what stood there before, found others: "
+            f"somebody has committed since. {some_of(others)}. Nothing was changed now.",
+            fix="Find out who commits with this group. If the job has gone on, draft a plan from where it is.",
+        )
+
+
+def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
+    """Say which partitions keep a commit that they did not have before, and the command that takes it away."""
+    topics = sorted({one.topic for one in kept})
+    commands = "; ".join(
+        f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {quote(name)} --topic {topic}"
+        + ":"
+        + ",".join(str(one.partition) for one in kept if one.topic == topic)
+        for topic in topics
+    )
+    why = "Kafka's Python client cannot take a single one away" if refused is None else f"deleting the group: {refused}"
+    return (
+        f"Group {name!r}: {restored} partitions are as they were before. {named(kept)} had no commit before, and "
+        f"{why}: {commands}"
+    )
+
+
+def told_standing(now: GroupState, wanted: Iterable[GroupOffset], refused: Mapping[TopicPartition, str]) -> str:
+    """Say what is committed now, and what was refused."""
+    found = by_partition(now)
+    rows = [
+        f"{one.topic_partition} at {offset_or_none(_offset(found.get(one.topic_partition)))}"
+        + (f" ({refused[one.topic_partition]})" if one.topic_partition in refused else "")
+        for one in wanted
+    ]
+    return f"Committed now: {some_of(rows)}."
+
+
+def counted(offsets: tuple[WrittenOffset, ...]) -> str:
+    """Say how many."""
+    return many(len(offsets), "offset")
+
+
+def named(offsets: list[WrittenOffset]) -> str:
+    """Name partitions."""
+    return some_of([str(one.topic_partition) for one in offsets])
+
+
+def some_of(rows: list[str]) -> str:
+    """Name the first few, and how many more there are."""
+    more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    return ", ".join(rows[:NAMED]) + more
+
+
+def offset_or_none(value: int | None) -> str:
+    """Say an offset, or that there is none."""
+    return "no commit" if value is None else str(value)
+
+
+def _value(one: GroupOffset) -> tuple[int, str]:
+    return one.offset, one.metadata
+
+
+def _offset(one: GroupOffset | None) -> int | None:
+    return None if one is None else one.offset

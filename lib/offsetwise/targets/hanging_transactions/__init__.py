@@ -1,0 +1,1 @@
+"""Transactions of a sink's partitions that no coordinator knows, ended by abort markers."""

@@ -1,0 +1,21 @@
+"""Transactions of a sink's partitions that no coordinator knows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.targets.spec import Spec, Where
+from offsetwise.targets.transactions.spec import against, recorded
+from offsetwise.transactions.deciding import Decision
+
+SPEC: Final = Spec(
+    name="hanging-transactions",
+    label="abort hanging transactions",
+    where=Where.SINK,
+    ways=(),
+    against=against,
+    recorded=recorded,
+    any_stream=True,
+    ends=(Decision.HANGING,),
+    alone=True,
+)

@@ -1,0 +1,1 @@
+"""The Spark checkpoint itself, its originals kept beside."""

@@ -1,0 +1,107 @@
+"""Where the partitions of a source go, as a plan says it: what edits of files take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.apply.writing import NumberChange
+from offsetwise.errors import ApplyError
+from offsetwise.model import Plan, PlannedPosition, TopicPartition
+from offsetwise.plan.exports import starting_form
+from offsetwise.position import OfTwins, offset_of, offset_or_none
+
+_HIGHEST: Final = 2**63 - 1
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._\-]{1,249}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move(OfTwins):
+    """Where one partition of one source goes."""
+
+    topic: str
+    partition: int
+    old: int | None
+    """The number that must stand there; None where any may."""
+    new_topic: str
+    new: int
+    added: bool = False
+    """The file may lack the partition: then it is added."""
+
+    @classmethod
+    def planned(cls, one: PlannedPosition) -> Move:
+        """Give what a plan says of a partition; one that had no offset is added."""
+        return cls(
+            topic=one.topic,
+            partition=one.partition,
+            old=offset_or_none(one.old_offset),
+            new_topic=one.new_topic,
+            new=offset_of(one.new_offset),
+            added=one.old_offset is None,
+        )
+
+
+def by_place(moves: tuple[Move, ...], subject: str) -> dict[TopicPartition, Move]:
+    """Give moves by topic and partition.
+
+    Args:
+        moves: Those of one source.
+        subject: What to call the file in errors.
+
+    Raises:
+        ApplyError: One stands there twice, names no topic or no offset, or two topics would become one.
+    """
+    made: dict[TopicPartition, Move] = {}
+    renamed: dict[str, str] = {}
+    for move in moves:
+        if not 0 <= move.new <= _HIGHEST:
+            raise refused(subject, f"a position to write for {move.topic_partition}, the plan has {move.new}")
+        if not _TOPIC.fullmatch(move.new_topic):
+            raise refused(subject, f"a topic name to write, the plan has {move.new_topic[:60]!r}")
+        if made.setdefault(move.topic_partition, move) is not move:
+            raise refused(subject, f"{move.topic_partition} once in the plan, it is there twice")
+        if renamed.setdefault(move.topic, move.new_topic) != move.new_topic:
+            raise refused(subject, f"one new name of {move.topic!r} in the plan, it has two")
+    if len(set(renamed.values())) != len(renamed):
+        raise refused(subject, "a new name of its own for every topic, the plan gives one to two of them")
+    return made
+
+
+def refused(subject: str, expected: str) -> ApplyError:
+    """Make the error that says what a file, or its plan, should have been."""
+    return ApplyError(
+        f"{subject}: expected {expected}. Nothing was written.",
+        fix="Take a new comparison and draft the plan again.",
+    )
+
+
+def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
+    """Give the text that says where a job begins, and its numbers.
+
+    Raises:
+        PlanError: The plan has several sources, or not exactly the partitions that the new topics have.
+        ApplyError: A partition stands there twice, or with a number that is no position.
+    """
+    numbers = tuple(
+        NumberChange(
+            source=one.source,
+            topic=one.topic,
+            partition=one.partition,
+            before=None,
+            new_topic=one.new_topic,
+            after=offset_of(one.new_offset),
+        )
+        for one in sorted(plan.positions, key=lambda one: one.new_topic_partition)
+    )
+    for one in numbers:
+        if one.after < 0:
+            raise _unfit(f"a position for {one.new_topic_partition}, found {one.after}")
+    form = starting_form(plan)
+    if len({(form.by_source and one.source, one.new_topic, one.partition) for one in numbers}) != len(numbers):
+        raise _unfit("every partition once, found one twice")
+    return form.text(plan), numbers
+
+
+def _unfit(expected: str) -> ApplyError:
+    return ApplyError(f"startingOffsets: expected {expected}. Nothing was written.", fix="Draft the plan again.")

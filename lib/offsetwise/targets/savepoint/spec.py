@@ -1,0 +1,78 @@
+"""A copy of a Flink savepoint, edited. The old folder stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.engines.flink.engine import FLINK
+from offsetwise.model import Comparison
+from offsetwise.plan.recorded import edited
+from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
+from offsetwise.targets.flink.spec import START_FROM_COPY, START_FROM_COPY_IN_SQL, STOP, against_savepoint
+from offsetwise.targets.spec import Spec, Where
+
+_NAME: Final = "flink-savepoint"
+
+
+def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
+    if job.subscription_changeable is None:
+        yield "Can the job read topics of other names? (`subscription_changeable`)"
+
+
+def _left_behind(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as above
+    if job.needs_retained_data is None:
+        yield "Do records that lie on the old cluster only still matter? (`needs_retained_data`)"
+
+
+_EDIT: Final = Way(
+    name="savepoint-edit",
+    engine=FLINK.name,
+    order=10,
+    target=_NAME,
+    title="edit the savepoint, in a copy",
+    keeps=("the state of all operators", "the job as it is: SQL too, with or without uids", "the old savepoint"),
+    gives_up=("nothing, where every place is proven",),
+    needs=(
+        "the job is stopped with a savepoint in the canonical format",
+        "an empty folder under a write root",
+        "for the first start the initializer `committedOffsets(NONE)`, in SQL the mode `group-offsets` with "
+        "`auto.offset.reset` none, so that a place that retention took stops the job: other initializers reset it",
+    ),
+    stop=STOP,
+    start=START_FROM_COPY,
+    start_in_sql=START_FROM_COPY_IN_SQL,
+)
+_RENAME: Final = replace(
+    _EDIT,
+    name="topic-rename",
+    order=70,
+    title="rename the topic, in a copy of the savepoint",
+    keeps=("the state of all operators", "the positions, under the new names"),
+    gives_up=("nothing; without the edit the old topic's positions, as the source's initializer decides then",),
+    needs=("the job's subscription can be changed", "`topics` in the migration file says what they are called"),
+    against=not_renamed,
+    questions=_other_names,
+)
+_PRODUCERS_FIRST: Final = replace(
+    PRODUCERS_FIRST,
+    engine=FLINK.name,
+    target=_NAME,
+    title="producers first, then the job, from earliest",
+    questions=_left_behind,
+    stop=STOP,
+    start=START_FROM_COPY,
+    start_in_sql=START_FROM_COPY_IN_SQL,
+)
+SPEC: Final = Spec(
+    name=_NAME,
+    label="Flink savepoint, edited in a copy",
+    where=Where.OUTPUT,
+    ways=(_EDIT, _RENAME, _PRODUCERS_FIRST),
+    against=against_savepoint,
+    recorded=edited,
+    keeps_state=True,
+    takes_marks=True,
+)

@@ -1,0 +1,94 @@
+"""Copies of a Flink savepoint with other positions. The original stays untouched.
+
+Flink never edits the files of a savepoint in place, and a job that claims the copy removes its own names only, so all
+files without other bytes are linked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Final
+
+from offsetwise.apply.copying import CopyWriter
+from offsetwise.apply.edits import Edits, FileEdit
+from offsetwise.apply.fitting import requirement, unfit
+from offsetwise.apply.writing import Context, Writer
+from offsetwise.apply.written import SAVEPOINT_GUARD
+from offsetwise.config import Migration
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.uid import operator_id
+from offsetwise.model import Plan, ReceiptStep, Start
+from offsetwise.storage.folders import open_tree
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.streams.spec import is_compared
+from offsetwise.targets.flink.edit import edit_savepoint
+from offsetwise.targets.flink.marks import mark_committed, unmarked
+from offsetwise.targets.flink.reviewed import reviewed_files
+from offsetwise.targets.flink.verification import as_planned, verified
+from offsetwise.targets.moves import Move
+from offsetwise.verify.eyes import Eyes
+from offsetwise.verify.seen import Seen
+
+
+def _moved(plan: Plan, context: Context) -> Edits:
+    """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
+    held, uri = reviewed_files(plan, context)
+    edited = edit_savepoint(held, _moves(plan), uri=uri)
+    files = {**edited.files, **mark_committed({**held, **edited.files}, plan.marks, uri=uri)}
+    return Edits(
+        edits=tuple(
+            FileEdit(path=path, before=held[path], after=data, numbers=edited.changes.get(path, ()))
+            for path, data in sorted(files.items())
+        ),
+        guard=SAVEPOINT_GUARD,
+        marked=len(plan.marks),
+    )
+
+
+def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
+    made: defaultdict[str, list[Move]] = defaultdict(list)
+    for one in plan.positions:
+        name = str(one.topic_partition)
+        added = one.old_offset is None
+        if added and one.start is not Start.EARLIEST:
+            raise unfit(f"{name} to begin at its earliest record, as Flink begins new partitions, found {one.start}")
+        if not added and [(point.old, point.new) for point in one.restart] != [(one.old_offset, one.new_offset)]:
+            raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
+        made[one.source].append(Move.planned(one))
+    return {source: tuple(moves) for source, moves in made.items()}
+
+
+def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    """Say where a savepoint has other positions than the planned ones, or lacks a mark."""
+    folder = open_tree(step.place, roots=context.write_roots).for_large_files()
+    read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
+    kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
+    copy = read_from(kept)
+    found = {
+        (source.id, at.topic, at.partition): at.offset
+        for source in copy.sources
+        if is_compared(source.kind)
+        for at in source.positions
+    }
+    ids = {source for source, _, _ in found}
+    wanted = {
+        (one.source if one.source in ids else operator_id(one.source), one.new_topic, one.partition): one.new_offset
+        for one in plan.positions
+        if one.old_offset is not None
+    }
+    if found != wanted:
+        return "its sources are at other positions than the planned ones."
+    return unmarked(plan.marks, copy)
+
+
+_COPIES: Final = CopyWriter(decide=_moved, foreign=_not_moved, links="", guard=lambda _: SAVEPOINT_GUARD)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Give the writer; see `WriterModule`."""
+    return _COPIES
+
+
+def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
+    return verified(plan, step, eyes, checkpoint, as_planned)

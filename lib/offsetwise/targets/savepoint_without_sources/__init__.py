@@ -1,0 +1,1 @@
+"""A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""

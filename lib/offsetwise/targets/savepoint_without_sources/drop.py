@@ -1,0 +1,96 @@
+"""A Flink savepoint without the state of its Kafka sources, all other operators byte for byte as they were.
+
+Flink takes a source whose operator is not in the savepoint for a new one: it begins where the job says, as after a
+change of its uid, which SQL does not allow. Pure: bytes in, bytes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.details import Saved, flink_details
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.engines.flink.metadata import OperatorEntry, parse_metadata
+from offsetwise.engines.flink.operators import states_of
+from offsetwise.engines.flink.source import READER_STATE
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Checkpoint
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.streams.spec import is_compared
+from offsetwise.targets.flink.edit import entry_of, is_of, refused, require_editable
+from offsetwise.targets.flink.elements import NotEditableError, Piece, spliced
+
+_OWN: Final = frozenset({READER_STATE, "coordinator"})
+"""What a KafkaSource keeps. An operator with more is more than a source."""
+
+
+def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: str) -> bytes:
+    """Give `_metadata` without the operators of all Kafka sources.
+
+    Args:
+        held: As for `edit_savepoint`.
+        named: The sources of the plan: all Kafka sources, by uid or an operator's id.
+        uri: The savepoint, for errors.
+
+    Raises:
+        ApplyError: It may not be edited, or the plan does not name its sources.
+        OffsetwiseError: It cannot be read.
+    """
+    before = read_from(HeldFolder(uri=uri, files=held))
+    require_editable(before, uri)
+    data = held[METADATA]
+    metadata = parse_metadata(data)
+    sources = [source for source in before.sources if is_compared(source.kind)]
+    unplanned = [source.id for source in sources if not any(is_of(source, each) for each in named)]
+    unused = [each for each in named if not any(is_of(source, each) for source in sources)]
+    if unplanned or unused or not sources:
+        raise refused(uri, f"the Kafka sources of the plan, found {', '.join(unplanned + unused) or 'none'}")
+    try:
+        entries = [entry_of(source, metadata) for source in sources]
+        for entry in entries:
+            _require_only_source(entry)
+    except NotEditableError as error:
+        raise refused(uri, f"sources whose state can be dropped, found {error}") from error
+    count = len(metadata.operators) - len(entries)
+    made = spliced(
+        data,
+        [
+            Piece(metadata.counted_at, metadata.counted_at + 4, count.to_bytes(4, "big")),
+            *(Piece(entry.at, entry.end, b"") for entry in entries),
+        ],
+    )
+    _prove(before, {entry.id for entry in entries}, HeldFolder(uri=uri, files={**held, METADATA: made}))
+    return made
+
+
+def _require_only_source(entry: OperatorEntry) -> None:
+    name = entry.uid or entry.name or entry.id
+    others = {state.name for state in states_of(entry)} - _OWN
+    if others:
+        # The legacy consumer begins at the earliest record where it is restored without state of its own.
+        raise NotEditableError(f"{min(others)} in operator {name!r}, which is more than a KafkaSource keeps")
+
+
+def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> None:
+    """Read the savepoint as it will be, and refuse unless the sources are gone and nothing else is."""
+    try:
+        after = read_from(folder)
+    except OffsetwiseError as error:
+        raise refused(folder.uri, f"to read the savepoint without its sources, found {error.problem}") from error
+    left = tuple(each for each in flink_details(before).operators if each.id not in dropped)
+    others = [replace(source, index=0) for source in before.sources if not is_compared(source.kind)]
+    same = (flink_details(after).operators, after.details.transactions, _saved(after)) == (
+        left,
+        before.details.transactions,
+        _saved(before),
+    )
+    if not same or [replace(source, index=0) for source in after.sources] != others:
+        raise refused(folder.uri, "only the sources to be gone, found another difference after the edit")
+
+
+def _saved(read: Checkpoint) -> Saved:
+    """Give what a savepoint says of itself, but whether its sources are compressed: without them nothing tells."""
+    return replace(flink_details(read).saved, compressed=False)

@@ -1,0 +1,60 @@
+"""Copies of a Flink savepoint without its Kafka sources. The original stays untouched."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.copying import CopyWriter
+from offsetwise.apply.edits import Edits, FileEdit
+from offsetwise.apply.writing import Context, Writer
+from offsetwise.apply.written import SAVEPOINT_GUARD
+from offsetwise.config import Migration
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.model import Checkpoint, Plan, ReceiptStep, Turnout
+from offsetwise.targets.flink.marks import mark_committed
+from offsetwise.targets.flink.reviewed import reviewed_files
+from offsetwise.targets.flink.verification import verified
+from offsetwise.targets.savepoint_without_sources.drop import without_sources
+from offsetwise.verify.eyes import Eyes
+from offsetwise.verify.seen import Seen, for_all
+
+
+def _dropped(plan: Plan, context: Context) -> Edits:
+    """Decide what is left without the sources, and prove that a reader finds all else afterwards."""
+    held, uri = reviewed_files(plan, context)
+    sources = sorted({one.source for one in plan.positions})
+    files = {METADATA: without_sources(held, sources, uri=uri)}
+    files |= mark_committed({**held, **files}, plan.marks, uri=uri)
+    return Edits(
+        edits=tuple(FileEdit(path=path, before=held[path], after=data) for path, data in sorted(files.items())),
+        guard=SAVEPOINT_GUARD,
+        sources=tuple(sources),
+        marked=len(plan.marks),
+    )
+
+
+def _not_dropped(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    """Say why a savepoint is not the reviewed one without its sources. Only the original can tell."""
+    return (
+        None if step.files == _dropped(plan, context).written() else "it is not the reviewed one without its sources."
+    )
+
+
+def _compared(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
+    if any(source.positions for source in read.sources):
+        return for_all(plan, Turnout.DIFFERENT, f"{step.place} keeps positions, expected none.")
+    told = f"{step.place} keeps no position, as planned: the job begins where its source is told to."
+    return for_all(plan, Turnout.CONFIRMED, told)
+
+
+_COPIES: Final = CopyWriter(decide=_dropped, foreign=_not_dropped, links="", guard=lambda _: SAVEPOINT_GUARD)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Give the writer; see `WriterModule`."""
+    return _COPIES
+
+
+def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
+    return verified(plan, step, eyes, checkpoint, _compared)

@@ -1,0 +1,1 @@
+"""A fresh Spark checkpoint that holds initial offsets only."""

@@ -1,0 +1,74 @@
+"""A fresh Spark checkpoint that holds initial offsets only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.engines.spark.engine import SPARK
+from offsetwise.errors import PlanError
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
+from offsetwise.plan.exports import starting_offsets
+from offsetwise.plan.recorded import made
+from offsetwise.plan.refusals import sources
+from offsetwise.plan.ways import Way
+from offsetwise.streams.spec import is_compared
+from offsetwise.targets.spark.spec import against_anew, against_several
+from offsetwise.targets.spec import Spec, Where
+from offsetwise.wording import many
+
+_NAME: Final = "seeded-checkpoint"
+
+
+def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
+    """Give the file of initial offsets in the checkpoint: its path there, and its bytes.
+
+    Raises:
+        PlanError: The plan has several sources, or not every partition of a topic.
+    """
+    sources = sorted({position.source for position in plan.positions})
+    if len(sources) != 1:
+        raise PlanError(
+            f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources)}. Nothing was written.",
+            fix="Use the target starting-offsets, or copy the checkpoint.",
+        )
+    # A group's positions come from no source of Spark's, which numbers its only one 0.
+    source = "0" if plan.requirements.checkpoint is None else sources[0]
+    return f"sources/{source}/0", b"\0v1\n" + starting_offsets(plan).encode()
+
+
+def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+    yield from against_several(comparison, job)
+    held = () if comparison.checkpoint is None else comparison.checkpoint.sources
+    others = sum(not is_compared(source.kind) for source in held)
+    if others:
+        yield sources.problem(f"The job has {many(others, 'other source')}, whose positions would be lost.")
+    yield from against_anew(comparison, job, sink_rewound=sink_rewound)
+
+
+def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
+    path, data = seeded_offsets(plan)
+    yield from made(step, {"metadata": None, path: sha256(data).hexdigest()})
+
+
+_WAY: Final = Way(
+    name="fresh-seeded",
+    engine=SPARK.name,
+    order=40,
+    target=_NAME,
+    title="ignore the old state, seeded checkpoint",
+    keeps=("the positions", "the job as it is: no option changes"),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=("an empty folder under a write root", "one Kafka source and no other"),
+)
+SPEC: Final = Spec(
+    name=_NAME,
+    label="fresh checkpoint, seeded",
+    where=Where.OUTPUT,
+    ways=(_WAY,),
+    against=_against,
+    recorded=_recorded,
+    fresh=True,
+)

@@ -1,0 +1,20 @@
+"""The transactions that a job's sinks left open."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.targets.spec import Spec, Where
+from offsetwise.targets.transactions.spec import against, recorded
+from offsetwise.transactions.deciding import Decision
+
+SPEC: Final = Spec(
+    name="sink-transactions",
+    label="settle the sink's transactions",
+    where=Where.SINK,
+    ways=(),
+    against=against,
+    recorded=recorded,
+    any_stream=True,
+    ends=(Decision.COMMIT, Decision.ABORT),
+)

@@ -1,0 +1,1 @@
+"""What targets that are Spark checkpoints share."""

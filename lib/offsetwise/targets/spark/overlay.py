@@ -1,0 +1,55 @@
+"""A checkpoint's folder as it will be, read before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.storage.folders import Entry, FolderReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """A folder as it will be: other bytes in some files, and some files gone."""
+
+    folder: FolderReader
+    replaced: Mapping[str, bytes]
+    dropped: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def uri(self) -> str:
+        """The folder below."""
+        return self.folder.uri
+
+    def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
+        """Give the names in a folder without what is dropped."""
+        prefix = f"{folder}/" if folder else ""
+        found = self.folder.entries(folder, details=details)
+        return tuple(one for one in found if prefix + one.name not in self.dropped)
+
+    def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
+        """Read whole files, with their other bytes."""
+        below = {path: size for path, size in files.items() if path not in self.replaced and path not in self.dropped}
+        gone = MissingError("expected a file, found it dropped.", fix="")
+        made: dict[str, bytes | StorageError] = dict.fromkeys(files, gone)
+        made |= self.folder.read_many(below)
+        return made | {path: data for path, data in self.replaced.items() if path in files}
+
+    def walk(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Give the files below without those that are dropped."""
+        for path, size in self.folder.walk(folder):
+            if f"{folder}/{path}" not in self.dropped:
+                yield path, size
+
+
+def read_file(folder: FolderReader, path: str) -> bytes:
+    """Give a file's bytes.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    data = folder.read_many({path: None})[path]
+    if isinstance(data, StorageError):
+        raise data
+    return data

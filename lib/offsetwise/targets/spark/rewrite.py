@@ -1,0 +1,341 @@
+"""Which files of a Spark checkpoint a plan changes, and how: decided and proven before anything is written.
+
+Rules: `spec/spark-checkpoints.md`, "Writing: four ways", A. The restart batch's file gets the new positions, a pending
+batch's file both its ends, and the file before a committed restart batch the same positions as the restart batch,
+because Spark reads it too. Later batches are dropped where the plan goes back, and with them the state that they made:
+Spark would otherwise take a snapshot of the old life for one of the new life once it counts up to its version again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.apply.edits import Edits, FileEdit
+from offsetwise.apply.fitting import require_unmoved, requirement, unfit
+from offsetwise.apply.written import BATCH
+from offsetwise.engines.spark.checkpoint import read_from
+from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_offsets
+from offsetwise.engines.spark.restart import Restart, decide_restart
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.model import Checkpoint, Plan, WrittenFile
+from offsetwise.position import offset_of, offset_or_none
+from offsetwise.storage.folders import FolderReader
+from offsetwise.targets.moves import Move
+from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
+from offsetwise.targets.spark.overlay import Overlay, read_file
+from offsetwise.targets.spark.state import VERSION, refuse_running, require_state
+
+_CHUNK_BYTES: Final = 512
+_NO_STATE: Final = frozenset({"state"})
+"""Positions do not depend on state, and measuring it takes time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite(Edits):
+    """What a plan changes in a checkpoint."""
+
+    batch: int | None
+    """The batch that the job goes on after; None where it starts from the initial offsets."""
+    pending: int | None
+    """The batch that runs again."""
+
+    def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
+        """Give the files as a receipt names them, and the commit that only a later run can make; see `Edits`."""
+        commit = () if self.pending is None else (WrittenFile(path=f"commits/{self.pending}", sha256=None),)
+        return (*Edits.written(self, kept_in=kept_in), *commit)
+
+
+def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
+    """Decide what changes, and prove that a reader finds the planned positions afterwards.
+
+    Args:
+        plan: The plan.
+        folder: The checkpoint it was drafted from.
+        young_s: How long a pending batch must have been left alone, in seconds.
+
+    Raises:
+        StalePlanError: The checkpoint is not as it was when the plan was drafted.
+        RunningQueryError: A query seems to run on it.
+        ApplyError: The plan does not fit it, or the state that it needs is not there.
+        StorageError: It cannot be read.
+    """
+    required = requirement(plan)
+    checkpoint = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
+    require_unmoved(checkpoint, required, folder)
+    logs = _Logs.of(folder)
+    restart = decide_restart(logs.planned, logs.committed)
+    target = _target(plan, logs, restart)
+    refuse_running(checkpoint, folder, target.pending, young_s)
+    edits = tuple(_edits(plan, folder, target))
+    sums = tuple(_checksums(folder, edits))
+    dropped = tuple(sorted(_dropped(folder, logs, target)))
+    if target.batch is not None:
+        require_state(folder, target.batch)
+    newest = max((*logs.planned, *logs.committed), default=-1)
+    made = Rewrite(
+        edits=(*edits, *sums),
+        dropped=dropped,
+        guard=f"offsets/{newest + 1}",
+        batch=target.batch,
+        pending=target.pending,
+    )
+    _prove(plan, folder, made, target)
+    return made
+
+
+def crc_of(data: bytes) -> bytes:
+    """Make the `.crc` file that Hadoop keeps beside a local file: a CRC32 per 512 bytes, big-endian."""
+    starts = range(0, len(data), _CHUNK_BYTES)
+    sums = b"".join(zlib.crc32(data[at : at + _CHUNK_BYTES]).to_bytes(4, "big") for at in starts)
+    return b"crc\0" + _CHUNK_BYTES.to_bytes(4, "big") + sums
+
+
+def crc_path(path: str) -> str:
+    """Give the path of a file's checksum."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.crc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Logs:
+    planned: tuple[int, ...]
+    committed: tuple[int, ...]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, folder: FolderReader) -> _Logs:
+        found: dict[str, tuple[int, ...]] = {}
+        names: set[str] = set()
+        for log in ("commits", "offsets"):
+            try:
+                entries = folder.entries(log)
+            except MissingError:
+                entries = ()
+            found[log] = tuple(sorted(int(one.name) for one in entries if BATCH.fullmatch(one.name)))
+            names |= {f"{log}/{one.name}" for one in entries}
+        return cls(planned=found["offsets"], committed=found["commits"], names=frozenset(names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """Where the job goes on."""
+
+    batch: int | None
+    """Its end is where reading goes on; None for the initial offsets."""
+    pending: int | None
+    """The batch that runs again."""
+    previous: int | None
+    """The file before, which Spark reads too when the batch is committed."""
+    drop_above: int | None = None
+    """Batches above are dropped; None where none is."""
+
+
+def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
+    if plan.rewind_to is not None:
+        return _rewound(plan.rewind_to, logs)
+    if not restart.known and restart.last_planned is not None:
+        raise unfit("a checkpoint that says where the job goes on, found one that does not")
+    if plan.dropped_batch not in (None, restart.reruns):
+        raise unfit(f"batch {plan.dropped_batch}, which the plan leaves out, to be planned and not committed")
+    if restart.reruns is None:
+        return _Target(batch=restart.starts_after, pending=None, previous=restart.previous)
+    if plan.dropped_batch is not None:
+        before = [batch for batch in logs.planned if restart.starts_after is not None and batch < restart.starts_after]
+        return _Target(
+            batch=restart.starts_after,
+            pending=None,
+            previous=before[-1] if before else None,
+            drop_above=-1 if restart.starts_after is None else restart.starts_after,
+        )
+    if not any(point.batch == restart.reruns for position in plan.positions for point in position.restart[1:]):
+        raise unfit(
+            f"both ends of batch {restart.reruns}, which is planned and not committed, found in the plan only its start"
+        )
+    return _Target(batch=restart.starts_after, pending=restart.reruns, previous=None)
+
+
+def _rewound(batch: int, logs: _Logs) -> _Target:
+    if batch not in logs.planned or batch not in logs.committed:
+        raise unfit(f"batch {batch} to be retained in offsets/ and commits/, found it gone")
+    before = [each for each in logs.planned if each < batch]
+    if batch > 0 and batch - 1 not in before:
+        raise unfit(f"offsets/{batch - 1}, which Spark reads when it goes on after batch {batch}, found it gone")
+    return _Target(batch=batch, pending=None, previous=before[-1] if before else None, drop_above=batch)
+
+
+def _edits(plan: Plan, folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
+    starts = _starts(plan)
+    start = _offsets(folder, target.batch)
+    pending = _offsets(folder, target.pending)
+    lines: dict[str, tuple[Move, ...]] = {}
+    known = {} if start is None else start[1].by_id()
+    for source, moves in starts.items():
+        line = known.get(source)
+        if line is not None and line.kind is not None:
+            lines[source] = moves
+            continue
+        path = f"sources/{source}/0"
+        data = read_file(folder, path)
+        edited = edit_initial(data, source, moves, subject=path)
+        yield FileEdit(path=path, before=data, after=edited.data, numbers=edited.changes)
+    if target.previous is not None:
+        yield from _previous(folder, target.previous, lines)
+    if start is not None:
+        yield _edited(f"offsets/{target.batch}", start, lines)
+    if pending is not None and target.pending is not None:
+        yield _edited(f"offsets/{target.pending}", pending, _ends(plan, target.pending))
+
+
+def _starts(plan: Plan) -> dict[str, tuple[Move, ...]]:
+    made: defaultdict[str, list[Move]] = defaultdict(list)
+    for one in plan.positions:
+        name = str(one.topic_partition)
+        point = one.restart[0] if one.restart else None
+        if (point is None) != (one.old_offset is None) or (
+            point is not None and (point.new, point.old) != (one.new_offset, one.old_offset)
+        ):
+            raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
+        if plan.rewind_to is not None and point is not None and point.batch != plan.rewind_to:
+            raise unfit(f"{name} as it stood after batch {plan.rewind_to}, found it as after batch {point.batch}")
+        made[one.source].append(Move.planned(one))
+    return {source: tuple(moves) for source, moves in made.items()}
+
+
+def _ends(plan: Plan, pending: int) -> dict[str, tuple[Move, ...]]:
+    """Give the ends of the pending batch; a partition that is new gets its start, so that the batch has none of it."""
+    made: defaultdict[str, list[Move]] = defaultdict(list)
+    for one in plan.positions:
+        points = [point for point in one.restart[1:] if point.batch == pending]
+        if one.restart and not points:
+            continue
+        old, new = (points[0].old, points[0].new) if points else (None, one.new_offset)
+        if new is None:
+            raise unfit(f"the end of batch {pending} in {one.topic_partition}, found none in the plan")
+        made[one.source].append(
+            Move(
+                topic=one.topic,
+                partition=one.partition,
+                old=offset_or_none(old),
+                new_topic=one.new_topic,
+                new=offset_of(new),
+                added=old is None,
+            )
+        )
+    return {source: tuple(moves) for source, moves in made.items()}
+
+
+def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, ...]]) -> Iterator[FileEdit]:
+    found = _offsets(folder, batch)
+    if found is None:
+        return
+    here: dict[str, tuple[Move, ...]] = {}
+    known = found[1].by_id()
+    for source, moves in lines.items():
+        line = known.get(source)
+        if line is not None and line.is_kafka:
+            topics = {one.topic for one in line.offsets}
+            wanted = (move for move in moves if move.topic in topics)
+            here[source] = tuple(
+                Move(topic=m.topic, partition=m.partition, old=None, new_topic=m.new_topic, new=m.new, added=True)
+                for m in wanted
+            )
+    yield _edited(f"offsets/{batch}", found, here)
+
+
+def _edited(path: str, found: tuple[bytes, OffsetFile], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
+    for source in found[1].sources:
+        if source.is_kafka and source.offsets and source.id not in moves:
+            raise unfit(f"a position for source {source.id} of {path}, found none in the plan")
+    edited: Edited = edit_offsets(found[0], moves, subject=path)
+    return FileEdit(path=path, before=found[0], after=edited.data, numbers=edited.changes)
+
+
+def _offsets(folder: FolderReader, batch: int | None) -> tuple[bytes, OffsetFile] | None:
+    if batch is None:
+        return None
+    data = read_file(folder, f"offsets/{batch}")
+    try:
+        return data, parse_offsets(data)
+    except GarbledError as error:
+        raise unfit(f"offsets/{batch} to be an offset file, found it garbled: {error}") from error
+
+
+def _checksums(folder: FolderReader, edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
+    paths = {crc_path(one.path): one for one in edits}
+    for path, data in folder.read_many(dict.fromkeys(paths)).items():
+        if isinstance(data, MissingError):
+            continue
+        if isinstance(data, StorageError):
+            raise data
+        yield FileEdit(path=path, before=data, after=crc_of(paths[path].after))
+
+
+def _dropped(folder: FolderReader, logs: _Logs, target: _Target) -> Iterator[str]:
+    if target.drop_above is None:
+        return
+    for log, batches in (("offsets", logs.planned), ("commits", logs.committed)):
+        for batch in batches:
+            if batch > target.drop_above:
+                path = f"{log}/{batch}"
+                yield path
+                if crc_path(path) in logs.names:
+                    yield crc_path(path)
+    for path, _ in folder.walk("state"):
+        name = path.rpartition("/")[2]
+        matched = VERSION.fullmatch(name.removeprefix(".").removesuffix(".crc"))
+        if matched is not None and int(matched[1]) > target.drop_above + 1:
+            yield f"state/{path}"
+
+
+def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> None:
+    """Read the checkpoint as it will be, and refuse unless a restart finds exactly the planned positions."""
+    after = read_from(
+        Overlay(
+            folder=folder,
+            replaced={one.path: one.after for one in made.edits},
+            dropped=_NO_STATE.union(made.dropped),
+        ),
+        batches=0,
+    )
+    elsewhere = _elsewhere(plan, after, target.pending)
+    if elsewhere is not None:
+        raise unfit(f"a restart at the planned positions, found another one at {elsewhere}")
+
+
+def foreign(plan: Plan, folder: FolderReader) -> str | None:
+    """Say why a checkpoint is not one that a plan edited, or copied and edited; None where it is.
+
+    Raises:
+        OffsetwiseError: It cannot be read.
+    """
+    found = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
+    expected = requirement(plan).job_id
+    if found.job_id != expected:
+        return f"it is of the query {found.job_id}, and the plan is for {expected}."
+    reruns = plan.rewind_to is None and plan.dropped_batch is None
+    pending = {point.batch for one in plan.positions for point in one.restart[1:] if reruns}
+    elsewhere = _elsewhere(plan, found, max((batch for batch in pending if batch is not None), default=None))
+    return None if elsewhere is None else f"it restarts at other positions than the planned ones: {elsewhere}."
+
+
+def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
+    """Say where a checkpoint restarts elsewhere than planned; None where it does not."""
+    found = {
+        (source.id, each.topic_partition): (each.offset, each.planned_offset)
+        for source in read.sources
+        for each in source.positions
+    }
+    wanted = {}
+    for one in plan.positions:
+        ends = [point.new for point in one.restart[1:] if point.batch == pending]
+        new_end = one.new_offset if pending is not None and not one.restart else None
+        wanted[one.source, one.new_topic_partition] = (one.new_offset, ends[0] if ends else new_end)
+    if found == wanted and read.details.reruns_batch == pending:
+        return None
+    differing = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+    shown = ", ".join(f"{at} of source {source}" for source, at in differing[:3])
+    return shown or "another batch"

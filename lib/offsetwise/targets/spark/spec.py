@@ -1,0 +1,39 @@
+"""What speaks against every target of a Spark query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from offsetwise.config import JobTraits
+from offsetwise.engines.spark.engine import SPARK
+from offsetwise.model import Comparison, Problem
+from offsetwise.plan.refusals import no_checkpoint, sources
+from offsetwise.plan.ways import batch_ids
+
+
+def against_checkpoint(
+    comparison: Comparison,
+    job: JobTraits,  # noqa: ARG001 - as every rule of a target
+    *,
+    sink_rewound: bool,  # noqa: ARG001 - as above
+) -> Iterator[Problem]:
+    """Say why there is no checkpoint of Spark to edit."""
+    yield from no_checkpoint(comparison)
+    if comparison.checkpoint is not None and comparison.checkpoint.engine != SPARK.name:
+        told = f"The checkpoint is one of {comparison.checkpoint.engine}, not of Spark."
+        yield no_checkpoint.problem(told, "Write to flink-savepoint, or to a consumer group.")
+
+
+def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
+    """Say why a fresh checkpoint cannot be given the positions of all sources."""
+    yield from against_checkpoint(comparison, job, sink_rewound=False)
+    count = len({row.source for row in comparison.partitions})
+    if comparison.checkpoint is not None and count != 1:
+        told = f"The job has {count} Kafka sources, and a fresh checkpoint can be given the positions of one."
+        yield sources.problem(told)
+
+
+def against_anew(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+    """Say why the sink stands in the way of a query that begins anew."""
+    if comparison.checkpoint is None or comparison.checkpoint.engine == SPARK.name:
+        yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")

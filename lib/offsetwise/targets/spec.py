@@ -1,0 +1,89 @@
+"""What every target says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import Protocol
+
+from offsetwise import targets
+from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.plan.ways import Against, Way
+from offsetwise.transactions.deciding import Decision
+
+
+class Where(StrEnum):
+    """Where a target stands."""
+
+    OUTPUT = "output"
+    """Where `--output` says."""
+    CHECKPOINT = "checkpoint"
+    """In the checkpoint that the plan was drafted from."""
+    CLUSTER = "cluster"
+    """On the new cluster."""
+    SINK = "sink"
+    """On the cluster that the job's sinks write to."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether what stands there are files."""
+        return self in (Where.OUTPUT, Where.CHECKPOINT)
+
+
+class Recorded(Protocol):
+    """Says where a step of a receipt or journal is not one that this target's writer records for a plan."""
+
+    def __call__(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Give every disagreement, as part of a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One target."""
+
+    name: str
+    """As registered."""
+    label: str
+    """For people."""
+    where: Where
+    ways: tuple[Way, ...]
+    """The ways to move a job that write it, beside those that an engine has for its own jobs."""
+    against: Against
+    recorded: Recorded
+    notes: tuple[str, ...] | None = None
+    """What its writer has noted in the journal once it began; None where that follows from the place."""
+    takes_group: bool = False
+    """Whether `--target` takes a group's name with it."""
+    keeps_state: bool = False
+    """Whether it is the checkpoint of the job, with state and batch ids; a plan writes at most one such."""
+    fresh: bool = False
+    """Whether the job begins anew there: it needs exactly all partitions."""
+    beside: bool = False
+    """Whether it can be written besides whatever else a plan writes."""
+    any_stream: bool = False
+    """Whether it takes positions of whatever stream; others take Kafka's offsets only."""
+    ends: tuple[Decision, ...] = ()
+    """Of a target that no position is written to: which transactions of the sink it ends, by what was decided."""
+    takes_marks: bool = False
+    """Whether it is a copy of a savepoint, which can say that transactions of a sink are committed."""
+    alone: bool = False
+    """Whether a plan writes nothing besides."""
+    needs_beside: tuple[str, ...] = ()
+    """Of these, as `--target` takes them, a plan writes one as well: positions must stand somewhere."""
+
+    def told(self, target: Target) -> str:
+        """Name one target of this kind for people."""
+        return self.label if target.group is None else f"{self.label} {target.group}"
+
+
+def spec_of(name: str) -> Spec:
+    """Give what a registered target says of itself."""
+    made: Spec = import_module(f"{targets.FOLDERS[name]}.spec").SPEC
+    return made
+
+
+def specs() -> tuple[Spec, ...]:
+    """Give all registered targets, in their order."""
+    return tuple(map(spec_of, targets.FOLDERS))

@@ -1,0 +1,155 @@
+"""The requests that end transactions, sent to a real cluster with kafka-python: librdkafka has none of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from kafka import errors
+from kafka.protocol.producer.transaction import EndTxnRequest, WriteTxnMarkersRequest
+
+from offsetwise.config import Migration
+from offsetwise.model import PlannedTransaction, Settlement
+from offsetwise.streams.kafka.client import Client, Deadline
+from offsetwise.streams.kafka.transaction_ends import read_logs
+from offsetwise.streams.kafka.wire import AGAIN, DENIED, Wire
+from offsetwise.targets.transactions.port import Connect, Reply, SinkPort
+from offsetwise.transactions.ended import Place, Shown
+from offsetwise.transactions.observed import OPEN, PROBE, Answer
+
+TIMEOUT_S: Final = 20.0
+"""For each thing that is asked."""
+_PAUSE_S: Final = 0.05
+_UNREACHED: Final = 15
+"""COORDINATOR_NOT_AVAILABLE: nothing was sent."""
+
+
+class KafkaSink:
+    """One connection to the cluster that a job's sinks write to."""
+
+    def __init__(self, client: Client, contacted: Any, wire: Wire) -> None:
+        self._client = client
+        self._contacted = contacted
+        self._wire = wire
+        self._nodes: dict[str, int] = {}
+        self._patience: Deadline | None = None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """What the cluster calls itself."""
+        found: str | None = self._contacted.cluster_id
+        return found
+
+    def describe(self, ids: Iterable[str]) -> Mapping[str, Answer]:
+        """Ask coordinators about transactional ids; see `SinkPort`."""
+        self._begin_anew()
+        return self._wire.describe(ids)
+
+    def end(self, planned: PlannedTransaction) -> Reply:
+        """Send the request that ends a transaction; see `SinkPort`."""
+        self._begin_anew()
+        if planned.transactional_id is None:
+            return self._write_markers(planned)
+        request = EndTxnRequest(
+            transactional_id=planned.transactional_id,
+            producer_id=planned.producer_id,
+            producer_epoch=planned.epoch,
+            committed=planned.decision is Settlement.COMMIT,
+            min_version=planned.version,
+            max_version=planned.version,
+        )
+        while True:
+            reply = self._sent(planned.transactional_id, request)
+            if not reply.again or not self._wire.may_go_on():
+                return reply
+
+    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[Place, Shown]:
+        """Read what the logs show of transactions; see `SinkPort`."""
+        self._begin_anew()
+        return read_logs(self._wire, self._contacted, transactions)
+
+    def may_write(self, prefix: str) -> bool | None:
+        """Ask about an id that nobody has, whose transaction cannot be ended; see `SinkPort`."""
+        self._begin_anew()
+        name = f"{prefix}{PROBE}"
+        request = EndTxnRequest(transactional_id=name, producer_id=0, producer_epoch=0, committed=False, max_version=4)
+        while True:
+            reply = self._sent(name, request)
+            if not reply.again or not self._wire.may_go_on():
+                return None if reply.code is None or reply.again else reply.code not in DENIED
+
+    def knows(self, producer_id: int) -> bool:
+        """Say whether a coordinator has a transaction of this producer open; see `SinkPort`."""
+        self._begin_anew()
+        listed, whole = self._wire.list_transactions()
+        return not whole or any(each.producer_id == producer_id and each.state in OPEN for each in listed.values())
+
+    def wait(self) -> bool:
+        """Wait a moment; see `SinkPort`. Each question in between has a deadline of its own."""
+        self._patience = self._patience or Deadline(TIMEOUT_S)
+        if self._patience.passed:
+            return False
+        time.sleep(_PAUSE_S)
+        return True
+
+    def _begin_anew(self) -> None:
+        self._wire.deadline = Deadline(TIMEOUT_S)
+
+    def _sent(self, transactional_id: str, request: EndTxnRequest) -> Reply:
+        node = self._nodes.get(transactional_id)
+        if node is None:
+            node = self._wire.coordinator(transactional_id)
+        if node is None:
+            return Reply(code=_UNREACHED, told="its coordinator was not found", again=True)
+        response = self._wire.ask(node, request)
+        reply = _reply(None if response is None else response.error_code)
+        if reply.code == 0:
+            self._nodes[transactional_id] = node
+        else:
+            self._nodes.pop(transactional_id, None)
+        return reply
+
+    def _write_markers(self, planned: PlannedTransaction) -> Reply:
+        (at,) = planned.partitions
+        topic = self._contacted.topics.get(at.topic)
+        leader = -1 if topic is None or at.partition not in topic.partitions else topic.partitions[at.partition].leader
+        if leader < 0:
+            return Reply(code=_UNREACHED, told="its partition has no leader", again=True)
+        marker = WriteTxnMarkersRequest.WritableTxnMarker
+        request = WriteTxnMarkersRequest(
+            markers=[
+                marker(
+                    producer_id=planned.producer_id,
+                    producer_epoch=planned.epoch,
+                    transaction_result=False,
+                    topics=[marker.WritableTxnMarkerTopic(name=at.topic, partition_indexes=[at.partition])],
+                    coordinator_epoch=planned.coordinator_epoch,
+                )
+            ]
+        )
+        response = self._wire.ask(leader, request)
+        if response is None:
+            return _reply(None)
+        codes = {each.error_code for one in response.markers for topic in one.topics for each in topic.partitions}
+        return _reply(max(codes, key=abs))
+
+
+def connecting(migration: Migration) -> Connect:
+    """Give what connects to the clusters of a migration."""
+
+    @contextmanager
+    def connect(name: str) -> Iterator[SinkPort]:
+        client = Client(migration.named(name), timeout_s=TIMEOUT_S)
+        contacted = client.contact()
+        with Wire(client.config, client.properties, client.deadline) as wire:
+            yield KafkaSink(client, contacted, wire)
+
+    return connect
+
+
+def _reply(code: int | None) -> Reply:
+    if code is None:
+        return Reply(code=None, told="no answer came")
+    return Reply(code=code, told=errors.for_code(code).__name__, again=code in AGAIN)

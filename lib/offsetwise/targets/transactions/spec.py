@@ -1,0 +1,28 @@
+"""What the specs of targets share that end transactions of a job's sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from offsetwise.config import JobTraits
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
+
+
+def against(
+    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
+    job: JobTraits,  # noqa: ARG001 - as above
+    *,
+    sink_rewound: bool,  # noqa: ARG001 - as above
+) -> Iterator[Problem]:
+    """Give nothing: what speaks against the end of a transaction, its own state says."""
+    return iter(())
+
+
+def recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
+    """Say where a step is not one that ended the plan's transactions."""
+    sink = plan.requirements.sink
+    if sink is None or step.place != sink.cluster_id:
+        known = None if sink is None else sink.cluster_id
+        yield f"its place is {step.place[:300]!r}, and the plan's cluster is {known!r}"
+    if step.files or step.offsets:
+        yield "it has files or committed offsets, which transactions have none of"

@@ -1,0 +1,23 @@
+"""Whether transactions that a plan ended are: by their coordinators, and by the logs of their partitions."""
+
+from __future__ import annotations
+
+from offsetwise.errors import VerifyError
+from offsetwise.model import Plan, ReceiptStep
+from offsetwise.transactions.ended import judge
+from offsetwise.verify.eyes import Eyes
+from offsetwise.verify.seen import Seen
+
+
+def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
+    """Hold every transaction of a plan against what its coordinator and the logs say; see `WriterModule`."""
+    sink = plan.requirements.sink
+    ends = None if sink is None else eyes.ends(sink.name, plan.transactions)
+    if sink is None or ends is None or ends.cluster_id != sink.cluster_id:
+        raise VerifyError(
+            f"The sink's cluster: expected the one with the id {step.place}, found "
+            f"{'none' if ends is None else ends.cluster_id}. Nothing can be told about its transactions.",
+            fix="Give the migration file that the plan was applied with.",
+        )
+    made = (judge(each, ends.answers.get(each.transactional_id or ""), ends.logs) for each in plan.transactions)
+    return [Seen(found=None, turnout=turnout, told=told) for turnout, told in made]

@@ -1,0 +1,293 @@
+"""Ends the transactions that a job's sinks left open, one at a time, commits before aborts, up to the first refusal.
+
+A request is sent only after the coordinator has said, at that moment, that exactly this transaction is open. The
+journal has its id, producer id, epoch and the version of the request before it is sent. So whoever goes on looks first:
+what is over as planned, and was about to be sent, is done; what is open is sent again with the same version, which
+changes nothing where it had arrived. What somebody else ended is refused. In the end the logs are read: they decide.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.apply.publish import journal_of
+from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
+from offsetwise.config import Migration
+from offsetwise.errors import ApplyError, LostReplyError, StalePlanError
+from offsetwise.model import (
+    Plan,
+    PlannedTransaction,
+    ReceiptStep,
+    Settlement,
+    SinkRequirement,
+    StepState,
+    Target,
+    Turnout,
+)
+from offsetwise.targets.transactions.kafka import connecting
+from offsetwise.targets.transactions.port import Connect, Reply, SinkPort
+from offsetwise.targets.transactions.verification import verify
+from offsetwise.transactions.ended import is_ending, is_open, is_over, judge
+from offsetwise.transactions.names import parse
+from offsetwise.transactions.observed import Answer, Described
+from offsetwise.wording import many
+
+_AGAIN: Final = "Give the same command again: it looks first, and goes on from there."
+_STALE: Final = "Find out who ends transactions of this job, look with `offsetwise transactions`, and draft a new plan."
+_NAMED: Final = 5
+
+__all__ = ["SinkWriter", "verify", "writer"]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWriter(Writer):
+    """Ends transactions on the cluster that a job's sinks write to."""
+
+    connect: Connect
+
+    def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
+        """Say which transactions would be ended, and ask with harmless requests whether the user may. Nothing is ended.
+
+        Raises:
+            ApplyError: The user may not; the message says which right is missing.
+        """
+        sink = _sink(plan)
+        with self.connect(sink.name) as port:
+            _require_same(sink, port)
+            _require_rights(plan, port)
+        return Preview(
+            target=target,
+            place=sink.cluster_id,
+            told=f"On the cluster {sink.name!r} of the sink {_counted(plan)} would be ended: {_ways(plan)}. "
+            "That cannot be taken back.",
+            transactions=plan.transactions,
+        )
+
+    def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
+        """End the plan's transactions, under the journal, and look that they are.
+
+        Raises:
+            StalePlanError: One is not in the state that was reviewed. What was ended before it is told.
+            LostReplyError: Whether one was ended cannot be told yet.
+            ApplyError: One was refused; or one is not as planned in the log, though no error was answered.
+        """
+        journal, sink = journal_of(context), _sink(plan)
+        record = journal.record(context.step)
+        if record.done is not None and record.whole:
+            return record.done
+        intended = ReceiptStep(
+            target=target,
+            place=sink.cluster_id,
+            state=StepState.DONE,
+            told=f"On the cluster {sink.name!r} of the sink {_counted(plan)} are ended: {_ways(plan)}.",
+        )
+        with self.connect(sink.name) as port:
+            _require_same(sink, port)
+            sent = _sent(plan, record.notes.get("sending"), journal.path) if record.stands else -1
+            if not record.stands:
+                journal.begin(context.step, intended)
+            for number, each in enumerate(plan.transactions):
+                answer = _look(port, each)
+                if _is_done(port, each, answer, sent=number <= sent):
+                    continue
+                if not _is_open(port, each, answer):
+                    raise StalePlanError(
+                        f"{each.name}: expected it open as it was reviewed, found {_told(answer)}. Nothing was sent "
+                        f"for it.{_rest(plan, number)}",
+                        fix=_STALE,
+                    )
+                journal.note(context.step, sending=json.dumps([number, *_request(each)]))
+                reply = port.end(each)
+                if reply.code != 0:
+                    self._require_ended(plan, number, port, reply)
+            _verify(plan, port)
+        journal.done(context.step, intended)
+        return intended
+
+    def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:  # noqa: ARG002 - the protocol's
+        """Refuse: there is no way back.
+
+        Raises:
+            ApplyError: Always.
+        """
+        raise ApplyError(
+            f"{step.told} A commit cannot be taken back, and neither can an abort: Kafka has no request for it, so "
+            "this target is not rolled back.",
+            fix="To go back with the job, start it from a checkpoint that fits what is committed; the other targets of "
+            "the plan stay as the message says.",
+        )
+
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
+        """Say whether every transaction is ended as planned, by its coordinator and the logs."""
+        sink = _sink(plan)
+        with self.connect(sink.name) as port:
+            if port.cluster_id != sink.cluster_id:
+                return Seen(standing=Standing.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}.")
+            found = _judged(plan, port)
+        for turnout, standing in ((Turnout.DIFFERENT, Standing.CHANGED), (Turnout.UNKNOWN, Standing.UNKNOWN)):
+            told = [each for which, each in found if which is turnout]
+            if told:
+                return Seen(standing=standing, told=_some(told))
+        return Seen(standing=Standing.AS_WRITTEN, told=step.told)
+
+    def _require_ended(self, plan: Plan, number: int, port: SinkPort, reply: Reply) -> None:
+        """Look what became of a request that was not answered with success."""
+        each = plan.transactions[number]
+        answer = _look(port, each)
+        if _is_done(port, each, answer, sent=True):
+            return
+        if reply.code is None:
+            raise LostReplyError(
+                f"{each.name}: the request to {each.decision.lower()} it got no answer, and the coordinator says that "
+                f"it is {_told(answer)}. The request may still arrive.{_rest(plan, number)}",
+                fix=_AGAIN,
+            )
+        if reply.again:
+            raise ApplyError(
+                f"{each.name}: expected its coordinator to take the request to {each.decision.lower()} it, but "
+                f"{reply.told} until the deadline, so it is UNKNOWN what would come of it. It was not ended by this "
+                f"request.{_rest(plan, number)}",
+                fix=_AGAIN,
+            )
+        raise ApplyError(
+            f"{each.name}: expected to {each.decision.lower()} it, but the broker refused with {reply.told}. It is "
+            f"{_told(answer)}.{_rest(plan, number)}",
+            fix="Grant WRITE on the TransactionalId if the right is missing, then give the same command again. Else "
+            "look with `offsetwise transactions`, and draft a new plan.",
+        )
+
+
+def writer(migration: Migration) -> Writer:
+    """Give the writer; see `WriterModule`."""
+    return SinkWriter(connecting(migration))
+
+
+def _sink(plan: Plan) -> SinkRequirement:
+    if plan.requirements.sink is None:
+        raise ApplyError(
+            "The plan: expected the cluster of the sink whose transactions are ended, found none. Nothing was sent.",
+            fix="Draft the plan again.",
+        )
+    return plan.requirements.sink
+
+
+def _require_same(sink: SinkRequirement, port: SinkPort) -> None:
+    if port.cluster_id != sink.cluster_id:
+        raise StalePlanError(
+            f"Cluster {sink.name!r} of the sink: expected the cluster id {sink.cluster_id}, found {port.cluster_id}. "
+            "Nothing was sent.",
+            fix="Give the migration file that the plan was drafted with.",
+        )
+
+
+def _require_rights(plan: Plan, port: SinkPort) -> None:
+    names = (parse(each.transactional_id) for each in plan.transactions if each.transactional_id is not None)
+    for prefix in sorted({name.prefix for name in names if name is not None}):
+        may = port.may_write(prefix)
+        if may is not True:
+            found = "that it may not" if may is False else "no answer of its coordinator"
+            raise ApplyError(
+                f"Transactional ids of the prefix {prefix!r}: expected that the user may end their transactions, found "
+                f"{found}. Nothing was sent that could end one.",
+                fix=f"Grant WRITE on TransactionalId '{prefix}-', prefixed, then try again.",
+            )
+
+
+def _look(port: SinkPort, each: PlannedTransaction) -> Answer | None:
+    return None if each.transactional_id is None else port.describe([each.transactional_id])[each.transactional_id]
+
+
+def _is_open(port: SinkPort, each: PlannedTransaction, answer: Answer | None) -> bool:
+    """Say whether exactly this transaction is open now; of one that hangs, that no coordinator ends it."""
+    if each.transactional_id is not None:
+        return is_open(each, answer)
+    return all(shown.held_open for shown in port.logs([each]).values()) and not port.knows(each.producer_id)
+
+
+def _is_done(port: SinkPort, each: PlannedTransaction, answer: Answer | None, *, sent: bool) -> bool:
+    """Say whether it is over as planned by our own request."""
+    if not sent:
+        return False
+    if each.transactional_id is None:
+        return judge(each, None, port.logs([each]))[0] is Turnout.CONFIRMED
+    return is_over(each, answer) or is_ending(each, answer)
+
+
+def _verify(plan: Plan, port: SinkPort) -> None:
+    """Hold every transaction against its coordinator and the logs, when the markers have been written.
+
+    Raises:
+        ApplyError: One is not as planned; or it cannot be told.
+    """
+    found = _judged(plan, port)
+    while any(turnout is not Turnout.CONFIRMED for turnout, _ in found) and port.wait():
+        found = _judged(plan, port)
+    wrong = [told for turnout, told in found if turnout is Turnout.DIFFERENT]
+    unknown = [told for turnout, told in found if turnout is Turnout.UNKNOWN]
+    if wrong:
+        raise ApplyError(
+            f"All {_counted(plan)} were ended without an error, and {many(len(wrong), 'of them')} is not as planned: "
+            f"{_some(wrong)}",
+            fix="Do not start the job. Find out who else ends transactions of this job; docs/transactions.md says what "
+            "can be done about records that are visible, or missing.",
+        )
+    if unknown:
+        raise ApplyError(
+            f"All {_counted(plan)} were ended without an error, but it cannot be verified: {_some(unknown)}",
+            fix=_AGAIN,
+        )
+
+
+def _judged(plan: Plan, port: SinkPort) -> list[tuple[Turnout, str]]:
+    ids = [each.transactional_id for each in plan.transactions if each.transactional_id is not None]
+    answers = port.describe(ids) if ids else {}
+    logs = port.logs(plan.transactions)
+    return [judge(each, answers.get(each.transactional_id or ""), logs) for each in plan.transactions]
+
+
+def _request(each: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
+    """Give what names the request that ends a transaction."""
+    return each.transactional_id, each.producer_id, each.epoch, each.version
+
+
+def _sent(plan: Plan, note: str | None, path: str) -> int:
+    """Give the number of the last transaction that the journal says was about to be ended; -1 for none."""
+    if note is None:
+        return -1
+    known = [json.dumps([number, *_request(each)]) for number, each in enumerate(plan.transactions)]
+    if note not in known:
+        raise StalePlanError(
+            f"{path}: expected a transaction of the plan that was about to be ended, found {note[:200]!r}. Nothing was "
+            "sent.",
+            fix="Find out who changed this file. Look with `offsetwise transactions`, and draft a new plan.",
+        )
+    return known.index(note)
+
+
+def _rest(plan: Plan, number: int) -> str:
+    total, left = len(plan.transactions), len(plan.transactions) - number - 1
+    before = "None was ended before it." if number == 0 else f"The {number} before it are ended as planned."
+    after = "" if not left else f" The {left} after it, to number {total}, did not begin."
+    return f" It is number {number + 1} of {total}. {before}{after}"
+
+
+def _counted(plan: Plan) -> str:
+    return many(len(plan.transactions), "transaction")
+
+
+def _ways(plan: Plan) -> str:
+    commits = sum(each.decision is Settlement.COMMIT for each in plan.transactions)
+    return f"{commits:,} committed, {len(plan.transactions) - commits:,} aborted"
+
+
+def _told(answer: Answer | None) -> str:
+    if isinstance(answer, Described):
+        return f"{answer.state} (producer {answer.producer_id}, epoch {answer.epoch})"
+    return "no longer open on its partition" if answer is None else f"not described: {answer}"
+
+
+def _some(told: list[str]) -> str:
+    more = f" And {len(told) - _NAMED:,} more." if len(told) > _NAMED else ""
+    return " ".join(told[:_NAMED]) + more

@@ -1,0 +1,396 @@
+"""What is to become of each transaction of a job's sinks, by transactional id, producer id and epoch, never by name.
+
+Two of Kafka's rules carry all of it. The producer id and the epoch are compared and set: a commit of another epoch or
+producer changes nothing. And one id has one transaction at a time, so that a later epoch of the same producer means
+that the earlier transaction is over; since transaction.version 2 its own end already raises the epoch by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from offsetwise.model import Count, NamingStrategy, OpenPartition, Time, Transaction
+from offsetwise.transactions.hanging import hanging
+from offsetwise.transactions.moving import movement
+from offsetwise.transactions.names import parse
+from offsetwise.transactions.observed import (
+    FINISHING,
+    Answer,
+    Described,
+    Held,
+    Listed,
+    Look,
+    Missing,
+    OpenWrite,
+    TransactionState,
+)
+from offsetwise.transactions.timing import deadline, left_ms
+
+
+class Decision(StrEnum):
+    """What is to become of a transaction."""
+
+    COMMIT = "COMMIT"
+    ABORT = "ABORT"
+    NOTHING = "NOTHING"
+    """Not held, of this job, and over."""
+    SETTLED = "SETTLED"
+    """Held, and committed."""
+    LOST = "LOST"
+    """Held, and aborted: its records are lost."""
+    UNKNOWN = "UNKNOWN"
+    FOREIGN = "FOREIGN"
+    """Held by an id that another producer has now."""
+    WAIT = "WAIT"
+    """The broker is ending it."""
+    LIVE = "LIVE"
+    """The job still runs."""
+    UNEXPLAINED = "UNEXPLAINED"
+    """Open, and no checkpoint explains why: a person decides."""
+    OTHER_JOB = "OTHER_JOB"
+    SINK_WENT_ON = "SINK_WENT_ON"
+    """Committed after the checkpoint: a start from it writes these records again."""
+    NOT_NEWEST = "NOT_NEWEST"
+    """A newer checkpoint may hold it."""
+    WRONG_CLUSTER = "WRONG_CLUSTER"
+    DENIED = "DENIED"
+    HANGING = "HANGING"
+    """Open on a partition only."""
+
+
+Decided: TypeAlias = tuple[Decision, str]
+"""With its reason."""
+CLOSED: Final = (Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB)
+"""Nothing is open with these."""
+_OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
+"""What a job that still runs takes back, because it decides itself."""
+_MISSING: Final = {
+    Missing.ABSENT: "The cluster has no such transactional id: it has expired (7 days after its last use), or the "
+    "checkpoint's sink writes to another cluster.",
+    Missing.UNAVAILABLE: "Its coordinator did not answer in time, so nothing is known of it. Ask again.",
+    Missing.NOT_ASKED: "No transaction was ever made on this cluster: it has no topic __transaction_state. The "
+    "checkpoint's sink writes to another cluster.",
+    Missing.UNSUPPORTED: "The brokers are older than Kafka 3.0 and do not say what state a transaction is in.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkTransaction:
+    """One transaction, what it was found as, and what is to become of it."""
+
+    transactional_id: str | None
+    """None for one that only a partition knows."""
+    producer_id: Count | None
+    """None where only its name is held."""
+    epoch: int | None
+    """None where the broker was not asked for it, because nothing depends on it."""
+    held: bool
+    """Whether the checkpoint holds it."""
+    held_state: str | None
+    """As the checkpoint has it; None of one that is not held."""
+    broker_state: str | None
+    """Of its id now, in Kafka's word; None where there is no such id, or no answer."""
+    left_ms: Count | None
+    """Until the broker aborts it, negative once that is due; None where it is not open or has no time-out."""
+    decision: Decision
+    reason: str
+    """A sentence or more."""
+    deadline: Time | None = None
+    """When the broker aborts it, by the broker's clock; as `left_ms`."""
+    partitions: tuple[OpenPartition, ...] = ()
+    """What it holds open, as far as the user may see it."""
+    coordinator_epoch: int | None = None
+    """Of one that hangs, as its partition's leader has it."""
+
+
+def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = None) -> tuple[SinkTransaction, ...]:
+    """Decide about every transaction that a checkpoint holds, or that a sink of its job has on the cluster.
+
+    Args:
+        held: What the checkpoint holds.
+        first: One look at the cluster.
+        second: A later one, which decides; the first only shows what moved.
+        elsewhere: A sentence that says why the sink writes to another cluster than this one; None where nothing does.
+
+    Returns:
+        One for each id, producer id and epoch, by id; then what only partitions know.
+    """
+    rows = [*_all_held(held, second), *_all_others(held, second)]
+    rows = sorted(rows, key=lambda row: (str(row.transactional_id), row.epoch or 0))
+    rows += [_hanging(each) for each in hanging(first, second)]
+    moved = movement(held, first, second)
+    if moved is not None:
+        told = f"The job still runs: {moved}. It decides about its transactions itself; stop it and look again."
+        rows = [replace(row, decision=Decision.LIVE, reason=told) if row.decision in _OFFERED else row for row in rows]
+    if elsewhere is not None:
+        rows = [
+            row
+            if row.decision is Decision.OTHER_JOB
+            else replace(row, decision=Decision.WRONG_CLUSTER, reason=elsewhere)
+            for row in rows
+        ]
+    return tuple(rows)
+
+
+def _all_held(held: Held, look: Look) -> Iterator[SinkTransaction]:
+    seen = set()
+    for each in held.transactions:
+        key = each.transactional_id, each.producer_id, each.epoch
+        if key not in seen:
+            seen.add(key)
+            answer = look.answers.get(each.transactional_id, Missing.UNAVAILABLE)
+            decision, reason = _held(each, answer, held)
+            yield SinkTransaction(
+                transactional_id=each.transactional_id,
+                producer_id=each.producer_id,
+                epoch=each.epoch,
+                held=True,
+                held_state=each.state,
+                broker_state=answer.state if isinstance(answer, Described) else None,
+                left_ms=left_ms(answer, look.taken_ms) if _is_now(each, answer) else None,
+                decision=decision,
+                reason=reason + (_when(answer, look) if decision is Decision.COMMIT else ""),
+            )
+
+
+def _held(each: Transaction, answer: Answer, held: Held) -> Decided:
+    """Decide about what the checkpoint holds."""
+    if answer is Missing.DENIED:
+        return Decision.DENIED, _denied(each.transactional_id)
+    if not isinstance(answer, Described):
+        return Decision.UNKNOWN, _MISSING[answer]
+    if each.producer_id is None or each.epoch is None:
+        return _named_only(answer)
+    return _held_and_described(each, each.epoch, answer, held)
+
+
+def _held_and_described(each: Transaction, epoch: int, answer: Described, held: Held) -> Decided:
+    if answer.producer_id != each.producer_id or answer.epoch < epoch:
+        return Decision.FOREIGN, (
+            f"The id belongs to producer {answer.producer_id} with epoch {answer.epoch} now, the checkpoint holds "
+            f"producer {each.producer_id} with epoch {epoch}: it was made anew, or the checkpoint's sink writes "
+            "to another cluster."
+        )
+    later = answer.epoch - epoch
+    # At the end of a transaction the epoch may rise by one; what began after the checkpoint is another transaction.
+    same = later <= 1 and not _began_after(answer, held)
+    match answer.state:
+        case TransactionState.ONGOING if later == 0:
+            return _held_and_open(each)
+        case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
+            return Decision.SETTLED, (
+                f"Its name is in use again, with epoch {answer.epoch}: a name goes back to the pool after its commit."
+            )
+        case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT if later <= 1:
+            return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
+        case TransactionState.PREPARE_EPOCH_FENCE:
+            return Decision.WAIT, "The broker is ending it because another producer took its id. Look again."
+        case TransactionState.COMPLETE_COMMIT if same:
+            return Decision.SETTLED, _settled(answer.epoch, later)
+        case TransactionState.COMPLETE_ABORT if same:
+            return Decision.LOST, (
+                "It was aborted, by its time-out or by somebody, so that its records are lost although the checkpoint "
+                "counts them as written. Start from an earlier checkpoint, or write them again."
+            )
+    return Decision.UNKNOWN, (
+        f"The id has gone on: it is {answer.state} with epoch {answer.epoch}, the checkpoint holds epoch {epoch}. "
+        "The coordinator does not keep how that one ended; the control records in the topic's log may tell."
+    )
+
+
+def _held_and_open(each: Transaction) -> Decided:
+    if each.state in ("failed", "committed"):
+        return Decision.UNEXPLAINED, (
+            f"The checkpoint has it as {each.state}, so that no restore commits it, and the broker has it open. "
+            "A person has to say whether it is committed or aborted."
+        )
+    return Decision.COMMIT, "The checkpoint holds it, and the broker has it open with the same producer and epoch."
+
+
+def _settled(epoch: int, later: int) -> str:
+    told = "It is committed."
+    if later:
+        told += (
+            f" The epoch is {epoch} since, so that a restore on this cluster logs that it is already fenced and speaks "
+            "of data loss: that is a false alarm."
+        )
+    return told
+
+
+def _named_only(answer: Described) -> Decided:
+    if answer.state == TransactionState.ONGOING:
+        return Decision.UNEXPLAINED, (
+            "The writer's state names it without a producer and an epoch, and the broker has it open: nothing shows "
+            "that it is the same transaction. A person has to say whether it is committed or aborted."
+        )
+    if answer.state in FINISHING:
+        return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
+    return Decision.NOTHING, "The writer's state names it, and nothing of it is open."
+
+
+def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
+    """Decide about what is on the cluster and not held."""
+    of_id: dict[str, list[Transaction]] = {}
+    for each in held.transactions:
+        of_id.setdefault(each.transactional_id, []).append(each)
+    strategies = held.strategies()
+    for transactional_id in {*look.listed, *of_id}:
+        listed, answer = look.listed.get(transactional_id), look.answers.get(transactional_id)
+        name, holding = parse(transactional_id), of_id.get(transactional_id, [])
+        own = name is not None and name.prefix in strategies
+        if isinstance(answer, Described):
+            if any(each.producer_id is None or _is_of(each, answer, held) for each in holding):
+                continue
+        elif holding or listed is None:
+            continue  # the held one says why there is no answer
+        if not own and not holding:
+            if transactional_id.startswith(held.prefixes) and listed is not None:
+                yield _row(
+                    transactional_id, listed, None, look, _other_job(transactional_id, held.prefixes, strategies)
+                )
+            continue
+        if holding and isinstance(answer, Described) and _is_foreign(holding, answer):
+            told = "The checkpoint holds this id with another producer: see there."
+            yield _row(transactional_id, listed, answer, look, (Decision.FOREIGN, told))
+            continue
+        number = None if name is None or strategies.get(name.prefix) is NamingStrategy.POOLING else name.number
+        decided = _other(listed, answer, number, held)
+        if decided is not None:
+            yield _row(transactional_id, listed, answer, look, decided)
+
+
+def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: Held) -> Decided | None:
+    """Decide about one of this job that is not held; `number` is None where names are used again.
+
+    Returns:
+        None for one that has gone meanwhile.
+    """
+    match answer:
+        case Described():
+            state: str = answer.state
+        case Missing.ABSENT:
+            return None
+        case Missing.UNAVAILABLE if listed is not None:
+            return Decision.UNKNOWN, _MISSING[Missing.UNAVAILABLE]
+        case Missing.DENIED if listed is not None:
+            return Decision.DENIED, "The user may list it and not describe it."
+        case _ if listed is not None:
+            state = listed.state
+        case _:
+            return None
+    if state in FINISHING:
+        return Decision.WAIT, f"The broker is ending it ({state}). Look again."
+    after = number is not None and number > held.checkpoint_id
+    if state == TransactionState.COMPLETE_COMMIT and (
+        after or (number is None and isinstance(answer, Described) and _began_after(answer, held))
+    ):
+        instead = "" if held.newer is None else f" The newest retained checkpoint is {held.newer}."
+        return Decision.SINK_WENT_ON, (
+            f"It was committed after checkpoint {held.checkpoint_id}: the job went on, and a start from this "
+            f"checkpoint writes its records again.{instead}"
+        )
+    if state != TransactionState.ONGOING:
+        return Decision.NOTHING, f"The checkpoint does not hold it, and nothing of it is open ({state})."
+    if number is not None and not after:
+        return Decision.UNEXPLAINED, (
+            f"It is open and ends with checkpoint {number}, at or before checkpoint {held.checkpoint_id}, which does "
+            "not hold it: no checkpoint explains it. A person has to say whether it is committed or aborted."
+        )
+    if held.newer is not None:
+        return Decision.NOT_NEWEST, (
+            f"Checkpoint {held.checkpoint_id} does not hold it, but checkpoint {held.newer}, which is newer, may: what "
+            "that one holds would be lost by an abort. Start from the newest one, or state that the job is taken back."
+        )
+    return Decision.ABORT, (
+        "The checkpoint does not hold it: its records come after the checkpoint, and the job writes them again."
+    )
+
+
+def _other_job(
+    transactional_id: str, prefixes: tuple[str, ...], strategies: Mapping[str, NamingStrategy | None]
+) -> Decided:
+    prefix = max((each for each in prefixes if transactional_id.startswith(each)), key=len)
+    told = f"It is another job's, whose prefix begins with this job's prefix {prefix!r}. It is never touched."
+    if strategies[prefix] is NamingStrategy.POOLING:
+        told += " But this job, which pools its names, aborts it when it starts: give the jobs prefixes of their own."
+    return Decision.OTHER_JOB, told
+
+
+def _row(
+    transactional_id: str, listed: Listed | None, answer: Answer | None, look: Look, decided: Decided
+) -> SinkTransaction:
+    decision, reason = decided
+    described = answer if isinstance(answer, Described) else None
+    state = described.state if described is not None else None if listed is None else listed.state
+    producer = described.producer_id if described is not None else None if listed is None else listed.producer_id
+    return SinkTransaction(
+        transactional_id=transactional_id,
+        producer_id=producer,
+        epoch=None if described is None else described.epoch,
+        held=False,
+        held_state=None,
+        broker_state=state,
+        left_ms=None if described is None else left_ms(described, look.taken_ms),
+        decision=decision,
+        reason=reason + (_when(answer, look) if decision in (Decision.ABORT, Decision.UNEXPLAINED) else ""),
+    )
+
+
+def _hanging(found: OpenWrite) -> SinkTransaction:
+    return SinkTransaction(
+        transactional_id=None,
+        producer_id=found.producer_id,
+        epoch=found.epoch,
+        held=False,
+        held_state=None,
+        broker_state=None,
+        left_ms=None,
+        partitions=(OpenPartition(**found.partition._asdict(), start_offset=found.start_offset),),
+        coordinator_epoch=found.coordinator_epoch,
+        decision=Decision.HANGING,
+        reason=f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and no coordinator "
+        "that this user may see knows it: nothing ends it, and read_committed readers stop there. Before it is "
+        "aborted, make sure that the user may describe all transactional ids.",
+    )
+
+
+def _is_now(each: Transaction, answer: Answer) -> bool:
+    """Say whether what the coordinator describes has exactly the producer and the epoch that are held."""
+    return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (each.producer_id, each.epoch)
+
+
+def _is_of(each: Transaction, answer: Described, held: Held) -> bool:
+    """Say whether what the coordinator describes is the held transaction, open or at its end."""
+    if _is_now(each, answer):
+        return True
+    if answer.producer_id != each.producer_id or each.epoch is None or answer.epoch != each.epoch + 1:
+        return False
+    return answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY) and not _began_after(answer, held)
+
+
+def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
+    return any(
+        each.producer_id != answer.producer_id or (each.epoch is not None and each.epoch > answer.epoch)
+        for each in holding
+    )
+
+
+def _began_after(answer: Described, held: Held) -> bool:
+    return answer.start_ms is not None and held.written_ms is not None and answer.start_ms > held.written_ms
+
+
+def _when(answer: Answer | None, look: Look) -> str:
+    open_ = isinstance(answer, Described) and answer.state == TransactionState.ONGOING
+    return deadline(answer, look.taken_ms) if open_ and isinstance(answer, Described) else ""
+
+
+def _denied(transactional_id: str) -> str:
+    name = parse(transactional_id)
+    of = repr(transactional_id if name is None else f"{name.prefix}-")
+    return (
+        f"The user may not describe it: grant DESCRIBE on TransactionalId {of}, prefixed. That the list of "
+        "transactions is empty does not mean that there are none."
+    )

@@ -1,0 +1,148 @@
+"""Whether a transaction that was to be ended is: by its coordinator, and by the logs of its partitions.
+
+The coordinator alone is not believed. An abort with version 5 of EndTxn is answered without an error for a transaction
+that is committed already, and the coordinator then says that it is aborted, though its records stay visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from offsetwise.model import PlannedTransaction, Settlement, Turnout
+from offsetwise.position import TopicPartition
+from offsetwise.transactions.observed import FINISHING, Answer, Described, Missing, TransactionState
+
+_OVER: Final = {
+    Settlement.COMMIT: TransactionState.COMPLETE_COMMIT,
+    Settlement.ABORT: TransactionState.COMPLETE_ABORT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a transaction begins on one partition."""
+
+    partition: TopicPartition
+    producer_id: int
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the log of a partition shows of a transaction."""
+
+    last_stable_offset: int | None
+    """Where read_committed readers stop; None where the leader did not say."""
+    held_open: bool | None = None
+    """Whether the leader has exactly it open; None where it did not say."""
+    visible: bool | None = None
+    """Whether a read_committed reader is given its first record; None where that cannot be told."""
+    records: int | None = None
+    """How many records it holds, where they were counted and that took no more than was allowed."""
+    problem: str = ""
+    """Why it cannot be told: a clause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """What a cluster says of transactions that a plan ends."""
+
+    cluster_id: str | None
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """By transactional id."""
+    logs: Mapping[Place, Shown] = field(default_factory=dict)
+
+
+def places_of(planned: PlannedTransaction) -> tuple[Place, ...]:
+    """Give the places at which a transaction has written; elsewhere its end cannot be seen in a log."""
+    return tuple(
+        Place(at.topic_partition, planned.producer_id, at.start_offset)
+        for at in planned.partitions
+        if at.start_offset is not None
+    )
+
+
+def is_open(planned: PlannedTransaction, answer: Answer | None) -> bool:
+    """Say whether exactly this transaction is open: then alone a request to end it is sent."""
+    return (
+        isinstance(answer, Described)
+        and answer.state == TransactionState.ONGOING
+        and (answer.producer_id, answer.epoch) == (planned.producer_id, planned.epoch)
+    )
+
+
+def is_over(planned: PlannedTransaction, answer: Answer | None) -> bool:
+    """Say whether the coordinator says that it is ended as planned. Its end may raise the epoch by one."""
+    its = _its(planned, answer)
+    return its is not None and its.state == _OVER[planned.decision]
+
+
+def is_ending(planned: PlannedTransaction, answer: Answer | None) -> bool:
+    """Say whether the broker is writing the markers that end it."""
+    its = _its(planned, answer)
+    return its is not None and its.state in FINISHING
+
+
+def judge(planned: PlannedTransaction, answer: Answer | None, logs: Mapping[Place, Shown]) -> tuple[Turnout, str]:
+    """Hold a transaction that was ended against its coordinator and its logs.
+
+    Args:
+        planned: What was planned.
+        answer: What its coordinator says now; None of one that hung.
+        logs: What is seen from each place on.
+
+    Returns:
+        The logs decide, as long as the coordinator does not say otherwise; and a sentence.
+    """
+    name, done = planned.name, "committed" if planned.decision is Settlement.COMMIT else "aborted"
+    if is_open(planned, answer):
+        return Turnout.DIFFERENT, f"{name}: expected it to be {done}, found it open."
+    other = _OVER[Settlement.ABORT if planned.decision is Settlement.COMMIT else Settlement.COMMIT]
+    its = _its(planned, answer)
+    if its is not None and its.state == other:
+        return Turnout.DIFFERENT, f"{name}: expected it to be {done}, found {its.state}."
+    unknown: list[str] = []
+    for place in places_of(planned):
+        turnout, told = _shown(planned, place, logs.get(place))
+        if turnout is Turnout.DIFFERENT:
+            return turnout, f"{name}: FAILED: {told}"
+        if turnout is Turnout.UNKNOWN:
+            unknown.append(told)
+    if is_ending(planned, answer):
+        unknown.append("the broker is still ending it")
+    if answer in (Missing.DENIED, Missing.UNAVAILABLE):
+        unknown.append(f"its coordinator did not tell ({answer})")
+    if not places_of(planned) and not is_over(planned, answer):
+        unknown.append("it wrote nothing, and its coordinator does not tell any more how it ended")
+    if unknown:
+        return Turnout.UNKNOWN, f"{name}: it is not known whether it is {done}: {'; '.join(unknown)}."
+    how = "its records are visible" if planned.decision is Settlement.COMMIT else "its records are not visible"
+    return Turnout.CONFIRMED, f"{name}: it is {done}, and {how} to read_committed readers."
+
+
+def _its(planned: PlannedTransaction, answer: Answer | None) -> Described | None:
+    """Give what a coordinator describes where it is this transaction, open or at its end."""
+    if not isinstance(answer, Described) or answer.producer_id != planned.producer_id:
+        return None
+    ends = answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY)
+    return answer if answer.epoch == planned.epoch or (ends and answer.epoch == planned.epoch + 1) else None
+
+
+def _shown(planned: PlannedTransaction, place: Place, shown: Shown | None) -> tuple[Turnout, str]:
+    at = f"{place.partition} from offset {place.start_offset:,}"
+    if shown is None or shown.last_stable_offset is None:
+        why = "it was not read" if shown is None else shown.problem
+        return Turnout.UNKNOWN, f"{at}: {why}"
+    if shown.last_stable_offset <= place.start_offset and shown.held_open is False:
+        return Turnout.UNKNOWN, f"{at}: another transaction, which began before, still holds readers up"
+    if shown.last_stable_offset <= place.start_offset:
+        told = f"{at}: read_committed readers still stop there, at {shown.last_stable_offset:,}."
+        return Turnout.DIFFERENT, told
+    if shown.visible is None:
+        return Turnout.UNKNOWN, f"{at}: {shown.problem}"
+    if shown.visible != (planned.decision is Settlement.COMMIT):
+        seen = "are visible" if shown.visible else "are not visible"
+        return Turnout.DIFFERENT, f"{at}: its records {seen} to read_committed readers, whatever its coordinator says."
+    return Turnout.CONFIRMED, ""

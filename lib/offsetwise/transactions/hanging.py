@@ -1,0 +1,29 @@
+"""Transactions that hold readers up on a partition while no coordinator knows them (KIP-664)."""
+
+from __future__ import annotations
+
+from offsetwise.transactions.observed import OPEN, Described, Look, OpenWrite
+
+
+def hanging(first: Look, second: Look) -> tuple[OpenWrite, ...]:
+    """Give the open transactions of partitions that no coordinator will end.
+
+    One is seen on its partition before and after the second list of transactions was read, so that one that was begun
+    or ended meanwhile is none. A coordinator that has its producer open and does not name the partition does not end
+    it there.
+    """
+    before = {(each.partition, each.producer_id, each.epoch, each.start_offset) for each in first.writes}
+    ids = {each.producer_id: name for name, each in second.listed.items()}
+    made = []
+    for each in second.writes:
+        if (each.partition, each.producer_id, each.epoch, each.start_offset) not in before:
+            continue
+        name = ids.get(each.producer_id)
+        known = name is not None and second.listed[name].state in OPEN
+        answer = second.answers.get(name) if name is not None else None
+        if known and isinstance(answer, Described) and answer.partitions and answer.producer_id == each.producer_id:
+            # None of them may be seen without READ on their topics.
+            known = each.partition in answer.partitions
+        if not known:
+            made.append(each)
+    return tuple(made)

@@ -1,0 +1,60 @@
+"""Whether the job that makes a sink's transactions still runs, by two looks at the cluster."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.transactions.observed import Answer, Described, Held, Look, TransactionState
+
+_BY_THE_BROKER: Final = {
+    (TransactionState.ONGOING, TransactionState.PREPARE_ABORT),
+    (TransactionState.ONGOING, TransactionState.COMPLETE_ABORT),
+    (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT),
+    (TransactionState.PREPARE_EPOCH_FENCE, TransactionState.PREPARE_ABORT),
+    (TransactionState.PREPARE_EPOCH_FENCE, TransactionState.COMPLETE_ABORT),
+    (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT),
+}
+"""What a coordinator does by itself: it aborts what timed out, and ends what it has begun to end."""
+
+
+def movement(held: Held, first: Look, second: Look) -> str | None:
+    """Say in a clause what shows that the job still runs.
+
+    Args:
+        held: What its checkpoint holds.
+        first: One look.
+        second: A later one.
+
+    Returns:
+        None where nothing moved between the looks. A job between two checkpoints that reads nothing does not move.
+    """
+    own = held.own(second.listed)
+    for name in own:
+        if name not in first.listed:
+            return f"{name} appeared between two looks"
+        states = first.listed[name].state, second.listed[name].state
+        if states[0] != states[1] and states not in _BY_THE_BROKER:
+            return f"{name} went from {states[0]} to {states[1]} between two looks"
+        if _another(first.answers.get(name), second.answers.get(name)):
+            return f"{name} was begun again between two looks"
+    producers = {second.listed[name].producer_id: name for name in own}
+    before = {(each.partition, each.producer_id): each for each in first.writes}
+    for each in second.writes:
+        if each.producer_id not in producers:
+            continue
+        earlier = before.get((each.partition, each.producer_id))
+        wrote = earlier is None or earlier.last_sequence != each.last_sequence
+        # Dated ahead of both looks it says nothing: the time is whatever the producer set.
+        if wrote or first.taken_ms < each.last_timestamp_ms <= second.taken_ms:
+            return f"{producers[each.producer_id]} wrote to {each.partition} between two looks"
+    return None
+
+
+def _another(first: Answer | None, second: Answer | None) -> bool:
+    """Say whether an open transaction is another one than before, or has grown."""
+    if not isinstance(first, Described) or not isinstance(second, Described):
+        return False
+    if second.state != TransactionState.ONGOING:
+        return False
+    same = (first.producer_id, first.epoch, first.start_ms) == (second.producer_id, second.epoch, second.start_ms)
+    return not same or set(first.partitions) != set(second.partitions)

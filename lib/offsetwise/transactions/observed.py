@@ -1,0 +1,161 @@
+"""What a checkpoint holds of its sinks' transactions, and what a cluster said of them in one look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from offsetwise.model import NamingStrategy, Transaction
+from offsetwise.position import TopicPartition
+from offsetwise.transactions.names import parse
+
+NO_TIMEOUT_MS: Final = 2**31 - 1
+"""The time-out of a transaction that was begun for two-phase commit: the broker never aborts it."""
+PROBE: Final = "-offsetwise-0-0"
+"""Behind a prefix it makes an id that nobody has, which tells whether ids of the prefix may be described."""
+
+
+class TransactionState(StrEnum):
+    """Kafka's words for what a coordinator does with a transactional id."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+
+
+FINISHING: Final = (
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+    TransactionState.PREPARE_EPOCH_FENCE,
+)
+"""The coordinator has decided, and is writing its markers."""
+OPEN: Final = (TransactionState.ONGOING, *FINISHING)
+
+
+class Missing(StrEnum):
+    """Why a coordinator did not describe an id."""
+
+    ABSENT = "absent"
+    """It has no such id (error 105)."""
+    DENIED = "denied"
+    """The user may not describe it (error 53)."""
+    UNAVAILABLE = "unavailable"
+    """There was no coordinator to ask, or it did not answer until the deadline."""
+    NOT_ASKED = "not asked"
+    """The cluster has no `__transaction_state`, which the question would have created."""
+    UNSUPPORTED = "unsupported"
+    """The brokers are too old for the question."""
+
+
+class UnsupportedBrokerError(Exception):
+    """A broker does not know the requests about transactions: it is older than Kafka 3.0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A transactional id in a broker's list."""
+
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a coordinator says of a transactional id."""
+
+    producer_id: int
+    epoch: int
+    state: str
+    timeout_ms: int
+    start_ms: int | None
+    """When its newest transaction began, by the broker's clock; None where it never had one."""
+    partitions: tuple[TopicPartition, ...] = ()
+    """Those of the open transaction that the user may see."""
+
+
+Answer: TypeAlias = Described | Missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWrite:
+    """A transaction that the leader of a partition holds open."""
+
+    partition: TopicPartition
+    producer_id: int
+    epoch: int
+    start_offset: int
+    """The first record of the transaction there, which read_committed readers do not pass."""
+    last_sequence: int
+    last_timestamp_ms: int
+    """Of the newest record, as its producer dated it; -1 without one."""
+    coordinator_epoch: int = -1
+    """Of the coordinator that last ended a transaction of the producer there; -1 where none has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a cluster said at one moment."""
+
+    taken_ms: int
+    """When it was asked, by the clock of this machine."""
+    listed: Mapping[str, Listed] = field(default_factory=dict)
+    """By transactional id, those that the user may see."""
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """By transactional id, of those that were asked about."""
+    writes: tuple[OpenWrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a checkpoint holds of its KafkaSinks."""
+
+    checkpoint_id: int
+    """The number of the checkpoint."""
+    written_ms: int | None
+    """When it was written; None where the file system tells no times."""
+    prefixes: tuple[str, ...]
+    """Of the transactional ids of its sinks."""
+    transactions: tuple[Transaction, ...] = ()
+    newer: int | None = None
+    """The newest retained checkpoint of the job, where this one is not."""
+
+    def strategies(self) -> Mapping[str, NamingStrategy | None]:
+        """Give the strategy of each prefix; None where the checkpoint does not say."""
+        made: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
+        for each in self.transactions:
+            name = parse(each.transactional_id)
+            if name is not None and each.strategy is not None:
+                made[name.prefix] = each.strategy
+        return made
+
+    def own(self, names: Iterable[str]) -> list[str]:
+        """Give, of some transactional ids, those held and those that a sink of this job makes, sorted."""
+        held = {each.transactional_id for each in self.transactions}
+        parsed = ((name, parse(name)) for name in names)
+        return sorted(
+            name for name, parts in parsed if name in held or (parts is not None and parts.prefix in self.prefixes)
+        )
+
+
+def to_describe(held: Held, listed: Mapping[str, Listed]) -> frozenset[str]:
+    """Give the ids whose epoch and times decide: those held, and those of this job that are not over.
+
+    What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.
+    """
+    strategies = held.strategies()
+    wanted = {each.transactional_id for each in held.transactions}
+    for transactional_id, each in listed.items():
+        name = parse(transactional_id)
+        if name is None or name.prefix not in strategies:
+            continue
+        reused = strategies[name.prefix] is NamingStrategy.POOLING
+        if each.state in OPEN or (reused and each.state == TransactionState.COMPLETE_COMMIT):
+            wanted.add(transactional_id)
+    return frozenset(wanted)

@@ -1,0 +1,106 @@
+"""The answer about a job's transactions, and the two looks that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from offsetwise.model import Finding, OpenPartition, time_of
+from offsetwise.model.offsets import Count, Offset
+from offsetwise.position import TopicPartition
+from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction, decide
+from offsetwise.transactions.observed import Described, Held, Look, TransactionState
+from offsetwise.transactions.upgrade import Upgrade
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnds:
+    """Where one partition of a sink ends."""
+
+    topic: str
+    partition: int
+    last_stable_offset: Offset | None
+    """Where read_committed readers stop; None where the leader did not say."""
+    log_end_offset: Count | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """Two looks at one cluster, and what was read once."""
+
+    cluster_id: str | None
+    brokers: frozenset[str]
+    """HOST:PORT of each, lower case."""
+    first: Look
+    second: Look
+    partitions: tuple[LogEnds, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What could not be asked, each a sentence."""
+    end_txn_version: int | None = None
+    """The highest version of EndTxn that the brokers take; None where they did not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkTransactions:
+    """What a checkpoint's sinks have left on their cluster, and what is to become of it."""
+
+    cluster_id: str | None
+    complete: bool
+    """Whether everything could be asked: False where rights, or a coordinator, were missing."""
+    transactions: tuple[SinkTransaction, ...]
+    partitions: tuple[LogEnds, ...] = ()
+    """Of the topics that open transactions name, and those asked for."""
+    problems: tuple[str, ...] = ()
+    """Why it is not complete, each a sentence."""
+    findings: tuple[Finding, ...] = ()
+    """What is worth knowing before the job starts again."""
+    upgrade: Upgrade | None = None
+    """What stands between the job and two-phase commit; None where nobody asked for that."""
+    end_txn_version: int | None = None
+    """The highest version of EndTxn that the brokers take: 5 since Kafka 4.0. None where they did not say."""
+
+    @property
+    def open(self) -> tuple[SinkTransaction, ...]:
+        """Those that somebody or something must still end, or that speak against a start."""
+        return tuple(each for each in self.transactions if each.decision not in CLOSED)
+
+    @property
+    def counts(self) -> Mapping[Decision, int]:
+        """How many of each decision, most pressing first as the decisions are defined."""
+        found = [each.decision for each in self.transactions]
+        return {each: found.count(each) for each in Decision if each in found}
+
+
+def report(held: Held, looks: Looks, *, elsewhere: str | None = None) -> SinkTransactions:
+    """Decide about all transactions of a checkpoint's sinks; see `decide`."""
+    starts = {(each.partition, each.producer_id): each.start_offset for each in looks.second.writes}
+    rows = tuple(
+        _open(row, looks.second, starts) for row in decide(held, looks.first, looks.second, elsewhere=elsewhere)
+    )
+    return SinkTransactions(
+        cluster_id=looks.cluster_id,
+        complete=not looks.problems and all(row.decision is not Decision.DENIED for row in rows),
+        transactions=rows,
+        partitions=looks.partitions,
+        problems=looks.problems,
+        end_txn_version=looks.end_txn_version,
+    )
+
+
+def _open(row: SinkTransaction, look: Look, starts: Mapping[tuple[TopicPartition, int], int]) -> SinkTransaction:
+    """Say of an open transaction where it is open, and until when."""
+    answer = look.answers.get(row.transactional_id or "")
+    if not isinstance(answer, Described) or (answer.producer_id, answer.epoch) != (row.producer_id, row.epoch):
+        return row
+    if answer.state != TransactionState.ONGOING:
+        return row
+    ends_ms = None if row.left_ms is None else look.taken_ms + row.left_ms
+    return replace(
+        row,
+        deadline=None if ends_ms is None else time_of(datetime.fromtimestamp(ends_ms / 1000, UTC)),
+        partitions=tuple(
+            OpenPartition(topic=at.topic, partition=at.partition, start_offset=starts.get((at, answer.producer_id)))
+            for at in answer.partitions
+        ),
+    )

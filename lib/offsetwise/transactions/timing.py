@@ -1,0 +1,62 @@
+"""How long a broker still waits for the end of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Final
+
+from offsetwise.transactions.observed import NO_TIMEOUT_MS, Answer, Described, TransactionState
+from offsetwise.wording import duration
+
+CLEANUP_MS: Final = 10_000
+"""How much later than its time-out a transaction may be aborted: brokers look every so often
+(`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
+SOON_MS: Final = 900_000
+DEFAULT_TIMEOUT_MS: Final = 3_600_000
+"""What KafkaSink gives its producer as `transaction.timeout.ms` where the job sets none."""
+PREPARED: Final = "FLIP-319"
+"""The schema of committables whose transactions the broker has prepared (KIP-939): they do not run out."""
+
+
+def left_ms(answer: Answer, now_ms: int) -> int | None:
+    """Give the time until an open transaction times out; negative once it has.
+
+    Args:
+        answer: What the coordinator says.
+        now_ms: The time now.
+
+    Returns:
+        None where nothing is open, or the transaction has no time-out.
+
+    >>> begun = Described(producer_id=1, epoch=0, state="Ongoing", timeout_ms=60_000, start_ms=1_000)
+    >>> left_ms(begun, 11_000)
+    50000
+    """
+    if not isinstance(answer, Described) or answer.state != TransactionState.ONGOING or answer.start_ms is None:
+        return None
+    return None if answer.timeout_ms == NO_TIMEOUT_MS else answer.start_ms + answer.timeout_ms - now_ms
+
+
+def deadline(answer: Described, now_ms: int) -> str:
+    """Say in a sentence when the broker aborts an open transaction, where that is soon or never."""
+    left = left_ms(answer, now_ms)
+    later = f"up to {duration(CLEANUP_MS)} later"
+    if left is None:
+        return " It has no time-out (two-phase commit): only a person or the job ends it."
+    if left <= 0:
+        return f" Its time-out has passed: the broker aborts it, {later}."
+    return f" The broker aborts it in {duration(left)}, {later}." if left <= SOON_MS else ""
+
+
+def intervals_ms(written: Mapping[int, int | None]) -> list[int]:
+    """Give the times between checkpoints of a job that follow each other by number, in the order of the numbers.
+
+    Args:
+        written: When each was written, epoch ms, by its number.
+
+    >>> intervals_ms({3: 1_000, 4: 61_000, 6: 190_000})
+    [60000]
+    """
+    known = sorted((number, at) for number, at in written.items() if at is not None)
+    return [later - at for (before, at), (number, later) in pairwise(known) if number == before + 1]

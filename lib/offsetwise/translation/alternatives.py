@@ -1,0 +1,63 @@
+"""The two answers where records of others stand below the place: the lower bound and the counted cut. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.model import AnyPosition, Exactness, Method, PartitionComparison
+from offsetwise.wording import many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A place that a person may choose, with its price."""
+
+    name: str
+    offset: AnyPosition
+    replay: int
+    """Records read twice: at most so many at the lower bound, counted at the cut."""
+    never_read: int
+    """Records of the new log that no record of the old one explains, and that the job would never read."""
+    price: str
+    """A sentence, without a full stop."""
+
+    @property
+    def reason(self) -> str:
+        """Why somebody chooses it, for a reviewer."""
+        return f"{self.name.capitalize()}: {self.price}."
+
+
+def alternatives(row: PartitionComparison) -> tuple[Alternative, ...]:
+    """Give the places to choose between in one partition, the lower one first; empty where there is no such choice.
+
+    A cut was counted so that every record of the old log from the position on has its copy at or above it, as far as
+    it has one. That settles the skips where both logs were read to their ends and no unread record lacks its copy: a
+    missing one could have it below. Then `ahead` counts what the cut repeats. The bounds say where both places are.
+    """
+    low, cut = row.bounds
+    if row.exactness is not Exactness.BOUNDED or row.method is not Method.CONTENT or not row.counted:
+        return ()
+    if not row.foreign_below or row.replay is None or low is None or cut is None or low != row.new_offset:
+        return ()
+    ahead = row.ahead
+    if not ahead.examined or ahead.missing != 0 or ahead.duplicated is None:
+        return ()
+    repeated = f"{many(ahead.duplicated, 'record')} read twice" if ahead.duplicated else "none read twice"
+    others = many(row.foreign_below, "record")
+    return (
+        Alternative(
+            name="the lower bound",
+            offset=low,
+            replay=row.replay,
+            never_read=0,
+            price=f"no record that was counted is missed, at most {many(row.replay, 'record')} read twice",
+        ),
+        Alternative(
+            name="the counted cut",
+            offset=cut,
+            replay=ahead.duplicated,
+            never_read=row.foreign_below,
+            price=f"no record of the old log is skipped and {repeated}; {others} that the old log does not explain "
+            "never read",
+        ),
+    )

@@ -1,0 +1,266 @@
+"""Many jobs compared by one command, and the folder that keeps what they came to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from offsetwise import files, new_files
+from offsetwise.config import Migration
+from offsetwise.errors import ConfigError, FileError, OffsetwiseError
+from offsetwise.model import (
+    Checkpoint,
+    ComparedJob,
+    Comparison,
+    FleetComparison,
+    Snapshot,
+    SubjectKind,
+    Summary,
+    UnreadJob,
+    time_of,
+)
+from offsetwise.progress import Progress, unheard
+from offsetwise.workflow.comparing import observe_all
+from offsetwise.workflow.scenes import Staged, Wanted
+from offsetwise.workflow.stored import Observed, read_file
+
+MAX_AGE_S: Final = 3_600.0
+"""How old a comparison may be that is taken from an earlier command."""
+SUMMARY: Final = "summary.json"
+_LONGEST_NAME: Final = 200
+"""Characters of a file's name; what file systems take is 255 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One job of many: its comparison, or why it could not be compared."""
+
+    wanted: Wanted
+    outcome: Observed | OffsetwiseError
+    reused: bool = False
+    """Whether the comparison was made by an earlier command, and still holds."""
+    file: Path | None = None
+    """Where it was written, or stood; None without a folder, and where there is no comparison."""
+
+
+def all_jobs(migration: Migration) -> tuple[Wanted, ...]:
+    """Give every job of a migration, in the order of its file: the checkpoints, then the groups.
+
+    Raises:
+        ConfigError: The file names none.
+    """
+    checkpoints = (Wanted(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
+    groups = (Wanted(kind=SubjectKind.GROUP, name=name) for name in dict.fromkeys(migration.groups))
+    found = (*checkpoints, *groups)
+    if not found:
+        raise ConfigError(
+            f"Migration {migration.name!r}: expected checkpoints or groups to compare, the file has none. "
+            "Nothing was compared.",
+            fix="Add them under `checkpoints` and `groups`.",
+        )
+    return found
+
+
+def compare_all(
+    migration: Migration,
+    wanted: Sequence[Wanted] | None = None,
+    *,
+    out: Path | None = None,
+    max_age_s: float = MAX_AGE_S,
+    snapshots: tuple[Snapshot, Snapshot] | None = None,
+    content: bool = True,
+    progress: Progress = unheard,
+) -> Iterator[Compared]:
+    """Compare many jobs at once; see `observe_all`.
+
+    Args:
+        migration: The migration.
+        wanted: The jobs; None for all of the migration file.
+        out: A folder that gets a file for each comparison as soon as it is made, and a summary in the end. It is made
+            where there is none. What is there already and still holds is not made again.
+        max_age_s: How old that may be.
+        snapshots: Compare with these instead of the live clusters; no record is read then.
+        content: Whether to read records.
+        progress: Told each step.
+
+    Yields:
+        Each job as soon as it is ready.
+
+    Raises:
+        ClusterError: A cluster cannot be read at all.
+        ConfigError: An unknown checkpoint, no job, or properties that Spark cannot read a cluster with.
+        FileError: The folder cannot be used. What was written before stays.
+        SparkError: Spark cannot read the records.
+    """
+    jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
+    how = "records" if content and snapshots is None else "claims"
+    kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s)
+    done: dict[Wanted, Compared] = {}
+    observed = observe_all(
+        migration,
+        jobs,
+        snapshots=snapshots,
+        content=content,
+        progress=progress,
+        known=(lambda *_: None) if kept is None else kept.known,
+        spark_beside=kept is None or not all(map(kept.has, jobs)),
+    )
+    for one, outcome in observed:
+        each = Compared(wanted=one, outcome=outcome)
+        if isinstance(outcome, Observed) and kept is not None:
+            each = kept.keep(one, outcome)
+        elif isinstance(outcome, Observed):
+            named = replace(outcome.comparison, job=str(one))
+            each = replace(each, outcome=replace(outcome, comparison=named))
+        done[one] = each
+        yield each
+    if kept is not None:
+        new_files.write_over(kept.path / SUMMARY, files.dump(summary(migration, [done[one] for one in jobs])))
+
+
+def summary(migration: Migration, compared: Sequence[Compared]) -> FleetComparison:
+    """Put together what the jobs came to."""
+    seen = [each.outcome.comparison for each in compared if isinstance(each.outcome, Observed)]
+    return FleetComparison(
+        migration=migration.name,
+        written_at=time_of(datetime.now(UTC)),
+        old=seen[-1].old if seen else None,
+        new=seen[-1].new if seen else None,
+        jobs=tuple(map(_row, compared)),
+        unread=len(compared) - len(seen),
+        summary=_sum(each.summary for each in seen),
+    )
+
+
+def file_name(one: Wanted) -> str:
+    """Name the file of a job's comparison: its kind, and its name percent-encoded.
+
+    A name that no file system takes is cut, and has the beginning of its SHA-256 behind a second percent sign.
+
+    >>> file_name(Wanted(kind=SubjectKind.GROUP, name="etl/eu"))
+    'group-etl%2Feu.json'
+    """
+    encoded = quote(one.name, safe="")
+    if len(encoded) > _LONGEST_NAME:
+        encoded = f"{encoded[: _LONGEST_NAME - 40]}%%{sha256(encoded.encode()).hexdigest()[:32]}"
+    return f"{one.kind}-{encoded}.json"
+
+
+def _row(each: Compared) -> ComparedJob:
+    made = each.outcome.comparison if isinstance(each.outcome, Observed) else None
+    error = each.outcome if isinstance(each.outcome, OffsetwiseError) else None
+    return ComparedJob(
+        checkpoint=each.wanted.checkpoint,
+        group=each.wanted.group,
+        file=None if each.file is None else each.file.name,
+        taken_at=None if made is None else made.taken_at,
+        reused=each.reused,
+        summary=None if made is None else made.summary,
+        findings=() if made is None else tuple(dict.fromkeys(finding.code for finding in made.findings)),
+        unread=None if error is None else UnreadJob(error=type(error).__name__, problem=error.problem, fix=error.fix),
+    )
+
+
+def _sum(summaries: Iterable[Summary]) -> Summary:
+    every = [*summaries]
+    return Summary(**{one.name: sum(getattr(each, one.name) for each in every) for one in fields(Summary)})
+
+
+def _settings(migration: Migration, how: str, snapshots: tuple[Snapshot, Snapshot] | None) -> str:
+    """Tell apart what decides about every comparison: this release, the migration file as read, and the way."""
+    taken = [each.taken_at for each in snapshots or ()]
+    return json.dumps([version("offsetwise"), migration.model_dump_json(), how, taken])
+
+
+class _Folder:
+    """Keeps comparisons, each with the SHA-256 of what it was made from.
+
+    Args:
+        path: The folder; made where there is none.
+        settings: What decides about every comparison.
+        max_age_s: How old one may be that is taken again.
+
+    Raises:
+        FileError: It cannot be used, or holds a summary that is not ours.
+    """
+
+    def __init__(self, path: Path, settings: str, max_age_s: float) -> None:
+        self.path = path
+        self._settings = settings
+        self._youngest = datetime.now(UTC) - timedelta(seconds=max_age_s)
+        self._known: dict[Wanted, Comparison] = {}
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise FileError(
+                f"{path}: expected a folder to write comparisons to, but {error.strerror or error}. "
+                "Nothing was compared.",
+                fix="Name a folder that exists, or one below a folder that does.",
+            ) from error
+        if self._stands(SUMMARY):
+            read_file(path / SUMMARY, "fleet-comparison")
+
+    def has(self, one: Wanted) -> bool:
+        """Whether something of a job stands here, which may still hold."""
+        return self._stands(file_name(one))
+
+    def known(self, one: Wanted, staged: Staged) -> Comparison | None:
+        """Give the comparison of a job, if it was made from the same, and not too long ago.
+
+        Raises:
+            FileError: Something else has the name of its file.
+        """
+        if not self.has(one):
+            return None
+        found: Comparison = read_file(self.path / file_name(one), "comparison")
+        scene = staged.scene
+        made_from = _made_from(self._settings, one, scene.subject.read, scene.old, scene.new)
+        taken = datetime.fromisoformat(found.taken_at)
+        if made_from is None or found.made_from != made_from or not self._youngest < taken <= datetime.now(UTC):
+            return None
+        self._known[one] = found
+        return found
+
+    def keep(self, one: Wanted, seen: Observed) -> Compared:
+        """Write the comparison of a job, unless it is what is there.
+
+        Raises:
+            FileError: It cannot be written.
+        """
+        path = self.path / file_name(one)
+        reused = self._known.get(one) is seen.comparison
+        if not reused:
+            made_from = _made_from(self._settings, one, seen.comparison.checkpoint, seen.old, seen.new)
+            seen = replace(seen, comparison=replace(seen.comparison, job=str(one), made_from=made_from))
+            new_files.write_over(path, files.dump(seen.comparison))
+        return Compared(wanted=one, outcome=seen, reused=reused, file=path)
+
+    def _stands(self, name: str) -> bool:
+        return os.path.lexists(self.path / name)
+
+
+def _made_from(settings: str, one: Wanted, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot) -> str | None:
+    """Give the SHA-256 of what decides about a comparison; None where a part of that has no identity.
+
+    That is, beside `settings`: the files of the checkpoint, or what the group has committed, and which clusters and
+    topics they are. What was written to the topics since is none of it: records are only added, and a comparison gets
+    old for that.
+    """
+    committed = [group.offsets for group in old.groups if group.name == one.group]
+    itself = (
+        [each for offsets in committed for each in map(astuple, offsets)] if checkpoint is None else checkpoint.pins
+    )
+    clusters = [[taken.cluster_id, [(topic.name, topic.id) for topic in taken.topics]] for taken in (old, new)]
+    known = all(taken.cluster_id and all(topic.id for topic in taken.topics) for taken in (old, new))
+    if not known or not itself:
+        return None
+    uri = None if checkpoint is None else checkpoint.uri
+    return sha256(json.dumps([settings, str(one), uri, itself, clusters]).encode()).hexdigest()

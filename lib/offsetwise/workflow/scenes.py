@@ -1,0 +1,273 @@
+"""What is read before any record: the positions of jobs, and both clusters, once for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.comparison import ReadSubject, Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.config import CheckpointConfig, Migration
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
+from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, Subject
+from offsetwise.plan.rewind import rewound
+from offsetwise.progress import Progress
+from offsetwise.storage.folders import open_tree
+from offsetwise.streams.reader import Reading, read_cluster, read_whole
+from offsetwise.streams.spec import is_compared
+from offsetwise.translation.belongs import Standing, belongs_to
+from offsetwise.translation.resolve import Position
+
+_CHECKPOINTS_AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted(Subject):
+    """A job to compare."""
+
+    rewind_to: int | None = None
+    """The earlier batch of the checkpoint whose positions are wanted instead of the restart's."""
+
+    @classmethod
+    def of(cls, subject: Subject, *, rewind_to: int | None = None) -> Wanted:
+        """Take a job, or its positions after an earlier batch.
+
+        Raises:
+            ConfigError: A group is to be taken back to an earlier batch.
+        """
+        if rewind_to is not None and subject.checkpoint is None:
+            raise ConfigError(
+                f"{subject}: expected a checkpoint to take back to batch {rewind_to}, found a group. Nothing was read.",
+                fix="Name a checkpoint of the migration file, or leave the batch out.",
+            )
+        return cls(kind=subject.kind, name=subject.name, rewind_to=rewind_to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A job whose positions were read, and held against both clusters."""
+
+    scene: Scene
+    positions: tuple[Position, ...]
+    belongs_to: BelongsTo
+
+
+def stage(
+    migration: Migration,
+    wanted: Sequence[Wanted],
+    *,
+    snapshots: tuple[Snapshot, Snapshot] | None,
+    groups: tuple[str, ...],
+    progress: Progress,
+) -> dict[Wanted, Staged | OffsetwiseError]:
+    """Read the positions of jobs and both clusters; a job that cannot be read stops no other.
+
+    Args:
+        migration: The migration.
+        wanted: The jobs.
+        snapshots: Both clusters as read before, instead of the live ones.
+        groups: Groups to read beside those of the migration and of the jobs.
+        progress: Told each step.
+
+    Returns:
+        Each job, or why it cannot be compared; those that cannot be read themselves first.
+
+    Raises:
+        ClusterError: A cluster cannot be read, or both are one.
+        ConfigError: The migration file does not name a checkpoint.
+    """
+    read = dict(_read_jobs(migration, wanted, progress))
+    staged: dict[Wanted, Staged | OffsetwiseError] = {
+        one: each for one, each in read.items() if isinstance(each, OffsetwiseError)
+    }
+    readable = {one: each for one, each in read.items() if isinstance(each, _Read)}
+    if not readable:
+        return staged
+    seen = _seen(migration, [each.subject for each in readable.values()], snapshots, groups, progress)
+    beside: Scene | None = None
+    for one, each in readable.items():
+        try:
+            old, new = seen(each.subject)
+            beside = Scene.of(migration, each.subject, old, new, live=snapshots is None, beside=beside)
+            staged[one] = _staged(beside, each.stated)
+        except (CheckpointError, ClusterError) as error:
+            staged[one] = error
+    return staged
+
+
+def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
+    """Infer which cluster the positions of a job were read from.
+
+    Raises:
+        CheckpointError: They are the new cluster's: there is nothing to translate.
+    """
+    names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
+    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.read), names=names)
+    return _of_old(belongs, scene.subject)
+
+
+def check_two_clusters(old: Snapshot | Reading, new: Snapshot | Reading) -> None:
+    """Refuse to go on with two readings of one cluster.
+
+    Raises:
+        SameClusterError: Both have the same cluster id.
+    """
+    if old.cluster_id is not None and old.cluster_id == new.cluster_id:
+        raise SameClusterError(
+            f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
+            "Nothing was compared.",
+            fix="Correct bootstrap.servers of one of them in the migration file.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What was read of a job itself, and which cluster the migration file says it belongs to."""
+
+    subject: ReadSubject
+    stated: BelongsTo | None
+
+
+def _read_jobs(
+    migration: Migration, wanted: Sequence[Wanted], progress: Progress
+) -> Iterator[tuple[Wanted, _Read | OffsetwiseError]]:
+    """Read the checkpoints, several at a time: an object store makes each wait."""
+    itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
+    total = sum(one.checkpoint is not None for one in wanted)
+    configs = {one: migration.checkpoint(one.checkpoint) for one in wanted if one.checkpoint is not None}
+    step, done = "read the checkpoint" if total == 1 else "read the checkpoints", 0
+    if total:
+        progress(step, 0, total)
+    pool = ThreadPoolExecutor(min(_CHECKPOINTS_AT_ONCE, max(1, total)), thread_name_prefix="offsetwise-checkpoint")
+    try:
+        under_way = {one: pool.submit(_read_job, migration, config, one) for one, config in configs.items()}
+        for one in wanted:
+            if one not in under_way:
+                yield one, _Read(subject=ReadSubject(kind=one.kind, name=one.name), stated=itself)
+                continue
+            yield one, under_way[one].result()
+            done += 1
+            progress(step, done, total)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> _Read | OffsetwiseError:
+    try:
+        read = _checkpoint(migration, config, wanted.rewind_to)
+    except OffsetwiseError as error:
+        return error
+    told = config.belongs_to
+    stated = None if told is None else BelongsTo(cluster=told, reason="The migration file states it.")
+    subject = ReadSubject(kind=wanted.kind, name=wanted.name, read=read, traits=config.job, rewound_to=wanted.rewind_to)
+    return _Read(subject=subject, stated=stated)
+
+
+def _checkpoint(migration: Migration, config: CheckpointConfig, rewind_to: int | None) -> Checkpoint:
+    read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+    if not any(source.positions for source in read.sources):
+        has = "its Kafka source holds no partition yet" if any(is_compared(each.kind) for each in read.sources) else ""
+        why = "; ".join(problem.message for problem in read.problems) or has or "it has no Kafka source"
+        raise CheckpointError(
+            f"{config.uri}: expected Kafka positions, found none that can be used: {why}. Nothing was compared.",
+            fix=f"Look at it: offsetwise inspect {config.uri}",
+        )
+    if rewind_to is None:
+        return read
+    path = f"offsets/{rewind_to}"
+    found = digests(migration, config.uri, [path])
+    made = rewound(read, rewind_to, files=tuple(found.items()))
+    if not found:
+        raise CheckpointError(
+            f"{config.uri}/{path}: expected the positions to go back to, but it cannot be read any more. "
+            "Nothing was compared.",
+            fix="Check that no query runs on the checkpoint, then try again.",
+        )
+    return made
+
+
+def digests(migration: Migration, uri: str, paths: Sequence[str]) -> dict[str, str]:
+    """Give the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out."""
+    read = open_tree(uri, roots=migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
+    return {path: hashlib.sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
+
+
+_Seen = Callable[[ReadSubject], tuple[Snapshot, Snapshot]]
+"""Gives both clusters as a job sees them: its topics and groups."""
+
+
+def _seen(
+    migration: Migration,
+    subjects: Sequence[ReadSubject],
+    snapshots: tuple[Snapshot, Snapshot] | None,
+    more_groups: tuple[str, ...],
+    progress: Progress,
+) -> _Seen:
+    """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
+    if snapshots is not None:
+        check_two_clusters(*snapshots)
+        return lambda _: snapshots
+    always = {*migration.groups, *more_groups}
+    groups = tuple(sorted(always.union(*(subject.groups for subject in subjects))))
+    committed: Snapshot | None = None
+    if any(subject.group is not None for subject in subjects):
+        committed = read_cluster(migration, Cluster.OLD, topics=(), groups=groups, mirror=False)
+
+    def names(subject: ReadSubject) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        topics = subject.topics(committed)
+        renamed = {migration.new_topic(topic) for topic in topics}
+        # The old names tell which cluster the checkpoint belongs to. Where topics are renamed, that they are not there
+        # is no problem of the new cluster.
+        return topics, tuple(sorted(renamed)), tuple(sorted(set(topics) - renamed))
+
+    named = [names(subject) for subject in subjects]
+    topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
+    old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
+    wanted = tuple(sorted({topic for _, renamed, same in named for topic in (*renamed, *same)}))
+    new = read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
+    check_two_clusters(old, new)
+
+    def seen(subject: ReadSubject) -> tuple[Snapshot, Snapshot]:
+        of_old, renamed, same = names(subject)
+        its = always.union(subject.groups)
+        return old.snapshot(of_old, its), new.snapshot((*renamed, *same), its, if_there=same)
+
+    return seen
+
+
+def _staged(scene: Scene, stated: BelongsTo | None) -> Staged:
+    _check_group(scene)
+    positions = positions_of(scene)
+    belongs = _of_old(stated, scene.subject) if stated else belongs_of(scene, standings_of(scene, positions))
+    return Staged(scene=scene, positions=positions, belongs_to=belongs)
+
+
+def _check_group(scene: Scene) -> None:
+    name = scene.subject.group
+    if name is None:
+        return
+    found = scene.group(Cluster.OLD)
+    if found is None or not found.offsets:
+        why = (
+            f"it could not be read: {found.error}" if found is not None and found.error else "it has committed nothing"
+        )
+        raise ClusterError(
+            f"Group {name!r} on {scene.old.name!r}: expected committed offsets, but {why}. Nothing was compared.",
+            fix="Check the group's name, and that its offsets have not expired.",
+        )
+
+
+def _of_old(belongs: BelongsTo, subject: ReadSubject) -> BelongsTo:
+    if belongs.cluster is Cluster.NEW and subject.read is not None:
+        raise CheckpointError(
+            f"{subject.read.uri}: expected positions of the old cluster, found positions of the new one. "
+            f"{belongs.reason} There is nothing to translate.",
+            fix=(
+                "To go back, swap source and target in a second migration file. If the inference is wrong, state "
+                "`belongs_to: old` at this checkpoint in the migration file."
+            ),
+        )
+    return belongs

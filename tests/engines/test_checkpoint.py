@@ -1,0 +1,92 @@
+"""What is at a path is recognised; both engines' checkpoints are read on disk, and travel from Spark's workers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from offsetwise import files
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.flink.details import flink_details
+from offsetwise.engines.rows import encode, read_one
+from offsetwise.errors import CheckpointError, NotACheckpointError
+from offsetwise.pipeline.fleet_rows import decode
+from tests.engines.flink.files import (
+    Op,
+    absolute,
+    blob,
+    enumerator_v2,
+    kafka_source,
+    metadata,
+    operator_handle,
+    positions,
+    reader_element,
+    subtask,
+)
+from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, write
+
+JOB = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize("name", [*NAMES, *FLINK_NAMES])
+def test_the_engine_is_recognised(name: str) -> None:
+    assert read_checkpoint(str(SAMPLES / name)).engine == name.split("-", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("name", FLINK_NAMES)
+def test_a_savepoint_comes_back_from_a_worker_and_from_its_file_as_it_was(name: str) -> None:
+    read = read_checkpoint(str(SAMPLES / name))
+
+    assert decode(encode(read), subject=name) == read
+    assert read_one(str(SAMPLES / name), roots=None, batches=0) == read
+    assert files.load(files.dump(read), "checkpoint", subject="it") == read
+
+
+def test_the_folder_of_a_job_is_refused_with_what_can_be_chosen(tmp_path: Path) -> None:
+    data = metadata(kafka_source({0: 5}))
+    job = write({f"{JOB}/chk-{n}/_metadata": data for n in (8, 9, 10)} | {f"{JOB}/shared/x": b""}, tmp_path) / JOB
+
+    with pytest.raises(NotACheckpointError, match=r"3 retained ones \(chk-10, chk-9, chk-8\)") as caught:
+        read_checkpoint(str(job))
+    assert caught.value.fix.endswith(f"{JOB}/chk-10")
+    read = read_checkpoint(str(job / "chk-9"))
+    assert read.job_id == JOB
+    assert [one.id for one in flink_details(read).saved.retained] == [10, 8]
+    assert positions(read_checkpoint(flink_details(read).saved.retained[0].uri)) == {("orders", 0): 5}
+
+
+def _with_absolute(path: Path, size: int, places: dict[str, list[int]]) -> bytes:
+    managed = operator_handle(places, absolute(f"file:{path}", size))
+    return metadata(Op(subtasks=[subtask(0, managed)], coordinator=enumerator_v2([("orders", 0, 0)])))
+
+
+def test_state_outside_the_folder_is_read_below_the_folder_above_or_the_roots_only(tmp_path: Path) -> None:
+    data, places = blob({"SourceReaderState": [reader_element("orders", 0, 5)]})
+    shared, far = tmp_path / "job" / "shared" / "x", tmp_path / "far" / "x"
+    for path in (shared, far):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+    found = {}
+    for name, path in (("chk-1", shared), ("chk-2", far)):
+        folder = write({"_metadata": _with_absolute(path, len(data), places)}, tmp_path / "job" / name)
+        found[name] = read_checkpoint(str(folder))
+        within = read_checkpoint(str(folder), roots=[str(tmp_path)])
+        assert positions(within) == {("orders", 0): 5}
+
+    assert positions(found["chk-1"]) == {("orders", 0): 5}
+    assert positions(found["chk-2"]) == {}
+    assert "outside" in found["chk-2"].problems[0].message
+
+
+def test_uids_are_refused_for_a_spark_checkpoint() -> None:
+    with pytest.raises(CheckpointError, match="expected a Flink checkpoint or savepoint, since uids"):
+        read_checkpoint(str(SAMPLES / NAMES[0]), uids=["x"])
+
+
+def test_a_savepoint_reads_the_same_after_it_was_moved(tmp_path: Path) -> None:
+    before = read_checkpoint(str(SAMPLES / "flink-1.20"))
+    shutil.copytree(SAMPLES / "flink-1.20", tmp_path / "elsewhere")
+
+    assert positions(read_checkpoint(str(tmp_path / "elsewhere"))) == positions(before)

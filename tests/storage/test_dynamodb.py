@@ -1,0 +1,203 @@
+"""Tables of DynamoDB: dumps that are none, and live ones on moto's server."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import (
+    LibraryMissingError,
+    MissingError,
+    NotACheckpointError,
+    OffsetwiseError,
+    OutsideRootsError,
+    StorageError,
+)
+from offsetwise.storage.dynamodb import tables_at
+from offsetwise.workflow import inspect
+from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
+
+LEASES = DATA / "kcl" / "2.7.2-two-shards.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no such dump"),
+        ("[]", "its top level is a list"),
+        ("{}", "it names no table"),
+        ('{"Items": [], "Count": 1}', "says Count 1, and has 0 items"),
+        ('{"Items": [], "NextToken": "a"}', "it is one page of several"),
+        ('{"Items": [], "LastEvaluatedKey": {}}', "it is one page of several"),
+        ('{"Items": {}}', "as a list, found dict"),
+        ('{"Items": [{"a": "b"}]}', "item 0 of table 'dump' is no item"),
+        ('{"Items": [{"a": {"S": "b", "N": "1"}}]}', "item 0 of table 'dump' is no item"),
+        ('{"Items": [], "Table": "a"}', "an answer of scan has no 'Table'"),
+        ('{"orders": {"Items": []}}', "expected Items and KeySchema of each table"),
+        ('{"orders": {"Items": [], "KeySchema": [{"AttributeName": "a", "KeyType": "RANGE"}]}}', "one HASH"),
+        ('{"Items": [], "Items": []}', "twice in one object"),
+        ('{"Items": [{"a": {"N": 1.5}}]}', "only integers are used"),
+    ],
+)
+def test_what_is_no_whole_dump_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text(text)
+
+    with pytest.raises(NotACheckpointError) as refused:
+        tables_at(str(tmp_path / "dump.json"))
+    assert why in refused.value.problem
+    assert "No position was read." in refused.value.problem
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *(
+            "dynamodb://",
+            "dynamodb://ab",
+            "dynamodb://orders/x",
+            "dynamodb://orders?zone=a",
+            "dynamodb://orders?region=",
+        ),
+        *("dynamodb://orders?region=a&region=b", "dynamodb://orders?endpoint=file:///x", "dynamodb://orders#x"),
+        *("dynamodb://orders?endpoint=http://user:pw@h", "dynamodb://user@orders"),
+    ],
+)
+def test_an_address_of_another_form_is_refused(uri: str) -> None:
+    with pytest.raises(StorageError, match="expected dynamodb://TABLE"):
+        tables_at(uri)
+
+
+def test_a_live_table_is_in_no_root(tmp_path: Path) -> None:
+    with pytest.raises(OutsideRootsError, match="found a live table"):
+        read_checkpoint("dynamodb://orders?region=us-east-1", roots=[str(tmp_path)])
+
+
+def test_a_dump_and_a_table_in_it_are_read_inside_roots_only(tmp_path: Path) -> None:
+    dump = DATA / "kcl" / "3.4.2-three-tables.json"
+
+    assert rows(read_checkpoint(f"{dump}#kcl34-fl2", roots=[str(DATA)]))
+    for uri in (dump, f"{dump}#kcl34-fl2"):
+        with pytest.raises(OutsideRootsError):
+            read_checkpoint(str(uri), roots=[str(tmp_path)])
+
+
+def test_without_boto3_a_live_table_names_the_extra_and_dumps_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+
+    with pytest.raises(LibraryMissingError) as missing:
+        read_checkpoint("dynamodb://orders?region=us-east-1")
+    assert "pip install 'offsetwise[kinesis]'" in missing.value.fix
+    assert rows(read_checkpoint(str(LEASES))) == EXPECTED["kcl/2.7.2-two-shards.json"]["positions"]
+
+
+@pytest.fixture
+def dynamodb(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Give a client of a server of DynamoDB without tables."""
+    import boto3  # noqa: PLC0415 - slow to import
+
+    for name, value in {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    client = boto3.client("dynamodb", endpoint_url=moto, region_name="us-east-1")
+    yield client
+    for name in client.list_tables()["TableNames"]:
+        client.delete_table(TableName=name)
+
+
+def put(client: Any, name: str, body: dict[str, Any]) -> None:
+    """Make a table as a dump has it."""
+    client.create_table(
+        TableName=name,
+        KeySchema=body["KeySchema"],
+        AttributeDefinitions=[{"AttributeName": k["AttributeName"], "AttributeType": "S"} for k in body["KeySchema"]],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    for start in range(0, len(body["Items"]), 25):
+        puts = [{"PutRequest": {"Item": item}} for item in body["Items"][start : start + 25]]
+        client.batch_write_item(RequestItems={name: puts})
+
+
+def live(moto: str, table: str) -> str:
+    return f"dynamodb://{table}?region=us-east-1&endpoint={moto}"
+
+
+@pytest.mark.parametrize("name", ["2.7.2-two-shards.json", "3.5.1-single-table-split.json", "2.7.2-merged.json"])
+def test_a_live_table_is_read_as_its_dump(name: str, dynamodb: Any, moto: str) -> None:
+    ((table, body),) = json.loads((DATA / "kcl" / name).read_text()).items()
+    put(dynamodb, table, body)
+
+    (read,) = inspect([live(moto, table)])
+    of_dump = read_checkpoint(str(DATA / "kcl" / name))
+    assert rows(read) == rows(of_dump)  # type: ignore[arg-type]
+    assert read.pins == of_dump.pins  # type: ignore[union-attr]
+
+
+def test_a_live_table_of_a_committer_is_read(dynamodb: Any, moto: str) -> None:
+    ((table, body),) = json.loads(TABLE.read_text()).items()
+    put(dynamodb, table, body)
+
+    read = read_checkpoint(str(COMMITTER), committer=live(moto, table))
+    assert len(rows(read)) == 2
+
+
+def test_a_table_of_many_pages_is_read_whole_and_in_order(dynamodb: Any, moto: str) -> None:
+    ((table, body),) = json.loads(LEASES.read_text()).items()
+    lease = body["Items"][0]
+    pad = {"S": "x" * 10_000}
+    items = [
+        lease | {"leaseKey": {"S": f"shardId-{n:012}"}, "checkpoint": {"S": "TRIM_HORIZON"}, "pad": pad}
+        for n in range(300)
+    ]
+    put(dynamodb, table, body | {"Items": items})
+
+    read = read_checkpoint(live(moto, table))
+    assert [each[1] for each in rows(read)] == [f"shardId-{n:012}" for n in range(300)]
+
+
+def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str) -> None:  # noqa: ARG001 - the credentials
+    with pytest.raises(MissingError, match="expected a table of this name, found none"):
+        read_checkpoint(live(moto, "nobody"))
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("AccessDeniedException", "found access refused"),
+        ("ProvisionedThroughputExceededException", "found reading throttled"),
+        ("InternalServerError", "found InternalServerError"),
+    ],
+)
+def test_a_page_that_is_refused_refuses_all(
+    code: str, words: str, dynamodb: Any, moto: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - slow to import
+    from botocore.paginate import PageIterator  # noqa: PLC0415 - as above
+
+    ((table, body),) = json.loads(LEASES.read_text()).items()
+    put(dynamodb, table, body)
+    whole = PageIterator.__iter__
+
+    def second_refused(pages: Any) -> Iterator[Any]:
+        yield next(iter(whole(pages)))
+        raise ClientError({"Error": {"Code": code, "Message": "no"}}, "Scan")
+
+    monkeypatch.setattr(PageIterator, "__iter__", second_refused)
+    with pytest.raises(OffsetwiseError, match=words) as refused:
+        read_checkpoint(live(moto, table))
+    assert "Nothing was used" in refused.value.problem
+
+
+def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "MAX_ATTEMPTS": "1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    begun = time.monotonic()
+
+    with pytest.raises(StorageError, match="found EndpointConnectionError"):
+        read_checkpoint(live("http://127.0.0.1:9", "orders"))
+    assert time.monotonic() - begun < 60

@@ -1,0 +1,262 @@
+"""Nothing decides by the name of what is registered, but its own folder and the registration."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeGuard, get_type_hints
+
+import pytest
+
+from offsetwise import streams, targets
+from offsetwise.apply.writers import writer_module
+from offsetwise.apply.writing import Writer
+from offsetwise.cli.plans import draft
+from offsetwise.config import Migration
+from offsetwise.engines.registry import engines, registered
+from offsetwise.plan.strategies import ways_of
+from offsetwise.streams.spec import spec_of as spec_of_stream
+from offsetwise.targets.spec import spec_of, specs
+from tests.names import Register, decisions
+from tests.test_imports import PAGES, SOURCES
+
+
+def _drawers() -> dict[str, list[str]]:
+    """Give what is an engine's and stands elsewhere: its part of the screens, and the targets that it alone writes."""
+    made: dict[str, list[str]] = {}
+    for engine in engines():
+        specs_ = [spec for spec in specs() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
+        made[engine.name] = [
+            f"targets.{engine.name}",
+            *(targets.FOLDERS[spec.name].removeprefix("offsetwise.") for spec in specs_),
+            engine.screen.removeprefix("offsetwise."),
+        ]
+    made["spark"].append("console.explore.checkpoint.files")  # drawn by Spark's part of the screen alone
+    return made
+
+
+REGISTERS = {
+    "streams": Register(
+        registration="offsetwise.streams",
+        packages={kind: package for name, package in streams.FOLDERS.items() for kind in spec_of_stream(name).kinds},
+        drawers=dict.fromkeys(
+            ("kinesis", "dynamodb-streams"), ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis")
+        ),
+        allowed={
+            ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
+            ("engines.spark.offset_log", "kafka"): "the lines of Spark's own Kafka source",
+            ("pipeline.client_windows", "kafka"): "Spark as what computes: it reads records of Kafka",
+            ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
+            ("survey.naming", "kafka"): "MirrorMaker's own topics, which tell how it names others",
+            ("survey.naming", "dynamic-kafka"): "as above: the same folder",
+            ("targets.group.kafka", "kafka"): "a group's offsets are Kafka's own",
+            ("targets.group.kafka", "dynamic-kafka"): "as above: the same folder",
+            ("targets.transactions.kafka", "kafka"): "transactions are Kafka's own",
+            ("targets.transactions.kafka", "dynamic-kafka"): "as above: the same folder",
+        },
+    ),
+    "targets": Register(
+        registration="offsetwise.targets",
+        packages=targets.FOLDERS,
+        allowed={
+            ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
+            ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
+        },
+    ),
+    "engines": Register(
+        registration="offsetwise.engines.registry",
+        packages={engine.name: engine.moving.rpartition(".")[0] for engine in registered()},
+        drawers=_drawers(),
+        allowed={
+            (
+                "engines.group.moving",
+                "spark",
+            ): "a group's job may become a Spark query, and is offered its ways",
+            ("pipeline.state", "spark"): "Spark as compute: its own readers count the rows of its state stores",
+            ("lab.sample", "spark"): "the key of the migration file for Spark as compute",
+            ("model.subjects", "group"): "the key of files, addresses and the store for a consumer group",
+            ("model.plan", "group"): "a start of format version 1: the offsets that a group has committed",
+            ("console.plan.draft", "group"): "the key of a widget of the page",
+            ("streams.access", "group"): "Kafka's own word for a kind of resource in its ACLs",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REGISTERS)
+def test_nothing_else_decides_by_a_registered_name(kind: str) -> None:
+    register = REGISTERS[kind]
+    found = [
+        told
+        for module, path in (SOURCES | PAGES).items()
+        for told in register.violations(module, ast.parse(path.read_text("utf-8")))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", REGISTERS)
+def test_what_is_allowed_is_still_there(kind: str) -> None:
+    register = REGISTERS[kind]
+    bare = replace(register, allowed={})
+    modules = {f"offsetwise.{module}" for module, _ in register.allowed}
+    found = [
+        told for module in modules for told in bare.violations(module, ast.parse(SOURCES[module].read_text("utf-8")))
+    ]
+
+    for module, name in register.allowed:
+        assert any(told.startswith(f"offsetwise.{module}:") and told.endswith(repr(name)) for told in found), module
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x == 'toy'",
+        "'toy' != x",
+        "x in ('other', 'toy')",
+        "x not in {'toy'}",
+        "x in frozenset({'toy'})",
+        "x in ('other',) + ('toy',)",
+        "x.startswith('toy')",
+        "x.startswith(('other', 'toy'))",
+        "x.startswith('toy-of')",
+        "table = {'toy': 1}",
+        "table['toy']",
+        "table.get('toy')",
+        "match x:\n    case 'toy':\n        pass",
+        "match x:\n    case 'other' | 'toy':\n        pass",
+        "class Kind(StrEnum):\n    TOY = 'toy'",
+        "TOY = 'toy'",
+        "TOYS: Final = ('toy',)",
+        "TOYS: Final = frozenset({'toy'})",
+        "isinstance(x, ToyWriter)",
+        "isinstance(x, str | module.ToyWriter)",
+        "match x:\n    case ToyWriter():\n        pass",
+    ],
+)
+def test_every_form_of_deciding_by_a_name_is_seen(source: str) -> None:
+    assert [*decisions(ast.parse(source), {"toy", "toy-of-toys"}, {"ToyWriter"})]
+
+
+@pytest.mark.parametrize("source", ["x == 'toys'", "Target(kind='toy')", "f'{x} is no toy'", "isinstance(x, Writer)"])
+def test_what_does_not_decide_by_a_name_is_left_alone(source: str) -> None:
+    assert [*decisions(ast.parse(source), {"toy"}, {"ToyWriter"})] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from offsetwise.engines.spark.details import SparkDetails",
+        "from offsetwise.engines import spark",
+        "import offsetwise.engines.flink.folder",
+        "def late():\n    from offsetwise.engines.group.engine import GROUP",
+        "if checkpoint.engine == 'flink':\n    pass",
+        "match checkpoint.engine:\n    case 'spark' | 'flink':\n        pass",
+        "SCREENS = {'spark': 1, 'flink': 2}",
+        "isinstance(checkpoint.details, details.FlinkDetails)",
+        "checkpoint.engine.startswith('flin')",
+        "ENGINES = frozenset({'spark', 'group'})",
+    ],
+    ids=["import", "package", "module", "late", "compare", "match", "key", "isinstance", "prefix", "set"],
+)
+def test_every_kind_of_breach_about_engines_is_found(source: str) -> None:
+    tree = ast.parse(source)
+    found = REGISTERS["engines"].violations
+
+    assert [*found("offsetwise.review.board", tree)]
+    assert [*found("offsetwise.engines.registry", tree)] == []
+
+
+def test_an_engine_is_free_in_its_own_folder_and_in_no_other_ones() -> None:
+    tree = ast.parse("from offsetwise.engines.flink.details import FlinkDetails\nisinstance(x, FlinkDetails)")
+    found = REGISTERS["engines"].violations
+
+    assert [*found("offsetwise.engines.flink.hygiene", tree)] == []
+    assert [*found("offsetwise.targets.savepoint.writer", tree)] == []
+    assert [*found("offsetwise.engines.spark.state", tree)]
+    assert [*found("offsetwise.targets.group.writer", tree)]
+
+
+def test_a_class_of_another_kind_with_the_name_of_an_engines_class_is_left_alone() -> None:
+    tree = ast.parse("from offsetwise.review.deciding import Saved\nisinstance(answer, Saved)")
+
+    assert [*REGISTERS["engines"].violations("offsetwise.console.plan.intake", tree)] == []
+
+
+PAIRS = {
+    "model.subjects.either": "takes one of both names, as options, files and rows of the store have them",
+    "model.lag.LagSample": "a file of format version 1",
+    "model.comparison.Comparison": "as above",
+    "model.fleet_comparison.ComparedJob": "as above",
+    "api.migration.job": "where the options of commands become one",
+    "cli.compare.compare": "options of a command",
+    "cli.plans.draft": "as above",
+    "cli.services.watch": "as above",
+}
+"""Who may say who is moved with two names, of which one is given, and why."""
+
+
+def _pairs(module: str, tree: ast.AST) -> Iterator[str]:
+    """Name the functions that take, and the classes that have, both a checkpoint and a group."""
+    for node in ast.walk(tree):
+        names: set[str] = set()
+        if isinstance(node, ast.FunctionDef):
+            names = {each.arg for each in (*node.args.args, *node.args.kwonlyargs)}
+        elif isinstance(node, ast.ClassDef):
+            names = {each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and _is_name(each.target)}
+        else:
+            continue
+        if {"checkpoint", "group"} <= names:
+            yield f"{module.removeprefix('offsetwise.')}.{node.name}"
+
+
+def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
+
+
+def test_who_is_moved_is_one_value() -> None:
+    found = {told for module, path in (SOURCES | PAGES).items() for told in _pairs(module, ast.parse(path.read_text()))}
+
+    assert found == set(PAIRS)
+    assert [*_pairs("m", ast.parse("class A:\n    checkpoint: str | None\n    group: str | None"))] == ["m.A"]
+    assert [*_pairs("m", ast.parse("def a(*, checkpoint=None, group=None): ..."))] == ["m.a"]
+
+
+def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
+    modules = [module for module in SOURCES if module.startswith("offsetwise.console")]
+    writers = [module for module in SOURCES if module.startswith("offsetwise.targets.") and module.endswith(".writer")]
+    program = (
+        f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; "
+        "from offsetwise.targets.spec import specs; assert len(specs()) > 6; "
+        f"print([name for name in {writers} if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", targets.FOLDERS)
+def test_every_target_has_a_spec_and_a_writer_of_its_own(name: str) -> None:
+    spec, module = spec_of(name), writer_module(name)
+    migration = Migration.model_validate(
+        {side: {"properties": {"bootstrap.servers": f"{side}.invalid:9092"}} for side in ("source", "target")}
+        | {"name": "m"}
+    )
+
+    assert spec.name == name
+    assert {way.target for way in spec.ways} <= {name}
+    moved = {way.target for engine in registered() for way in ways_of(engine.name)}
+    assert (name in moved) != bool(spec.ends)
+    assert isinstance(module.writer(migration), Writer)
+    assert callable(module.verify)
+
+
+def test_the_help_of_draft_names_every_target() -> None:
+    *names, last = [f"{spec.name}:NAME" if spec.takes_group else spec.name for spec in specs()]
+    help_ = get_type_hints(draft, include_extras=True)["target"].__metadata__[0].help
+
+    assert help_ == f"{', '.join(names)} or {last}; may be repeated."

@@ -1,0 +1,1 @@
+"""Small things of every registered kind, which `lib/` knows nothing of."""

@@ -1,0 +1,1 @@
+"""A job that keeps its positions in one file of JSON."""

@@ -1,0 +1,1 @@
+"""Tapes, whose positions are labels: no number, and nothing tells how far two are apart."""

@@ -1,0 +1,141 @@
+"""Reads a shelf of tapes: one file of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from offsetwise.config import ClusterConfig
+from offsetwise.model import Cluster, PartitionState, Snapshot, TopicPartition, TopicState
+from offsetwise.progress import Progress
+from offsetwise.streams.access import AclCommand, Permissions, Step
+from offsetwise.streams.reader import Place
+from tests.toys.stream.spec import RELABELLED, parse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """What one shelf said."""
+
+    whole: Snapshot
+
+    @property
+    def name(self) -> str:
+        return self.whole.name
+
+    @property
+    def cluster_id(self) -> str | None:
+        return self.whole.cluster_id
+
+    def snapshot(
+        self,
+        topics: Collection[str] | None,
+        groups: Collection[str] | None,  # noqa: ARG002 - there are none
+        *,
+        if_there: Collection[str] = (),  # noqa: ARG002 - a tape that is not there is left out
+    ) -> Snapshot:
+        kept = tuple(each for each in self.whole.topics if topics is None or each.name in topics)
+        return replace(self.whole, topics=kept)
+
+
+def read_whole(
+    cluster: Cluster,
+    config: ClusterConfig,
+    *,
+    topics: tuple[str, ...] | None,  # noqa: ARG001 - it is one file
+    groups: tuple[str, ...] | None,  # noqa: ARG001 - there are none
+) -> Shelf:
+    body = json.loads(Path(config.properties["shelf"]).read_text())
+    tapes = tuple(
+        TopicState(
+            name=name,
+            id=f"{body['id']}-{name}",
+            partitions=tuple(
+                PartitionState(partition=number, log_start=parse(first), hw=parse(end), lso=parse(end))
+                for number, (first, end) in enumerate(sides)
+            ),
+            config=((RELABELLED, str(body[RELABELLED])),),
+        )
+        for name, sides in body["tapes"].items()
+    )
+    now = datetime.now(UTC).isoformat()
+    return Shelf(
+        whole=Snapshot(
+            cluster=cluster, name=config.name, alias=config.alias, cluster_id=body["id"], taken_at=now, topics=tapes
+        )
+    )
+
+
+def read_cluster(
+    cluster: Cluster,
+    config: ClusterConfig,
+    *,
+    topics: tuple[str, ...] | None,
+    groups: tuple[str, ...] | None,
+    if_there: tuple[str, ...] = (),
+    mirror: bool = True,  # noqa: ARG001 - tapes have none
+    timeout_s: float = 20,  # noqa: ARG001 - a file answers at once
+) -> Snapshot:
+    return read_whole(cluster, config, topics=topics, groups=groups).snapshot(topics, groups, if_there=if_there)
+
+
+def offsets_for_times(
+    config: ClusterConfig,  # noqa: ARG001 - tapes have no times
+    times: Mapping[TopicPartition, int],
+) -> Mapping[TopicPartition, int | None]:
+    return dict.fromkeys(times)
+
+
+def log_starts(
+    config: ClusterConfig,  # noqa: ARG001 - as above
+    partitions: Iterable[TopicPartition],
+) -> Mapping[TopicPartition, int | None]:
+    return dict.fromkeys(partitions)
+
+
+def timestamps_at(
+    config: ClusterConfig,  # noqa: ARG001 - as above
+    places: Iterable[Place],
+) -> Mapping[Place, int | None]:
+    return dict.fromkeys(places)
+
+
+def try_connection(
+    config: ClusterConfig,  # noqa: ARG001 - nothing is connected to
+    *,
+    topic: str | None,  # noqa: ARG001 - as above
+    groups: Sequence[str],  # noqa: ARG001 - as above
+    progress: Progress,  # noqa: ARG001 - as above
+) -> tuple[Step, ...]:
+    return ()
+
+
+def read_permissions(
+    cluster: Cluster,
+    config: ClusterConfig,  # noqa: ARG001 - whoever reads the file may
+    *,
+    topics: Sequence[str],  # noqa: ARG001 - as above
+    groups: Sequence[str],  # noqa: ARG001 - as above
+) -> Permissions:
+    return Permissions(cluster=cluster, user=None, authorizer=None, granted=())
+
+
+def principal_of(config: ClusterConfig) -> str:
+    return config.name
+
+
+def minimum_acls(
+    config: ClusterConfig,  # noqa: ARG001 - as above
+    *,
+    topics: Iterable[str],  # noqa: ARG001 - as above
+    mirror_topics: Iterable[str],  # noqa: ARG001 - as above
+    groups: Iterable[str],  # noqa: ARG001 - as above
+) -> tuple[AclCommand, ...]:
+    return ()
+
+
+def is_of_mirror(topic: str) -> bool:  # noqa: ARG001 - as above
+    return False

@@ -1,0 +1,1 @@
+"""A folder with the positions as a CSV."""

@@ -1,0 +1,21 @@
+"""What a small target, engine and stream take is what the page on architecture says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+@pytest.mark.parametrize("kind", ["target", "engine", "stream"])
+def test_a_toy_takes_as_many_files_as_the_page_says(kind: str) -> None:
+    ((count, named),) = re.findall(
+        rf"^\| an? {kind} \| (\d+): (.*?) in a", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+
+    files = sorted(path.name for path in (Path(__file__).parent / kind).glob("*.py") if path.name != "__init__.py")
+    assert files == sorted(re.findall(r"`([a-z]+\.py)`", named))
+    assert len(files) == int(count)
