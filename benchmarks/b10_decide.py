@@ -21,7 +21,7 @@ from typing import TypeVar
 import offsetwise
 from offsetwise import files, workflow
 from offsetwise.approval import Verdict, keygen, write_keys
-from offsetwise.model import Plan, Snapshot, Target, TargetKind
+from offsetwise.model import Plan, Snapshot, Target
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import Access, Decisions, Grant, Roles
@@ -119,9 +119,7 @@ def wide_plan(count: int) -> Plan:
     seen = workflow.load_observed(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
     row = seen.comparison.partitions[0]
     comparison = replace(seen.comparison, partitions=tuple(replace(row, partition=number) for number in range(count)))
-    request = DraftRequest(
-        targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),), author="benchmark", checkpoint="payments"
-    )
+    request = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="benchmark", checkpoint="payments")
     old, new = (wide(each, count) for each in (seen.old, seen.new))
     return draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
 

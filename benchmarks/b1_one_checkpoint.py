@@ -19,8 +19,8 @@ from pyspark.sql import functions as f
 
 from benchmarks.checkpoints import write_checkpoint
 from offsetwise.config import SparkSettings
+from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.pipeline.session import close_session, open_session
-from offsetwise.sources.spark_checkpoint import read_checkpoint
 
 PARTITIONS, BATCHES, ROUNDS = 1_000, 100, 9
 
@@ -28,10 +28,10 @@ PARTITIONS, BATCHES, ROUNDS = 1_000, 100, 9
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory) / "checkpoint"
-        write_checkpoint(folder, partitions=PARTITIONS, batches=BATCHES)
+        write_checkpoint(folder, topics={"orders": PARTITIONS}, batches=BATCHES)
         checkpoint = read_checkpoint(str(folder), batches=BATCHES)
         positions = sum(
-            len(of.offsets) for batch in checkpoint.batches for source in batch.sources for of in source.offsets
+            len(of.offsets) for batch in checkpoint.details.batches for source in batch.sources for of in source.offsets
         )
         ours = median_s(lambda: read_checkpoint(str(folder), batches=BATCHES), ROUNDS)
         cpu = median_s(lambda: read_checkpoint(str(folder), batches=BATCHES), ROUNDS, clock=time.process_time)

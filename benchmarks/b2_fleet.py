@@ -33,8 +33,9 @@ from benchmarks.checkpoints import write_checkpoint
 from benchmarks.processor import cpu_s
 from offsetwise.config import SparkSettings
 from offsetwise.model import Checkpoint
-from offsetwise.pipeline.fleet import expand, inspect_many
+from offsetwise.pipeline.fleet import inspect_many
 from offsetwise.pipeline.session import close_session, open_session
+from offsetwise.storage.patterns import expand
 
 PARTITIONS, BATCHES, WARM = 20, 100, 8
 HALF, NEWEST, ALL = "restart of half", "restart", "all batches"
@@ -47,7 +48,7 @@ def main(count: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         try:
             fleet = Path(directory)
-            write_checkpoint(fleet / "c0000", partitions=PARTITIONS, batches=BATCHES)
+            write_checkpoint(fleet / "c0000", topics={"orders": PARTITIONS}, batches=BATCHES)
             for number in range(1, count):
                 shutil.copytree(fleet / "c0000", fleet / f"c{number:04}")
             uris = expand([f"{fleet}/*"])
@@ -92,7 +93,8 @@ def positions_of(spark: SparkSession, uris: Sequence[str], batches: int) -> int:
     """Read checkpoints, and give the number of offsets in their batches."""
     read = [one for one in inspect_many(spark, uris, batches=batches) if isinstance(one, Checkpoint)]
     assert len(read) == len(uris)
-    return sum(len(of.offsets) for one in read for batch in one.batches for s in batch.sources for of in s.offsets)
+    batches = (batch for one in read for batch in one.details.batches)
+    return sum(len(of.offsets) for batch in batches for source in batch.sources for of in source.offsets)
 
 
 def text_read(spark: SparkSession, pattern: str) -> int:

@@ -32,9 +32,9 @@ from offsetwise.lab import Lab
 from offsetwise.lab.jars import kafka_jars
 from offsetwise.lab.java import find_java
 from offsetwise.model import Cluster
-from offsetwise.sources.kafka import read_cluster
-from offsetwise.sources.kafka_client import RequestCounter
-from offsetwise.sources.kafka_logs import CALLS
+from offsetwise.streams.kafka.client import RequestCounter
+from offsetwise.streams.kafka.logs import CALLS
+from offsetwise.streams.kafka.snapshot import read_cluster
 
 PARTITIONS_PER_TOPIC, PARTITIONS_PER_GROUP = 500, 20
 LIMIT_S = 180

@@ -5,9 +5,11 @@ The content match reads windows, so its cost should not depend on the topics' si
 driver took during the match is printed: its Python process, and its JVM, which is the executor of a local master too.
 
 With `--partitions`, one position in each of so many partitions of a few records instead: what many answers cost, in
-time and on the driver; with several numbers, whether the cost of a partition stays the same.
+time and on the driver; with several numbers, whether the cost of a partition stays the same. With `--standalone`, the
+same positions by turns on `local[2]` and on a standalone master with two workers of one core.
 
-    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 | --partitions 2500 10000] [--heap 1g] [--dir FOLDER]
+    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 | --partitions 2500 10000 [--standalone]] [--heap 1g]
+                                              [--dir FOLDER]
 """
 
 from __future__ import annotations
@@ -15,13 +17,17 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyspark
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
@@ -30,13 +36,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from benchmarks.processor import cpu_s
-from offsetwise.config import ClusterConfig, SparkSettings
+from offsetwise.config import ClusterConfig, SparkSettings, client_properties
 from offsetwise.lab import Lab
+from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Cluster, Exactness, IsolationLevel, TopicPartition
-from offsetwise.pipeline.content import Ask, ContentMatch, Found
+from offsetwise.pipeline.content import ContentMatch, Found
 from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.session import open_session
-from offsetwise.sources import kafka
+from offsetwise.pipeline.session import close_session, open_session
+from offsetwise.pipeline.window_reader import Ask, WindowReader
+from offsetwise.streams.kafka import reader as kafka
 from offsetwise.translation.search import Span, Target
 
 PARTITIONS = 2
@@ -57,6 +65,7 @@ def main() -> None:
     parser.add_argument(
         "--partitions", type=int, nargs="*", help="positions in so many partitions, and no topics of millions"
     )
+    parser.add_argument("--standalone", action="store_true", help="with --partitions: on a standalone master, too")
     parser.add_argument("--heap", default="1g", help="the most that the driver's JVM may use")
     parser.add_argument("--dir", type=Path, default=None, help="the lab's folder; a temporary one by default")
     given = parser.parse_args()
@@ -67,11 +76,17 @@ def main() -> None:
         lab = Lab.up(given.dir or Path(folder))
         os.environ.pop("_JAVA_OPTIONS", None)
         try:
-            spark = open_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": given.heap}), kafka=True)
+            local = SparkSettings(master="local[2]", conf={"spark.driver.memory": given.heap})
             if given.partitions:
-                for partitions in given.partitions:
-                    _many(spark, lab, partitions)
+                asked = [_few(lab, partitions) for partitions in given.partitions]
+                with _masters(local) if given.standalone else nullcontext((local,)) as masters:
+                    for settings in masters:
+                        spark = open_session(settings, kafka=True)
+                        for asks in asked:
+                            _many(spark, lab, asks)
+                        close_session()
                 return
+            spark = open_session(local, kafka=True)
             rows = [_measure(spark, lab, millions * MILLION) for millions in given.millions]
         finally:
             if given.dir is None:
@@ -107,8 +122,38 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
     return f"| {records:,} | {median:.1f} s | {read:,} | {theirs:.1f} s | {theirs / median:.1f} | {wrong} |"
 
 
-def _many(spark: SparkSession, lab: Lab, partitions: int) -> None:
-    """Find one position in each of many partitions, and say what it took."""
+@contextmanager
+def _masters(local: SparkSettings) -> Iterator[tuple[SparkSettings, ...]]:
+    """Start a standalone master with two workers of one core; give the sessions to open on it and locally by turns."""
+    port, *pages = free_ports(4)
+    address = f"spark://127.0.0.1:{port}"
+    launcher = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
+    deploy = "org.apache.spark.deploy"
+    commands = [
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(pages[0])],
+        *(
+            [f"{deploy}.worker.Worker", address, "--cores", "1", "--memory", "1g", "--webui-port", str(page)]
+            for page in pages[1:]
+        ),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        own = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": folder}
+        running = [
+            subprocess.Popen([*launcher, *each], env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for each in commands
+        ]
+        own_host = {"spark.driver.host": "127.0.0.1", "spark.pyspark.python": sys.executable}
+        standalone = SparkSettings(master=address, conf={**local.conf, **own_host})
+        try:
+            yield (local, standalone) * REPEATS
+        finally:
+            for each in running:
+                each.terminate()
+                each.wait(timeout=60)
+
+
+def _few(lab: Lab, partitions: int) -> list[Ask]:
+    """Make topics of few records with so many partitions on both clusters; give a position to find in each."""
     topics = [f"many-{partitions}-{number}" for number in range(-(-partitions // PER_TOPIC))]
     width = min(PER_TOPIC, partitions)
     for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, FEW_SHIFT)):
@@ -118,19 +163,25 @@ def _many(spark: SparkSession, lab: Lab, partitions: int) -> None:
             made[topic].result()
         _few_records(bootstrap, topics, width, first)
     span, old = Span(start=0, end=FEW - FEW_SHIFT), Span(start=0, end=FEW)
-    asks = [
+    return [
         Ask(
-            partition=TopicPartition(topic=topic, partition=partition),
+            partition=TopicPartition(topic, partition),
             new_topic=topic,
             target=Target(position=FEW_SHIFT + partition % (FEW - FEW_SHIFT), old=old, new=span, budget=50_000),
         )
         for topic in topics
         for partition in range(width)
     ]
+
+
+def _many(spark: SparkSession, lab: Lab, asks: list[Ask]) -> None:
+    """Find one position in each of many partitions, and say what it took."""
     match = _match(spark, lab)
     match.find(asks[:1])
     before = _cpu_s(spark)
     took, found = _timed(lambda: match.find(asks))
+    if match.reader.unread:
+        raise SystemExit(f"not read: {next(iter(match.reader.unread.values()))}")
     used = _cpu_s(spark) - before
     right = sum(
         each.answer.cut is not None and each.answer.cut.offset == ask.target.position - FEW_SHIFT
@@ -138,7 +189,11 @@ def _many(spark: SparkSession, lab: Lab, partitions: int) -> None:
     )
     classes = Counter(each.answer.cut.exactness if each.answer.cut else None for each in found.values())
     each_ms = f"{took / len(asks) * 1000:.1f} ms ({used / len(asks) * 1000:.1f} ms CPU)"
-    print(f"{len(asks):,} partitions: {took:.1f} s, {each_ms} each, {right:,} right; {dict(classes)}; at most", end=" ")
+    where = spark.sparkContext.master.partition(":")[0]
+    print(
+        f"{len(asks):,} partitions on {where}: {took:.1f} s, {each_ms} each, {right:,} right; {dict(classes)}; at most",
+        end=" ",
+    )
     print(f"{max(each.rounds for each in found.values())} rounds")
     print(_memory(spark), flush=True)
 
@@ -222,7 +277,7 @@ def _asks(topic: str, records: int) -> list[Ask]:
     step = len(old) // (POSITIONS + 1)
     return [
         Ask(
-            partition=TopicPartition(topic=topic, partition=partition),
+            partition=TopicPartition(topic, partition),
             new_topic=topic,
             target=Target(position=old.start + step * number, old=old, new=new, budget=50_000),
         )
@@ -236,13 +291,18 @@ def _match(spark: SparkSession, lab: Lab) -> ContentMatch:
         Cluster.OLD: ClusterConfig(name="old", properties={"bootstrap.servers": lab.old_bootstrap}),
         Cluster.NEW: ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}),
     }
-    return ContentMatch(
+    reader = WindowReader(
         spark=spark,
         properties={side: dict(config.properties) for side, config in configs.items()},
+        clients={side: client_properties(config) for side, config in configs.items()},
         isolation=IsolationLevel.READ_UNCOMMITTED,
+        progress=lambda *_: None,
+        salt=os.urandom(16),
+    )
+    return ContentMatch(
+        reader=reader,
         offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
         log_starts=lambda side, wanted: kafka.log_starts(configs[side], wanted),
-        progress=lambda *_: None,
     )
 
 

@@ -24,8 +24,9 @@ from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
-from offsetwise.console import board, desk
-from offsetwise.console.desk import Answer, Held, Question, Subject
+from offsetwise.console import answers, board
+from offsetwise.console.answers import Answer, Held, Question
+from offsetwise.console.reader import Subject
 from offsetwise.model import Comparison
 from offsetwise.progress import Progress
 from offsetwise.review.access import Role
@@ -48,7 +49,7 @@ SETTLED_S = 0.6
 """What `settle` waits after the page stands."""
 
 
-class Requerying(desk.Desk):
+class Requerying(answers.Answers):
     """What a page does that keeps nothing between clicks: it reads its comparison again."""
 
     def held(self, question: Question[Answer]) -> Held[Answer] | None:
@@ -75,10 +76,13 @@ def main(clicks: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "comparison.json"
         path.write_text(files.dump(builders.comparison(builders.many_rows(PARTITIONS))))
-        for name, kind, count in (("offsetwise", desk.Desk, clicks), ("re-querying", Requerying, max(5, clicks // 10))):
+        for name, kind, count in (
+            ("offsetwise", answers.Answers, clicks),
+            ("re-querying", Requerying, max(5, clicks // 10)),
+        ):
             reader = FileReader(path)
-            desk.use(reader)
-            desk._current[:] = [kind(reader)]
+            answers.use(reader)
+            answers._current[:] = [kind(reader)]
             page = AppTest.from_file(str(APP), default_timeout=120).switch_page(COMPARE)
             _print(name, _clicked(page, count), f"reads {reader.calls['recorded']:4}")
         _review(Path(folder), clicks)
@@ -91,7 +95,7 @@ def _review(folder: Path, clicks: int) -> None:
     with open_store(f"sqlite:///{folder / 'demo.sqlite'}") as store:
         seeded(store.reviews, partitions=PARTITIONS)
         board.use(lambda: store.reviews, lambda: store.reviews)
-        desk.use(FileReader(folder / "comparison.json"))
+        answers.use(FileReader(folder / "comparison.json"))
         page = AppTest.from_file(str(APP), default_timeout=120).switch_page(REVIEW)
         page.session_state[board.PART] = Role.REVIEWER.value
         _print("review", _clicked(page, clicks), "")

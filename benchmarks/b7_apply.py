@@ -22,12 +22,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.checkpoints import write_checkpoint
-from offsetwise.apply import in_place, spark_checkpoint
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal
 from offsetwise.apply.writing import Context
 from offsetwise.model import Plan
-from tests.apply.plans import COPY, IN_PLACE, drafted
+from tests.apply.plans import COPY, IN_PLACE, drafted, in_place, spark_checkpoint
 
 FILES, BYTES, STORES, ROUNDS = 10_000, 16_384, 200, 3
 TARGET_S_PER_GB_S = 12
@@ -61,7 +60,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as directory:
         root = Path(directory)
         source = root / "source"
-        write_checkpoint(source, partitions=100, batches=100)
+        write_checkpoint(source, topics={"orders": 100}, batches=100)
         (source / "commits" / "99").write_bytes(b'v1\n{"nextBatchWatermarkMs":0}')
         _write_state(source, size)
         _age(source)

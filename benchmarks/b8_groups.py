@@ -24,17 +24,17 @@ from confluent_kafka import Producer
 
 from benchmarks.b3_snapshot import COMMAND, PARTITIONS_PER_GROUP, fill
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.groups import GroupWriter
 from offsetwise.apply.journal import Journal
-from offsetwise.apply.kafka_groups import KafkaGroups
 from offsetwise.apply.writing import Context
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.lab.jars import kafka_jars
 from offsetwise.lab.java import find_java
-from offsetwise.model import GroupBefore, Plan, ReceiptStep, Target, TargetKind
+from offsetwise.model import GroupBefore, Plan, ReceiptStep, Target
+from offsetwise.targets.group.kafka import KafkaGroups
+from offsetwise.targets.group.writer import GroupWriter
 from tests.apply.plans import POLLUTED, drafted
-from tests.sources.folders import SAMPLES
+from tests.engines.spark.folders import SAMPLES
 
 TOPIC = "topic-0"
 RECORDS = 20
@@ -98,7 +98,7 @@ def _plan(names: list[str], *, before: int, offset: int) -> Plan:
     one = replace(made.positions[0], topic=TOPIC, new_topic=TOPIC, new_offset=offset)
     return replace(
         made,
-        targets=tuple(Target(kind=TargetKind.CONSUMER_GROUP, group=name) for name in names),
+        targets=tuple(Target(kind="consumer-group", group=name) for name in names),
         positions=tuple(replace(one, partition=partition) for partition in partitions),
         requirements=replace(
             made.requirements,

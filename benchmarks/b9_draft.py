@@ -14,7 +14,7 @@ from pathlib import Path
 
 import offsetwise
 from offsetwise import files, workflow
-from offsetwise.model import Snapshot, Target, TargetKind
+from offsetwise.model import Snapshot, Target
 from offsetwise.plan.digest import digest
 from offsetwise.plan.draft import draft
 from offsetwise.plan.reading import read_plan
@@ -22,7 +22,7 @@ from offsetwise.plan.request import DraftRequest
 
 ROUNDS, TARGET_S = 5, 2.0
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
-REQUEST = DraftRequest(targets=(Target(kind=TargetKind.SPARK_CHECKPOINT),), author="benchmark", checkpoint="payments")
+REQUEST = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="benchmark", checkpoint="payments")
 
 
 def main() -> int:

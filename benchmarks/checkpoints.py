@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 CONFIGURATION = {
@@ -16,21 +17,31 @@ CONFIGURATION = {
 }
 
 
-def write_checkpoint(folder: Path, *, partitions: int, batches: int, topic: str = "orders") -> None:
-    """Write a checkpoint whose last batch is planned and not committed, with its checksums."""
+def write_checkpoint(
+    folder: Path, *, topics: Mapping[str, int], batches: int, first: int = 10_000_000, step: int = 100
+) -> None:
+    """Write a checkpoint whose last batch is planned and not committed, with its checksums.
+
+    Args:
+        folder: Where.
+        topics: How many partitions of each topic.
+        batches: How many there are.
+        first: Where partition 0 begins; each other one an offset later.
+        step: Records of a batch.
+    """
     _write(folder / "metadata", b'{"id":"d188985a-ef29-47bf-937e-53c1c76305fe"}')
-    _write(folder / "sources" / "0" / "0", b"\0v1\n" + _offsets(topic, partitions, 0))
+    _write(folder / "sources" / "0" / "0", b"\0v1\n" + _offsets(topics, first))
     for batch in range(batches):
         metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1795229305292 + batch * 1000, "conf": CONFIGURATION}
         header = f"v1\n{json.dumps(metadata, separators=(',', ':'))}\n".encode()
-        _write(folder / "offsets" / str(batch), header + _offsets(topic, partitions, 100 * (batch + 1)))
+        _write(folder / "offsets" / str(batch), header + _offsets(topics, first + step * (batch + 1)))
         if batch + 1 < batches:
             _write(folder / "commits" / str(batch), b'v1\n{"nextBatchWatermarkMs":0}')
 
 
-def _offsets(topic: str, partitions: int, offset: int) -> bytes:
-    numbers = {str(partition): 10_000_000 + offset + partition for partition in range(partitions)}
-    return json.dumps({topic: numbers}, separators=(",", ":")).encode()
+def _offsets(topics: Mapping[str, int], offset: int) -> bytes:
+    numbers = {topic: {str(each): offset + each for each in range(width)} for topic, width in topics.items()}
+    return json.dumps(numbers, separators=(",", ":")).encode()
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 from offsetwise.jars import LOCK, locked, resolve, sha256_of
 from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.lab.java import find_java
-from offsetwise.pipeline.connector import CONNECTOR
+from offsetwise.pipeline.launching import CONNECTOR
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
 
 LOCKS: Final = ROOT / "locks"

@@ -28,6 +28,7 @@ from flink_job import GROUP, SINK, TRANSACTION_TIMEOUT_MS, flink_job
 from record_lag import record_lag, say
 from record_sample import ADDRESSES, record
 
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab
 from offsetwise.lab.records import SECOND_PARTITION_LESS
 from offsetwise.lab.sample import (
@@ -40,7 +41,6 @@ from offsetwise.lab.sample import (
     produce,
     start_mirrors,
 )
-from offsetwise.sources.checkpoint import read_checkpoint
 from tests.integration.flink_distribution import DISTRIBUTIONS
 
 SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_flink"

@@ -18,7 +18,7 @@ from offsetwise import files, workflow
 from offsetwise.config import Migration, load_migration
 from offsetwise.lab import Lab
 from offsetwise.lab.sample import make_sample
-from offsetwise.model import Cluster, Comparison, Snapshot
+from offsetwise.model import Cluster, Comparison, Snapshot, Subject, SubjectKind
 
 SAMPLE = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample"
 ADDRESSES = {"source": "127.0.0.1:19092", "target": "127.0.0.1:29092"}
@@ -70,18 +70,19 @@ def record(path: Path, lab: Lab, to: Path) -> None:
 
 
 def _compared(migration: Migration, checkpoint: str) -> Comparison:
-    return workflow.compare(migration, checkpoint=checkpoint, progress=lambda *step: print(*step, file=sys.stderr))
+    subject = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint)
+    return workflow.compare(migration, subject, progress=lambda *step: print(*step, file=sys.stderr))
 
 
 def _relative(comparison: Comparison, directory: Path) -> Comparison:
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return comparison
-    retained = () if checkpoint.saved is None else checkpoint.saved.retained
-    saved = checkpoint.saved and replace(
-        checkpoint.saved, retained=tuple(replace(each, uri=_below(each.uri, directory)) for each in retained)
-    )
-    return replace(comparison, checkpoint=replace(checkpoint, uri=_below(checkpoint.uri, directory), saved=saved))
+    details = checkpoint.details
+    if details.retained:
+        retained = tuple(replace(each, uri=_below(each.uri, directory)) for each in details.retained)
+        details = replace(details, **{"retained": retained})
+    return replace(comparison, checkpoint=replace(checkpoint, uri=_below(checkpoint.uri, directory), details=details))
 
 
 def _below(uri: str, directory: Path) -> str:
