@@ -8,7 +8,6 @@ import pytest
 
 from offsetwise.comparison import (
     Learnt,
-    ReadSubject,
     Scene,
     assemble,
     candidates_of,
@@ -45,6 +44,7 @@ from offsetwise.model import (
     SubjectKind,
     TopicState,
 )
+from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason

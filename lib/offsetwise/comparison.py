@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from offsetwise.config import JobTraits, Migration
+from offsetwise.config import Migration
 from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
 from offsetwise.model import (
     BelongsTo,
@@ -26,7 +26,6 @@ from offsetwise.model import (
     RawVerdict,
     Severity,
     Snapshot,
-    Subject,
     Summary,
     TopicPartition,
     TopicState,
@@ -34,35 +33,13 @@ from offsetwise.model import (
 )
 from offsetwise.position import offset_of
 from offsetwise.streams.spec import Translate, spec_of
+from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from offsetwise.translation.resolve import Position, Told, resolve
 from offsetwise.translation.search import Span, Target
 
 WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSubject(Subject):
-    """Who is moved, with what was read of it."""
-
-    read: Checkpoint | None = None
-    """None of a group, and of a checkpoint that cannot be read."""
-    traits: JobTraits = field(default_factory=JobTraits)
-    rewound_to: int | None = None
-    """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups that belong to it: itself, or the one that the checkpoint's job commits to."""
-        return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)
-
-    def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
-        """Give the old topics it reads; a group's come from what it committed on the old cluster."""
-        if self.read is not None:
-            return tuple(sorted({p.topic for source in self.read.sources for p in source.positions}))
-        group = old.group(self.group) if old is not None else None
-        return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +239,7 @@ def _stated(scene: Scene) -> Iterator[Position]:
     if checkpoint is not None:
         back = scene.subject.rewound_to
         for source in checkpoint.sources:
-            for each in source.positions:
+            for each in scene.subject.positions(source):
                 yield replace(
                     _position(scene, source.id, each.topic, each.partition),
                     offset=each.offset,

@@ -56,7 +56,9 @@ KINDS: Final[dict[str, type]] = {
 }
 
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from")
-_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "transactions")
+_LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
+"""Of topics and sources whose stream has no shards, or does not say more of them."""
+_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions")
 """Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
 
@@ -71,9 +73,9 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
     if isinstance(value, Comparison) and body["checkpoint"] is not None:
         body["checkpoint"] |= _header("checkpoint")
     for one in (body, body.get("checkpoint")):
-        for key in _LEFT_OUT_WHEN_NULL:
-            if isinstance(one, dict) and one.get(key, "") in (None, []):
-                del one[key]  # files that say nothing of it keep their bytes
+        if isinstance(one, dict):
+            _leave_out(one, _LEFT_OUT_WHEN_NULL)
+            _leave_out_shards(one)
     body |= _header(kind)
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
@@ -83,12 +85,23 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
 
 
 def _leave_out_empty(body: dict[str, Any]) -> None:
-    for key in _LEFT_OUT_WHEN_EMPTY:
-        if body.get(key) == []:
-            del body[key]
+    _leave_out(body, _LEFT_OUT_WHEN_EMPTY)
     requirements = body.get("requirements", {})
-    if requirements.get("sink", "") is None:
-        del requirements["sink"]
+    _leave_out(requirements, ("sink",))
+    for side in ("old", "new"):
+        _leave_out_shards(requirements.get(side, {}))
+
+
+def _leave_out_shards(body: dict[str, Any]) -> None:
+    for one in (*body.get("topics", ()), *body.get("sources", ())):
+        _leave_out(one, _LEFT_OUT_WITHOUT_SHARDS)
+
+
+def _leave_out(body: dict[str, Any], keys: tuple[str, ...]) -> None:
+    """Leave out what says nothing, so that files without it keep their bytes."""
+    for key in keys:
+        if body.get(key, "") in (None, []):
+            del body[key]
 
 
 def load(text: str | bytes, kind: str, *, subject: str) -> Any:

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import streams, targets
-from offsetwise.comparison import ReadSubject, Scene, positions_of
+from offsetwise.comparison import Scene, positions_of
 from offsetwise.config import load_migration
 from offsetwise.console import board
 from offsetwise.console.reader import Reader
@@ -24,6 +24,7 @@ from offsetwise.model import Cluster, LagSample
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.store.store import open_store
 from offsetwise.streams.reader import read_cluster
+from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.resolve import resolve
 from tests import subjects
 from tests.console import builders

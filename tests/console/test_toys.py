@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise import targets, workflow
-from offsetwise.comparison import ReadSubject, Scene
+from offsetwise.comparison import Scene
 from offsetwise.console import answers, board
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
@@ -21,6 +21,7 @@ from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
+from offsetwise.streams.subjects import ReadSubject
 from offsetwise.workflow import Observed
 from tests.console.boards import ADA, RITA, claims
 from tests.console.conftest import APP, words

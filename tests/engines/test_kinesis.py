@@ -271,7 +271,9 @@ def test_a_line_of_databricks_is_shown_as_it_stands(folder: Path) -> None:
 
 def test_a_file_of_something_else_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(NotACheckpointError, match="or the dump of a table of DynamoDB; found a file that is no such dump"):
+    with pytest.raises(
+        NotACheckpointError, match="or the dump of a table of DynamoDB; found a file that is no such dump"
+    ):
         read_checkpoint(str(tmp_path / "notes.txt"))
     with pytest.raises(NotACheckpointError, match="keyed by metadataKey and metadataSortKey"):
         read_checkpoint(str(TABLE))

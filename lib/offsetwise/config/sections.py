@@ -135,6 +135,8 @@ class JobTraits(Section):
     sink: Label | None = None
     """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
     tolerates_replay: StrictBool | None = None
+    stream: Label | None = None
+    """Kinesis: the name of the stream that it reads, where its lease table names none."""
     commits_to: Label | None = None
     """The consumer group that the job commits its offsets to, as Flink does at every checkpoint."""
     sql: StrictBool | None = None

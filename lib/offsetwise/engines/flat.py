@@ -13,7 +13,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.registry import engine_of, engines
-from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, ShardPosition, SourcePosition
+from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, ShardPosition, ShardRange, SourcePosition
 
 NAMES: Final = {"pins": "offset_files"}
 """What files call a field, where that is something else."""
@@ -31,6 +31,7 @@ class FlatSource:
     positions: tuple[SourcePosition, ...] | tuple[ShardPosition, ...] = ()
     raw: str | None = None
     marked: tuple[MarkedPosition, ...] = ()
+    ranges: tuple[ShardRange, ...] = ()
 
     @classmethod
     def of(cls, source: CheckpointSource) -> FlatSource:
@@ -42,6 +43,7 @@ class FlatSource:
             positions=source.shards or source.positions,
             raw=source.raw,
             marked=source.marked,
+            ranges=source.ranges,
         )
 
     def whole(self) -> CheckpointSource:
@@ -54,6 +56,7 @@ class FlatSource:
             raw=self.raw,
             marked=self.marked,
             shards=tuple(each for each in self.positions if isinstance(each, ShardPosition)),
+            ranges=self.ranges,
         )
 
 

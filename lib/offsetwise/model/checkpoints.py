@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from offsetwise.model.closed_sets import NamingStrategy
+from offsetwise.model.clusters import ShardRange
 from offsetwise.model.findings import Problem
 from offsetwise.model.offsets import AnyPosition, Count, Offset
 from offsetwise.position import OfPartition, TopicPartition
@@ -64,6 +65,8 @@ class CheckpointSource:
     """Partitions without an offset, which are never translated."""
     shards: tuple[ShardPosition, ...] = ()
     """Of a stream that has shards: every one that is named. In files they stand in `positions`."""
+    ranges: tuple[ShardRange, ...] = ()
+    """Which hash keys its shards take, as far as the checkpoint keeps that. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from offsetwise.model.closed_sets import Cluster, IsolationLevel
 from offsetwise.model.findings import Problem
-from offsetwise.model.offsets import AnyPosition, Offset, Time
+from offsetwise.model.offsets import AnyPosition, HashKey, Offset, Time
 from offsetwise.position import OfPartition, Position, TopicPartition
 
 
@@ -42,6 +42,24 @@ class PartitionState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShardRange:
+    """Which hash keys one shard of a stream takes, and which shards it was made from."""
+
+    partition: int
+    """Its number, which its id ends with."""
+    low: HashKey
+    """The first hash key."""
+    high: HashKey
+    """The last one."""
+    parents: tuple[int, ...] = ()
+    """None of a first shard, one after a split, two after a merge."""
+    first: str | None = None
+    """The sequence number that it begins with; None where nobody said."""
+    closed: bool = False
+    """Whether it takes no more records, because it was split or merged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicState:
     """One topic of a cluster."""
 
@@ -52,6 +70,8 @@ class TopicState:
     config: tuple[tuple[str, str], ...] = ()
     """The configurations that matter (cleanup.policy, retention.ms, …), sorted by name."""
     error: str | None = None
+    shards: tuple[ShardRange, ...] = ()
+    """Of a stream that has shards, each that is known. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from offsetwise.position import Position
 
@@ -19,8 +19,12 @@ class DecimalString:
     Pydantic asks for the schema below when it reads or writes a file; nothing else looks at it.
     """
 
+    spelled: ClassVar[str] = _SPELLED
+    least: ClassVar[int] = -(2**63)
+    most: ClassVar[int] = 2**63 - 1
+
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Accept decimal strings inside int64, each number in one spelling only, and write them.
+        """Accept decimal strings inside the bounds, each number in one spelling only, and write them.
 
         Spark's workers, which have no pydantic, answer in plain integers: they are accepted too. `files` takes the
         first choice only.
@@ -29,12 +33,12 @@ class DecimalString:
 
         # Both are pydantic's own, without a call of Python for each of a plan's many numbers.
         spelled = core_schema.custom_error_schema(
-            core_schema.str_schema(strict=True, pattern=f"^{_SPELLED}$"),
+            core_schema.str_schema(strict=True, pattern=f"^{self.spelled}$"),
             custom_error_type="decimal_string",
             custom_error_message="expected an integer as a decimal string, spelled as in '950'",
         )
-        number = core_schema.int_schema(strict=False, ge=-(2**63), le=2**63 - 1)
-        plain = core_schema.int_schema(strict=True, ge=-(2**63), le=2**63 - 1)
+        number = core_schema.int_schema(strict=False, ge=self.least, le=self.most)
+        plain = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
         return core_schema.union_schema(
             [core_schema.chain_schema([spelled, number]), plain],
             mode="left_to_right",
@@ -44,7 +48,15 @@ class DecimalString:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, str]:
         """Describe the decimal string to JSON Schema."""
-        return {"type": "string", "pattern": f"^{_SPELLED}$"}
+        return {"type": "string", "pattern": f"^{self.spelled}$"}
+
+
+class HashKeyString(DecimalString):
+    """Marks a hash key, 128 bits; see `DecimalString`."""
+
+    spelled = "(0|[1-9][0-9]{0,38})"
+    least = 0
+    most = 2**128 - 1
 
 
 class PositionText(DecimalString):
@@ -93,6 +105,9 @@ AnyPosition = Annotated[Position, PositionText()]
 
 Count = Annotated[int, DecimalString()]
 """A number of records."""
+
+HashKey = Annotated[int, HashKeyString()]
+"""Where a partition key lies, 0 to 2^128 - 1."""
 
 
 class IsoTime:

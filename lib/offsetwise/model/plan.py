@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method
-from offsetwise.model.clusters import LogRange
+from offsetwise.model.clusters import LogRange, ShardRange
 from offsetwise.model.comparison import Neighbour, RawReuse, RestartPoint
 from offsetwise.model.findings import Finding
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
@@ -154,6 +154,9 @@ class TopicRequirement:
     name: str
     id: str | None
     partitions: int
+    shards: tuple[ShardRange, ...] = ()
+    """Of a stream that has shards, as they are known when the plan is drafted: what is written takes hash ranges and
+    parents from here. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +278,17 @@ class MarkedTransaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewSavepoint:
+    """What a savepoint that is made from positions alone needs to know of the job that starts from it."""
+
+    uid: str
+    """Of the source."""
+    stream_arn: str
+    parallelism: int
+    max_parallelism: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An offset plan, as it is reviewed, approved and applied."""
 
@@ -311,6 +325,8 @@ class Plan:
     """What the copy of the savepoint says is committed, of what the savepoint holds. Not written if empty."""
     transactions: tuple[PlannedTransaction, ...] = ()
     """Of the job's sinks, in the order in which they are ended: commits before aborts. Not written if empty."""
+    savepoint: NewSavepoint | None = None
+    """The one that is made from positions alone; None where no target makes one. Not written then."""
 
     @property
     def moves(self) -> str:

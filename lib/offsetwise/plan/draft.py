@@ -368,7 +368,7 @@ def _cluster(ref: ClusterRef, snapshot: Snapshot, names: set[str]) -> ClusterReq
         name=ref.name,
         cluster_id=snapshot.cluster_id,
         topics=tuple(
-            TopicRequirement(name=topic.name, id=topic.id, partitions=len(topic.partitions))
+            TopicRequirement(name=topic.name, id=topic.id, partitions=len(topic.partitions), shards=topic.shards)
             for topic in sorted(snapshot.topics, key=lambda topic: topic.name)
             if topic.name in names and topic.error is None
         ),

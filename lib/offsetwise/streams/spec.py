@@ -9,7 +9,14 @@ from importlib import import_module
 from typing import Final, Protocol
 
 from offsetwise import streams
-from offsetwise.model import AnyPosition, Snapshot, TopicPartition, Translation
+from offsetwise.model import (
+    AnyPosition,
+    ShardPosition,
+    Snapshot,
+    SourcePosition,
+    TopicPartition,
+    Translation,
+)
 from offsetwise.position import of_one_stream
 
 HIGHEST_OFFSET: Final = 2**63 - 1
@@ -71,6 +78,18 @@ class Translate(Protocol):
         """
 
 
+class AsPartition(Protocol):
+    """Reads the position of a shard as that of a partition."""
+
+    def __call__(self, at: ShardPosition, stream: str | None) -> SourcePosition | None:
+        """Give it with the stream's name and the shard's number; None where either cannot be told.
+
+        Args:
+            at: As a checkpoint has it.
+            stream: The stream's name as the migration file states it, for checkpoints that name none.
+        """
+
+
 def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset tells no time
     return ""
 
@@ -93,6 +112,9 @@ class Spec:
     """Reads a position's text, as people write it and files hold it. No other stream's position has such a text."""
     translate: Translate | None = None
     """How it matches records of its own; None where `translation/` does, by the records."""
+
+    as_partition: AsPartition | None = None
+    """How shards are numbered; None of a stream that has partitions."""
 
     tells: Callable[[AnyPosition], str] = _tells_nothing
     """Says when the record of a position arrived, as the position itself tells it; empty where it does not."""

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from offsetwise.comparison import ReadSubject, Scene, planned_at_ms, positions_of, standings_of
-from offsetwise.config import JobTraits, Migration
+from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Checkpoint, Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
+from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.streams.reader import read_cluster
+from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import resolve
 
@@ -69,26 +70,22 @@ def take_samples(
 
 def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, MissingPart | None]:
     if subject.checkpoint is None:
-        return _read(subject), None
+        return ReadSubject.of(subject, migration), None
     config = migration.checkpoint(subject.checkpoint)
     try:
         # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
         newest = newest_checkpoint(config.uri, roots=migration.checkpoint_roots)
         read = read_checkpoint(newest, roots=migration.checkpoint_roots)
     except OffsetwiseError as error:
-        return _read(subject, config.job), _missing(LagPart.POSITIONS, error)
+        return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
     if any(source.positions for source in read.sources):
-        return _read(subject, config.job, read), None
+        return ReadSubject.of(subject, migration, read=read, traits=config.job), None
     why = "; ".join(problem.message for problem in read.problems) or "it has no Kafka source"
-    return _read(subject, config.job, read), MissingPart(
+    return ReadSubject.of(subject, migration, read=read, traits=config.job), MissingPart(
         part=LagPart.POSITIONS,
         problem=f"{config.uri}: expected Kafka positions, found none that can be used: {why}",
         fix=f"Look at it: offsetwise inspect {config.uri}",
     )
-
-
-def _read(subject: LagSubject, traits: JobTraits | None = None, read: Checkpoint | None = None) -> ReadSubject:
-    return ReadSubject(kind=subject.kind, name=subject.name, read=read, traits=traits or JobTraits())
 
 
 def _old(

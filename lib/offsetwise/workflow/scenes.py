@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from offsetwise.comparison import ReadSubject, Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
 from offsetwise.config import CheckpointConfig, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
@@ -18,6 +18,7 @@ from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import Reading, read_cluster, read_whole
 from offsetwise.streams.spec import is_compared
+from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import Standing, belongs_to
 from offsetwise.translation.resolve import Position
 
@@ -146,7 +147,7 @@ def _read_jobs(
         under_way = {one: pool.submit(_read_job, migration, config, one) for one, config in configs.items()}
         for one in wanted:
             if one not in under_way:
-                yield one, _Read(subject=ReadSubject(kind=one.kind, name=one.name), stated=itself)
+                yield one, _Read(subject=ReadSubject.of(one, migration), stated=itself)
                 continue
             yield one, under_way[one].result()
             done += 1
@@ -158,17 +159,18 @@ def _read_jobs(
 def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> _Read | OffsetwiseError:
     try:
         read = _checkpoint(migration, config, wanted.rewind_to)
+        subject = ReadSubject.of(wanted, migration, read=read, traits=config.job, rewound_to=wanted.rewind_to)
+        subject.topics()
     except OffsetwiseError as error:
         return error
     told = config.belongs_to
     stated = None if told is None else BelongsTo(cluster=told, reason="The migration file states it.")
-    subject = ReadSubject(kind=wanted.kind, name=wanted.name, read=read, traits=config.job, rewound_to=wanted.rewind_to)
     return _Read(subject=subject, stated=stated)
 
 
 def _checkpoint(migration: Migration, config: CheckpointConfig, rewind_to: int | None) -> Checkpoint:
     read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
-    if not any(source.positions for source in read.sources):
+    if not any(source.positions or source.shards for source in read.sources if is_compared(source.kind)):
         has = "its Kafka source holds no partition yet" if any(is_compared(each.kind) for each in read.sources) else ""
         why = "; ".join(problem.message for problem in read.problems) or has or "it has no Kafka source"
         raise CheckpointError(

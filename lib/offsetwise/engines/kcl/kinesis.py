@@ -27,7 +27,7 @@ from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Item, Table, is_live, tables_at, text_of, texts_of
 from offsetwise.streams.kinesis.findings import state_empty, table_shared
-from offsetwise.streams.kinesis.shards import Shard, hash_key, problems_of
+from offsetwise.streams.kinesis.shards import Shard, hash_key, problems_of, ranges_of
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
     LATEST,
@@ -135,7 +135,15 @@ def _read(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint:
         engine=NAME,
         job_id=table.name,
         restart=_restart(table.name, shards, problems),
-        sources=(CheckpointSource(index=0, id=table.name, kind=kind, shards=tuple(each.row for each in shards)),),
+        sources=(
+            CheckpointSource(
+                index=0,
+                id=table.name,
+                kind=kind,
+                shards=tuple(each.row for each in shards),
+                ranges=ranges_of(shards),
+            ),
+        ),
         problems=tuple(problems),
         pins=((table.name, _digest(items)),),
         details=KclDetails(leases=tuple(each.lease for each in rows)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from offsetwise.model import Problem, ShardPosition
+from offsetwise.model import Problem, ShardPosition, ShardRange
 from offsetwise.streams.kinesis.findings import (
     child_ahead,
     child_missing,
@@ -52,6 +52,27 @@ class Shard:
     def evidence(self) -> Evidence | None:
         """What its position tells by itself."""
         return None if self.position.sequence is None else evidence_of(self.position.sequence)
+
+
+def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
+    """Give what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
+    has_children = {parent for each in shards for parent in each.parents}
+    made = []
+    for each in shards:
+        number, parents = shard_number(each.id), [shard_number(parent) for parent in each.parents]
+        if number is None or each.low is None or each.high is None or None in parents:
+            continue
+        made.append(
+            ShardRange(
+                partition=number,
+                low=each.low,
+                high=each.high,
+                parents=tuple(parent for parent in parents if parent is not None),
+                first=None if each.first is None else str(each.first),
+                closed=each.position == SHARD_END or bool(each.children) or each.id in has_children,
+            )
+        )
+    return tuple(made)
 
 
 def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Problem]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from offsetwise.errors import ConfigError
-from offsetwise.model import AnyPosition
+from offsetwise.model import AnyPosition, ShardPosition, SourcePosition
 from offsetwise.position import OpaquePosition
 from offsetwise.streams.spec import Spec
 
@@ -25,6 +25,10 @@ _AFTER: Final = re.compile(f"seq:{_NUMBER}(?:/(0|[1-9][0-9]{{0,18}}))?")
 _AT: Final = re.compile(f"at:{_NUMBER}")
 _AT_TIME: Final = re.compile("AT_TIMESTAMP:(0|[1-9][0-9]{0,14})")
 _SHARD: Final = re.compile("shardId-([0-9]{12})")
+_OF_ARN: Final = re.compile(r"arn:[^:]+:kinesis:[^:]*:[^:]*:stream/([^/:]+)")
+_OF_LEASE: Final = re.compile(r"[0-9]{12}:([^:]+):[0-9]+")
+"""As the KCL calls a stream in a table of several: account, name, and when it was made."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 _NIBBLES: Final = 47
 _FIRST_ARRIVAL_S: Final = 1_384_300_800
@@ -185,6 +189,27 @@ def shard_number(shard: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+def stream_name(stream: str) -> str | None:
+    """Give a stream's name, of the ways in which engines name it; None where it is none of them.
+
+    >>> stream_name("orders"), stream_name("arn:aws:kinesis:us-east-1:000000000000:stream/orders")
+    ('orders', 'orders')
+    >>> stream_name("000000000000:orders:1795335840"), stream_name("a/b")
+    ('orders', None)
+    """
+    found = _OF_ARN.fullmatch(stream) or _OF_LEASE.fullmatch(stream)
+    name = stream if found is None else found[1]
+    return name if _NAME.fullmatch(name) else None
+
+
+def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None:
+    """Give a shard's position by the stream's name and the shard's number; see `streams.spec.AsPartition`."""
+    name, number = stream_name(at.stream or stream or ""), shard_number(at.shard)
+    if name is None or number is None:
+        return None
+    return SourcePosition(topic=name, partition=number, offset=at.position, planned_offset=at.planned_position)
+
+
 def tells(position: AnyPosition) -> str:
     """Say when the record of a position arrived, as its number tells; empty where it tells nothing."""
     sequence = position.sequence if isinstance(position, ShardPlace) else None
@@ -221,5 +246,6 @@ SPEC: Final = Spec(
     check=_check,
     addresses=_addresses,
     parse=parse,
+    as_partition=as_partition,
     tells=tells,
 )

@@ -23,7 +23,7 @@ from offsetwise.engines.flink.kinesis.splits import (
 from offsetwise.engines.flink.source import TAKE_ANOTHER, Kept, damaged
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.streams.kinesis.findings import hash_range_gap, state_empty, stream_differs
-from offsetwise.streams.kinesis.shards import problems_of
+from offsetwise.streams.kinesis.shards import problems_of, ranges_of
 from offsetwise.wording import many
 
 _BY_ITS_OWN_STREAM: Final = (
@@ -68,7 +68,9 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
         problems += state_empty(kept.called, effect)
     kinds = {each.kind for each in (*every, *(enumerator.splits if enumerator else ()))}
     kind = OF_TABLES if kinds == {OF_TABLES} else KINESIS
-    made = CheckpointSource(index=kept.index, id=kept.id, kind=kind, shards=tuple(each.row for each in shards))
+    made = CheckpointSource(
+        index=kept.index, id=kept.id, kind=kind, shards=tuple(each.row for each in shards), ranges=ranges_of(shards)
+    )
     return made, problems
 
 

@@ -1,0 +1,94 @@
+"""Who is moved, with what was read of it: positions by partition, whatever the stream calls its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from offsetwise.config import JobTraits, Migration
+from offsetwise.errors import CheckpointError
+from offsetwise.model import Checkpoint, CheckpointSource, Snapshot, SourcePosition, Subject
+from offsetwise.streams.spec import spec_of, stream_of
+
+_STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoint in the migration file."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSubject(Subject):
+    """Who is moved, with what was read of it."""
+
+    read: Checkpoint | None = None
+    """None of a group, and of a checkpoint that cannot be read."""
+    traits: JobTraits = field(default_factory=JobTraits)
+    rewound_to: int | None = None
+    """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
+    kinds: frozenset[str] | None = None
+    """The kinds of source that are moved, those of the migration's stream; None for every kind."""
+
+    @classmethod
+    def of(
+        cls,
+        subject: Subject,
+        migration: Migration,
+        *,
+        read: Checkpoint | None = None,
+        traits: JobTraits | None = None,
+        rewound_to: int | None = None,
+    ) -> ReadSubject:
+        """Put together who is moved by a migration."""
+        return cls(
+            kind=subject.kind,
+            name=subject.name,
+            read=read,
+            traits=traits or JobTraits(),
+            rewound_to=rewound_to,
+            kinds=spec_of(migration.source.stream).compared,
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that belong to it: itself, or the one that the checkpoint's job commits to."""
+        return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)
+
+    def positions(self, source: CheckpointSource) -> tuple[SourcePosition, ...]:
+        """Give the positions of one of its sources that are moved, by partition; those of shards by their numbers.
+
+        Raises:
+            CheckpointError: Which stream, or which shard of it, cannot be told.
+        """
+        if self.kinds is not None and source.kind not in self.kinds:
+            return ()
+        return positions_of(source, self.traits.stream)
+
+    def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
+        """Give the old topics it reads; a group's come from what it committed on the old cluster."""
+        if self.read is not None:
+            return tuple(sorted({p.topic for source in self.read.sources for p in self.positions(source)}))
+        group = old.group(self.group) if old is not None else None
+        return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
+
+
+def positions_of(source: CheckpointSource, stream: str | None = None) -> tuple[SourcePosition, ...]:
+    """Give the positions of a checkpoint's source by partition, those of shards by their numbers.
+
+    Args:
+        source: The source.
+        stream: The name of its stream as the migration file states it.
+
+    Raises:
+        CheckpointError: It names no stream, and none is stated; or a shard has no number.
+    """
+    spec = stream_of(source.kind)
+    if not source.shards or spec is None or spec.as_partition is None:
+        return source.positions
+    made = []
+    for each in source.shards:
+        position = spec.as_partition(each, stream)
+        if position is None:
+            raise CheckpointError(
+                f"Source {source.id!r}: expected the name of a stream, and a shard with a number, found the stream "
+                f"{each.stream or stream!r} and the shard {each.shard!r}. Nothing was compared.",
+                fix=_STATE_IT,
+            )
+        made.append(position)
+    return tuple(made)
