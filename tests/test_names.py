@@ -43,7 +43,8 @@ REGISTERS = {
         registration="offsetwise.streams",
         packages={kind: package for name, package in streams.FOLDERS.items() for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
-            ("kinesis", "dynamodb-streams"), ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis")
+            ("kinesis", "dynamodb-streams"),
+            ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis", "targets.flink.kinesis"),
         ),
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",

@@ -10,20 +10,20 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate
 from typing import Final
 
 from offsetwise.apply.writing import NumberChange
-from offsetwise.engines.flink.binary import DamagedError
+from offsetwise.engines.flink.binary import Cursor, DamagedError
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.flink.elements import StateBlob, element_bounds, is_compressed
 from offsetwise.engines.flink.findings import checkpoint_unaligned, no_position
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.engines.flink.handles import StreamHandle
-from offsetwise.engines.flink.kafka import Split
 from offsetwise.engines.flink.metadata import Metadata, OperatorEntry, OperatorHandle, parse_metadata
 from offsetwise.engines.flink.opened import Opened
 from offsetwise.engines.flink.source import LEGACY_STATE, READER_STATE
@@ -41,6 +41,7 @@ from offsetwise.targets.flink.elements import (
     begins_new_at_earliest,
     edited_element,
     enumerator_pieces,
+    kafka_element,
     spliced,
 )
 from offsetwise.targets.moves import Move, by_place
@@ -62,8 +63,20 @@ class EditedSavepoint:
     """One per partition, by the file that keeps its position."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """How the state of one source becomes another one."""
+
+    state: str
+    """The name of the state that its readers keep."""
+    element: Callable[[bytes], tuple[TopicPartition, bytes]]
+    """Gives which partition an element is of, and the element as it will be."""
+    coordinator: Callable[[Cursor], list[Piece]] | None
+    """Gives what changes in the state of its coordinator; None where nothing does."""
+
+
 @dataclass(slots=True)
-class _Making:
+class Making:
     """What has been decided so far."""
 
     opened: Opened
@@ -73,7 +86,13 @@ class _Making:
     """By operator, topic and partition: the file that a reader keeps its position in."""
 
     def add(self, file: str, pieces: Iterable[Piece]) -> None:
+        """Change a file."""
         self.pieces.setdefault(file, []).extend(pieces)
+
+    def files(self, held: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Give `_metadata`, and the files that have other bytes."""
+        made = {name: spliced(held[name], pieces) for name, pieces in self.pieces.items() if pieces}
+        return {METADATA: held[METADATA], **made}
 
 
 def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str) -> EditedSavepoint:
@@ -92,7 +111,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
     require_editable(before, uri)
     data = held[METADATA]
     metadata = parse_metadata(data)
-    making = _Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
+    making = Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
     wanted: dict[str, dict[TopicPartition, int]] = {}
     try:
@@ -101,7 +120,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
                 continue
             given = _moves_of(source, moves, uri)
             entry = entry_of(source, metadata)
-            _edit_source(entry, given, making)
+            edit_source(entry, _of_kafka(entry, given), making)
             for change in _changes(source, given, uri):
                 file = making.kept_in.get((entry.id, change.topic, change.partition), METADATA)
                 changes[file].append(change)
@@ -115,8 +134,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
     unused = [each for each in moves if not any(is_of(source, each) for source in before.sources)]
     if unused:
         raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
-    files = {name: spliced(held[name], pieces) for name, pieces in making.pieces.items() if pieces}
-    files.setdefault(METADATA, data)
+    files = making.files(held)
     _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
 
@@ -174,39 +192,53 @@ def _names(entry: OperatorEntry) -> set[str]:
     return {state.name for each in entry.subtasks if each.managed is not None for state in each.managed.states}
 
 
-def _edit_source(entry: OperatorEntry, moves: Moves, making: _Making) -> None:
+def _of_kafka(entry: OperatorEntry, moves: Moves) -> Rewrite:
     legacy = LEGACY_STATE in _names(entry)
+    return Rewrite(
+        state=LEGACY_STATE if legacy else READER_STATE,
+        element=partial(kafka_element, moves=moves, legacy=legacy),
+        coordinator=None if legacy else partial(enumerator_pieces, moves=moves),
+    )
+
+
+def edit_source(entry: OperatorEntry, rewrite: Rewrite, making: Making) -> None:
+    """Decide what changes in the state of one source.
+
+    Raises:
+        DamagedError: Its state is.
+        NotEditableError: It may not be edited.
+    """
     for subtask in entry.subtasks:
         blob, handle = making.opened.blobs.get((entry.id, subtask.index)), subtask.managed
         if blob is not None and handle is not None:
-            for split in _edit_state(blob, handle, moves, making, legacy=legacy):
-                making.kept_in[entry.id, split.topic, split.partition] = blob.file
+            for key in _edit_state(blob, handle, rewrite, making):
+                making.kept_in[entry.id, *key] = blob.file
     cursor = making.opened.coordinator(entry)
-    if legacy or cursor is None or entry.coordinator is None:
+    if rewrite.coordinator is None or cursor is None or entry.coordinator is None:
         return
-    pieces = enumerator_pieces(cursor, moves)
+    pieces = rewrite.coordinator(cursor)
     making.add(METADATA if entry.coordinator.kind == "inline" else entry.coordinator.path, pieces)
     _resize(entry.coordinator, sum(map(_growth, pieces)), making)
 
 
-def _edit_state(blob: StateBlob, handle: OperatorHandle, moves: Moves, making: _Making, *, legacy: bool) -> list[Split]:
-    bounds = element_bounds(handle).get(LEGACY_STATE if legacy else READER_STATE, ())
+def _edit_state(blob: StateBlob, handle: OperatorHandle, rewrite: Rewrite, making: Making) -> list[TopicPartition]:
+    bounds = element_bounds(handle).get(rewrite.state, ())
     if not bounds or handle.handle is None:
         return []
     framed = is_compressed(blob)
-    splits: list[Split] = []
+    keys: list[TopicPartition] = []
     pieces: list[Piece] = []
     for start, end in bounds:
         begun, ended = blob.at + start, blob.at + end
-        split, element = edited_element(blob.data, begun, ended, moves, legacy=legacy, framed=framed)
-        splits.append(split)
+        key, element = edited_element(blob.data, begun, ended, rewrite.element, framed=framed)
+        keys.append(key)
         if element != blob.data[begun:ended]:
             pieces.append(Piece(begun, ended, element))
     making.add(blob.file, pieces)
     if any(map(_growth, pieces)):
         making.add(METADATA, _moved(handle, blob.at, pieces))
         _resize(handle.handle, sum(map(_growth, pieces)), making)
-    return splits
+    return keys
 
 
 def _growth(piece: Piece) -> int:
@@ -223,7 +255,7 @@ def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Itera
         yield Piece(state.at, state.at + 8 * len(places), struct.pack(f">{len(places)}q", *places))
 
 
-def _resize(handle: StreamHandle, grown: int, making: _Making) -> None:
+def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
     """Give state that has grown or shrunk its new size."""
     if grown:
         width = 4 if handle.kind == "inline" else 8

@@ -6,7 +6,7 @@ before, which is strict about every length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
@@ -52,16 +52,15 @@ def spliced(data: bytes, pieces: list[Piece]) -> bytes:
 
 
 def edited_element(
-    data: bytes, start: int, end: int, moves: Moves, *, legacy: bool, framed: bool
-) -> tuple[Split, bytes]:
-    """Give what one element of a reader's state keeps, and the element as it will be.
+    data: bytes, start: int, end: int, edit: Callable[[bytes], tuple[TopicPartition, bytes]], *, framed: bool
+) -> tuple[TopicPartition, bytes]:
+    """Give which partition one element of a reader's state is of, and the element as it will be.
 
     Args:
         data: The file that holds it.
         start: Where it begins.
         end: Where it ends.
-        moves: Where its partition goes.
-        legacy: Whether it is one of the legacy consumer.
+        edit: Does that for an element as it is without frames.
         framed: Whether it is a stream of Snappy chunks.
 
     Raises:
@@ -70,11 +69,16 @@ def edited_element(
     """
     before = data[start:end]
     plain = uncompress_stream(data, start, end) if framed else before
-    split = read_legacy(Cursor(plain)) if legacy else read_split(Cursor(plain))
-    after = _legacy(plain, split, moves) if legacy else _split(plain, split, moves)
+    key, after = edit(plain)
     if after == plain:
-        return split, before
-    return split, reframed(before, after) if framed else after
+        return key, before
+    return key, reframed(before, after) if framed else after
+
+
+def kafka_element(plain: bytes, moves: Moves, *, legacy: bool) -> tuple[TopicPartition, bytes]:
+    """Edit an element of a KafkaSource's reader or, `legacy`, of a FlinkKafkaConsumer; see `edited_element`."""
+    split = read_legacy(Cursor(plain)) if legacy else read_split(Cursor(plain))
+    return split.topic_partition, _legacy(plain, split, moves) if legacy else _split(plain, split, moves)
 
 
 def _split(element: bytes, split: Split, moves: Moves) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
@@ -38,20 +40,43 @@ _LEGACY_FIELDS: Final = (
 """Of `StreamShardMetadata`, by their names, as Kryo orders them."""
 
 
-def read_legacy(cursor: Cursor) -> Split:
-    """Read one element of the legacy consumer's state: the last processed record, with a hash that is checked.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyFields:
+    """An element of the legacy consumer's state, field by field as its bytes have it."""
+
+    shard: Mapping[str, str | None]
+    """The fields of `StreamShardMetadata` by their names, in Kryo's order."""
+    number_class: int
+    """The class of the sequence number: which id it has depends on what the job registers."""
+    text: str
+    """The sequence number, or a word in its place."""
+    sub: int
+    """The user record inside the aggregate, below 0 where all of it is processed."""
+
+    @property
+    def hash(self) -> int:
+        """`SequenceNumber.hashCode`: 37 times the sum of both parts' hashes, in 32 bits."""
+        letters = 0
+        for letter in self.text:
+            letters = letters * 31 + ord(letter)
+        long = self.sub & (2**64 - 1)
+        value = 37 * (letters + (long ^ long >> 32)) & 0xFFFFFFFF
+        return value - 2**32 if value >= 2**31 else value
+
+
+def read_fields(cursor: Cursor) -> LegacyFields:
+    """Read one element of the legacy consumer's state, with a hash that is checked.
 
     Raises:
         DamagedError: It is no such element.
     """
-    place = cursor.place
     if cursor.byte("an element") != 2:
-        raise DamagedError(place, "expected an element of the legacy consumer, found another one")
+        raise DamagedError(cursor.place - 1, "expected an element of the legacy consumer, found another one")
     fields = dict(zip(_LEGACY_FIELDS, (_optional_text(cursor, name) for name in _LEGACY_FIELDS), strict=True))
     stream, shard = fields["streamName"], fields["shardId"]
     if stream is None or shard is None or not _STREAM.fullmatch(stream) or not SHARD.fullmatch(shard):
         raise cursor.damaged(f"expected a stream and a shard, found {str(stream)[:60]!r} and {str(shard)[:60]!r}")
-    _varint(cursor, "the class of a sequence number")
+    number_class = _varint(cursor, "the class of a sequence number")
     if cursor.byte("a sequence number") != 1:
         raise cursor.damaged("expected a sequence number, found none")
     kept = _signed(_varint(cursor, "the hash of a sequence number"))
@@ -60,15 +85,28 @@ def read_legacy(cursor: Cursor) -> Split:
     text = _marked_text(cursor)
     sub = _signed(_varint(cursor, "a sub-sequence number", most=70))
     cursor.finished("an element of the legacy consumer")
-    if kept != _java_hash(text, sub):
+    made = LegacyFields(shard=fields, number_class=number_class, text=text, sub=sub)
+    if kept != made.hash:
         raise cursor.damaged(f"expected the hash of {text[:140]!r} and {sub}, found another one")
+    return made
+
+
+def read_legacy(cursor: Cursor) -> Split:
+    """Read one element of the legacy consumer's state: the last processed record.
+
+    Raises:
+        DamagedError: It is no such element.
+    """
+    place = cursor.place
+    found = read_fields(cursor)
+    fields = found.shard
     low, high = (hash_of(cursor, fields[name], name) for name in ("startingHashKey", "endingHashKey"))
     first = fields["startingSequenceNumber"]
     parents = (fields["parentShardId"], fields["adjacentParentShardId"])
     made = Shard(
-        id=shard,
-        stream=stream,
-        position=_legacy_position(cursor, text, sub),
+        id=str(fields["shardId"]),
+        stream=fields["streamName"],
+        position=_legacy_position(cursor, found.text, found.sub),
         low=low,
         high=high,
         first=None if first is None else sequence_number(first),
@@ -123,13 +161,3 @@ def _varint(cursor: Cursor, what: str, *, most: int = 35) -> int:
 
 def _signed(value: int) -> int:
     return value >> 1 ^ -(value & 1)
-
-
-def _java_hash(text: str, sub: int) -> int:
-    """Give `SequenceNumber.hashCode`: 37 times the sum of both parts' hashes, in 32 bits."""
-    letters = 0
-    for letter in text:
-        letters = letters * 31 + ord(letter)
-    long = sub & (2**64 - 1)
-    value = 37 * (letters + (long ^ long >> 32)) & 0xFFFFFFFF
-    return value - 2**32 if value >= 2**31 else value

@@ -22,6 +22,23 @@ SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ARN: Final = re.compile(r"arn:[a-z0-9-]{1,32}:(kinesis|dynamodb):[a-z0-9-]{0,32}:[0-9]{0,12}:[A-Za-z0-9_./:-]{1,512}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitFields:
+    """A split of KinesisStreamsSource, field by field as its bytes have it."""
+
+    version: int
+    arn: str
+    shard: str
+    position: ShardPlace
+    """Where it is read on, finished or not."""
+    parents: tuple[str, ...] = ()
+    """In their order."""
+    low: int | None = None
+    """The first hash key; None of version 0, as is the last one."""
+    high: int | None = None
+    finished: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """One shard, as a reader or its enumerator keeps it."""
@@ -30,6 +47,10 @@ class Split:
     kind: str
     place: int
     """Where it begins in its file."""
+    fields: SplitFields | None = None
+    """None of other sources than KinesisStreamsSource."""
+    status: int | None = None
+    """Whether it is assigned, as an enumerator keeps it; None where it does not say."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -44,6 +65,12 @@ class Enumerator:
     splits: tuple[Split, ...]
     of_kinesis: bool
     """Whether it can be of no other source, though it has no split."""
+    wrapped: int = 1
+    """The version of what Flink wraps it in."""
+    version: int = 1
+    last: str | None = None
+    """The last shard seen; None where none was, and of other sources."""
+    split_version: int = LAST_SPLIT_VERSION
 
 
 def read_split(cursor: Cursor) -> Split:
@@ -73,17 +100,42 @@ def _split(cursor: Cursor, version: int, place: int) -> Split:
     position = _position(cursor)
     low = high = None
     parents: tuple[str, ...] = ()
+    finished = False
     if version > 0:
         count = cursor.count("parents", least=2)
         parents = tuple(_matching(cursor, "the id of a parent", SHARD) for _ in range(count))
         low, high = _hash(cursor, "the first hash key"), _hash(cursor, "the last hash key")
         if low > high:
             raise cursor.damaged(f"expected a first hash key up to the last one, found {low} and {high}")
-    if version > 1 and cursor.flag("whether a shard is finished"):
-        position = SHARD_END
+    if version > 1:
+        finished = cursor.flag("whether a shard is finished")
     cursor.finished("a split")
-    made = Shard(id=shard, stream=arn, position=position, low=low, high=high, parents=tuple(sorted(parents)))
-    return Split(made, KINESIS, place)
+    return split_of(
+        SplitFields(
+            version=version,
+            arn=arn,
+            shard=shard,
+            position=position,
+            parents=parents,
+            low=low,
+            high=high,
+            finished=finished,
+        ),
+        place,
+    )
+
+
+def split_of(fields: SplitFields, place: int = 0) -> Split:
+    """Give the shard that a split of KinesisStreamsSource is about."""
+    made = Shard(
+        id=fields.shard,
+        stream=fields.arn,
+        position=SHARD_END if fields.finished else fields.position,
+        low=fields.low,
+        high=fields.high,
+        parents=tuple(sorted(fields.parents)),
+    )
+    return Split(made, KINESIS, place, fields)
 
 
 def _position(cursor: Cursor) -> ShardPlace:
@@ -147,7 +199,7 @@ def read_enumerator(cursor: Cursor) -> Enumerator:
     if version not in (0, 1):
         raise inner.damaged(f"expected an enumerator of version 0 or 1, found {version:,}")
     try:
-        return _shards_seen(inner, version)
+        return replace(_shards_seen(inner, version), wrapped=wrapped, version=version)
     except DamagedError:
         if version:
             raise
@@ -159,13 +211,13 @@ def _shards_seen(cursor: Cursor, version: int) -> Enumerator:
     last = None
     if cursor.flag("whether a shard was seen"):
         last = _matching(cursor, "the last shard seen", SHARD)
-    splits = _listed(cursor, status=version > 0)
+    splits, split_version = _listed(cursor, status=version > 0)
     cursor.finished("an enumerator")
-    return Enumerator(tuple(splits), of_kinesis=last is not None)
+    return Enumerator(tuple(splits), of_kinesis=last is not None, last=last, split_version=split_version)
 
 
 def _of_table(cursor: Cursor) -> Enumerator:
-    splits = _listed(cursor, status=True)
+    splits, _ = _listed(cursor, status=True)
     cursor.int64("when the source began")
     cursor.finished("an enumerator")
     if any(each.kind != OF_TABLES for each in splits):
@@ -173,7 +225,8 @@ def _of_table(cursor: Cursor) -> Enumerator:
     return Enumerator(tuple(splits), of_kinesis=False)
 
 
-def _listed(cursor: Cursor, *, status: bool) -> list[Split]:
+def _listed(cursor: Cursor, *, status: bool) -> tuple[list[Split], int]:
+    """Read splits, each behind its length, and give their version too."""
     made = []
     number = cursor.count("splits", least=0)
     version = cursor.int32("the version of a split")
@@ -188,10 +241,9 @@ def _listed(cursor: Cursor, *, status: bool) -> list[Split]:
             state = cursor.int32("whether a split is assigned")
             if not 0 <= state <= 2:
                 raise cursor.damaged(f"expected whether a split is assigned, 0 to 2, found {state:,}")
-            if state == UNASSIGNED:
-                split = replace(split, shard=replace(split.shard, waits=True))
+            split = replace(split, shard=replace(split.shard, waits=state == UNASSIGNED), status=state)
         made.append(split)
-    return made
+    return made, version
 
 
 def _matching(cursor: Cursor, what: str, pattern: re.Pattern[str]) -> str:

@@ -1,0 +1,1 @@
+"""The state of Flink's sources of Kinesis, written."""

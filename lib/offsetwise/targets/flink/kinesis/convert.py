@@ -1,0 +1,98 @@
+"""State of the legacy FlinkKinesisConsumer, turned into state of KinesisStreamsSource.
+
+The new source reads nothing of what the legacy consumer kept. The numbers mean the same to both, so the operator gets
+splits and a coordinator that hold them, and everything else stays byte for byte. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.engines.flink.binary import Cursor
+from offsetwise.engines.flink.elements import element_bounds, is_compressed
+from offsetwise.engines.flink.kinesis import LEGACY_STATE
+from offsetwise.engines.flink.kinesis.legacy import read_legacy
+from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, Split, SplitFields
+from offsetwise.engines.flink.metadata import NAMES_SINCE, Metadata, OperatorEntry, Subtask
+from offsetwise.engines.flink.opened import Opened
+from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON
+from offsetwise.targets.flink.elements import NotEditableError, Piece
+from offsetwise.targets.flink.kinesis.savepoint import Splits, source_state
+
+_ID_BYTES: Final = 16
+
+
+def converted(entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str) -> Piece:
+    """Give the operator of a legacy consumer as one of KinesisStreamsSource.
+
+    Args:
+        entry: The operator.
+        metadata: All that its file says.
+        opened: The bytes of its state.
+        arn: Of the stream that it reads: the legacy consumer names it without region and account.
+
+    Raises:
+        DamagedError: Its state is.
+        NotEditableError: The new source could not go on from it.
+    """
+    if entry.coordinator is not None or any(map(_has_more, entry.subtasks)):
+        raise NotEditableError(f"more than the consumer's own state in operator {entry.uid or entry.id!r}")
+    held = [split for subtask in entry.subtasks for split in _elements(entry, subtask, opened)]
+    if not held:
+        raise NotEditableError("no shard in the state of the consumer")
+    streams = sorted({each.shard.stream or "" for each in held})
+    if streams != [arn.rpartition("/")[2]]:
+        raise NotEditableError(f"shards of {', '.join(streams)}, where the ARN is {arn}")
+    shards = [_fields(each, arn) for each in held]
+    if len({each.shard for each in shards}) != len(shards):
+        raise NotEditableError("a shard twice")
+    cursor = Cursor(opened.data, entry.at, entry.end)
+    if metadata.version >= NAMES_SINCE:
+        cursor.skip_text("an operator's name")
+        cursor.skip_text("an operator's uid")
+    cursor.skip(_ID_BYTES, "an operator's id")
+    made = source_state(Splits.of(shards), parallelism=entry.parallelism, max_parallelism=entry.max_parallelism)
+    return Piece(cursor.at, entry.end, made)
+
+
+def _has_more(subtask: Subtask) -> bool:
+    states = () if subtask.managed is None else subtask.managed.states
+    return (
+        any(state.name != LEGACY_STATE for state in states)
+        or subtask.finished
+        or subtask.raw is not None
+        or bool(subtask.keyed_bytes)
+        or bool(subtask.channels)
+    )
+
+
+def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterator[Split]:
+    blob, handle = opened.blobs.get((entry.id, subtask.index)), subtask.managed
+    if handle is None or not any(state.offsets for state in handle.states):
+        return
+    if blob is None:
+        raise NotEditableError(f"state of subtask {subtask.index} that cannot be read")
+    if is_compressed(blob):
+        raise NotEditableError("state that Snappy has compressed")
+    for start, end in element_bounds(handle)[LEGACY_STATE]:
+        yield read_legacy(Cursor(blob.data, blob.at + start, blob.at + end))
+
+
+def _fields(split: Split, arn: str) -> SplitFields:
+    shard = split.shard
+    position = shard.position
+    if position not in (SHARD_END, TRIM_HORIZON) and (position.sequence is None or position.sub is not None):
+        raise NotEditableError(f"{shard.id} at {position}, which the new source cannot go on from")
+    if shard.low is None or shard.high is None:
+        raise NotEditableError(f"{shard.id} without its hash keys")
+    return SplitFields(
+        version=LAST_SPLIT_VERSION,
+        arn=arn,
+        shard=shard.id,
+        position=TRIM_HORIZON if position == SHARD_END else position,
+        parents=shard.parents,
+        low=shard.low,
+        high=shard.high,
+        finished=position == SHARD_END,
+    )

@@ -1,0 +1,210 @@
+"""A savepoint that holds the positions of one source of Kinesis and nothing else.
+
+Flink restores it like one of its own: the operator with the source's uid gets its splits, every other operator of the
+job starts empty. Its bytes are what Flink 1.20 writes for the canonical savepoint of a job that was stopped, and
+nothing in them but splits and the operator's id depends on the job. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.engines.flink.elements import LAST_BLOB_VERSION
+from offsetwise.engines.flink.kinesis.splits import UNASSIGNED, SplitFields
+from offsetwise.engines.flink.metadata import FIRST_VERSION, MAGIC
+from offsetwise.engines.flink.source import READER_STATE
+from offsetwise.engines.flink.uid import operator_id
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON
+from offsetwise.targets.flink.kinesis.states import coordinator_state, handed_out, split_element
+from offsetwise.targets.flink.output import flag, int32, int64, sized, text
+
+_ASSIGNED: Final = 0
+_INLINE: Final = b"\1"
+_OPERATOR_STATE: Final = b"\4"
+_NONE: Final = b"\0"
+_SPLIT_AMONG_SUBTASKS: Final = b"\0"
+_CHECKPOINT_ID: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """The shards that one source knows."""
+
+    known: Sequence[SplitFields]
+    """All of them that are not finished, in the order in which they are kept."""
+    waiting: frozenset[str]
+    """Those of them that nobody reads yet, because a parent is not finished."""
+    last: str
+    """The last shard seen: those behind it are found by the source itself, those before it never are."""
+
+    @classmethod
+    def of(cls, shards: Sequence[SplitFields]) -> Splits:
+        """Tell the shards of a source apart, finished ones included: there is at least one."""
+        known = [each for each in shards if not each.finished]
+        open_ = {each.shard for each in known}
+        waiting = {each.shard for each in known if each.position == TRIM_HORIZON and open_.intersection(each.parents)}
+        return cls(known=known, waiting=frozenset(waiting), last=max(each.shard for each in shards))
+
+    @property
+    def read(self) -> list[SplitFields]:
+        """Those that readers read on."""
+        return [each for each in self.known if each.shard not in self.waiting]
+
+    @property
+    def coordinator(self) -> bytes:
+        """The state of the source's coordinator."""
+        listed = [
+            (each, UNASSIGNED) if each.shard in self.waiting else (handed_out(each), _ASSIGNED) for each in self.known
+        ]
+        return coordinator_state(listed, last=self.last)
+
+
+def made_savepoint(uid: str, splits: Splits, *, parallelism: int, max_parallelism: int) -> bytes:
+    """Give `_metadata` of a savepoint that holds one source.
+
+    Args:
+        uid: The source's, as the job's code sets it.
+        splits: Its shards. They are dealt out to the subtasks in turn.
+        parallelism: How many subtasks; a job of another parallelism deals them out anew.
+        max_parallelism: As the job has it, or more.
+
+    Raises:
+        NotEditableError: A split cannot hold its position.
+    """
+    return b"".join(
+        (
+            int32(MAGIC),
+            int32(FIRST_VERSION),
+            int64(_CHECKPOINT_ID),
+            int32(0),  # master states
+            int32(1),  # operators
+            bytes.fromhex(operator_id(uid)),
+            source_state(splits, parallelism=parallelism, max_parallelism=max_parallelism),
+            _PROPERTIES,
+        )
+    )
+
+
+def source_state(splits: Splits, *, parallelism: int, max_parallelism: int) -> bytes:
+    """Give what stands behind the id of a source's operator, and is all that it has; see `made_savepoint`.
+
+    Raises:
+        NotEditableError: A split cannot hold its position.
+    """
+    dealt = [splits.read[each::parallelism] for each in range(parallelism)]
+    subtasks = [_subtask(index, mine) for index, mine in enumerate(dealt) if mine]
+    coordinator = _inline("coordinator", splits.coordinator)
+    return int32(parallelism) + int32(max_parallelism) + coordinator + int32(len(subtasks)) + b"".join(subtasks)
+
+
+def _subtask(index: int, splits: Sequence[SplitFields]) -> bytes:
+    return b"".join(
+        (
+            int32(index),
+            int32(1),  # managed operator state follows
+            _reader_handle(splits),
+            int32(0),  # no raw operator state
+            _NONE + _NONE,  # nor keyed state
+            int32(0) + int32(0),  # nor channel states
+        )
+    )
+
+
+def _reader_handle(splits: Sequence[SplitFields]) -> bytes:
+    places, blob = [], _BLOB_HEADER
+    for each in splits:
+        places.append(int64(len(blob)))
+        blob += split_element(each)
+    listed = text(READER_STATE) + _SPLIT_AMONG_SUBTASKS + int32(len(places)) + b"".join(places)
+    return _OPERATOR_STATE + int32(1) + listed + _inline("splits", blob)
+
+
+def _inline(label: str, data: bytes) -> bytes:
+    """Give state whose bytes are in `_metadata` itself; nobody reads the label."""
+    return _INLINE + text(label) + sized(data)
+
+
+_BLOB_HEADER: Final = b"".join(
+    (
+        int32(LAST_BLOB_VERSION),
+        flag(False),  # not compressed
+        b"\0\1",  # states
+        text(READER_STATE),
+        int32(1),  # operator state
+        int32(1),  # options
+        text("OPERATOR_STATE_DISTRIBUTION_MODE"),
+        text("SPLIT_DISTRIBUTE"),
+        int32(1),  # serializers
+        text("VALUE_SERIALIZER"),
+        int32(2),
+        text(
+            "org.apache.flink.api.common.typeutils.base.array.BytePrimitiveArraySerializer"
+            "$BytePrimitiveArraySerializerSnapshot"
+        ),
+        int32(3),
+        b"\0\0",  # no broadcast states
+    )
+)
+"""What Flink's `DefaultOperatorStateBackend` writes before elements of bytes."""
+
+
+def _described(name: str, serial: int, flags: int, fields: bytes, above: bytes = b"x" + b"p") -> bytes:
+    """Give the description of a Java class in a stream of objects; `above` ends it, and names what it extends."""
+    return b"r" + text(name) + serial.to_bytes(8, "big") + bytes([flags]) + fields + above
+
+
+_CHECKPOINTS: Final = "org.apache.flink.runtime.checkpoint."
+_FORMATS: Final = "org.apache.flink.core.execution.SavepointFormatType"
+_SERIALIZABLE: Final = 0x02
+_ENUM: Final = 0x12
+
+
+def _object(name: str, kind: str) -> bytes:
+    return b"L" + text(name) + b"t" + text(f"L{kind.replace('.', '/')};")
+
+
+_PROPERTIES: Final = b"".join(
+    (
+        b"\xac\xed\0\5s",
+        _described(
+            f"{_CHECKPOINTS}CheckpointProperties",
+            2,
+            _SERIALIZABLE,
+            b"\0\10"
+            + b"".join(
+                b"Z" + text(name)
+                for name in (
+                    "discardCancelled",
+                    "discardFailed",
+                    "discardFinished",
+                    "discardSubsumed",
+                    "discardSuspended",
+                    "forced",
+                    "unclaimed",
+                )
+            )
+            + _object("checkpointType", f"{_CHECKPOINTS}SnapshotType"),
+        ),
+        bytes((0, 0, 0, 0, 0, 1, 0)),  # of all these flags a savepoint has the last but one
+        b"s",
+        _described(
+            f"{_CHECKPOINTS}SavepointType",
+            0xA087D308A45814B8,
+            _SERIALIZABLE,
+            b"\0\3"
+            + _object("formatType", _FORMATS)
+            + _object("name", "java.lang.String")
+            + _object("postCheckpointAction", f"{_CHECKPOINTS}SavepointType$PostCheckpointAction"),
+        ),
+        b"~",
+        _described(_FORMATS, 0, _ENUM, b"\0\0", b"x" + _described("java.lang.Enum", 0, _ENUM, b"\0\0")),
+        b"t" + text("CANONICAL"),
+        b"t" + text("Suspend Savepoint"),
+        b"~",
+        _described(f"{_CHECKPOINTS}SavepointType$PostCheckpointAction", 0, _ENUM, b"\0\0", b"xq\0\x7e\0\x09"),
+        b"t" + text("SUSPEND"),
+    )
+)
+"""`CheckpointProperties` of a canonical savepoint that a job was stopped with, as Java's serialization writes it."""
