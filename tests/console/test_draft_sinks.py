@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from offsetwise import workflow
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Question
-from offsetwise.console.reader import Reader
+from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
 from offsetwise.model import Cluster, Plan, Subject
@@ -44,8 +45,18 @@ class SinkReader(ValueReader):
         )
         self._answer = answer
 
-    def sink_transactions(self, migration: str, name: str, progress: Progress) -> SinkTransactions:  # noqa: ARG002 - the reader's
-        assert (migration, name) == ("orders-to-new", "orders")
+    def offered(self) -> tuple[Offered, ...]:
+        *others, live = super().offered()
+        return (*others, replace(live, sinks=((ORDERS, "transactions of checkpoint /checkpoints/orders"),)))
+
+    def sink_transactions(
+        self,
+        migration: str,
+        name: str,
+        topics: tuple[str, ...],
+        progress: Progress,  # noqa: ARG002 - the reader's
+    ) -> SinkTransactions:
+        assert (migration, name, topics) == ("orders-to-new", "orders", ())
         self.calls["sink_transactions"] += 1
         return self._answer
 
@@ -130,6 +141,14 @@ def test_29_what_is_not_settled_is_not_marked_and_the_page_says_why() -> None:
     assert "There may be no such plan" in told
     assert "MARK_NOT_SETTLED" in told
     assert "tx-1-4 (producer 8, epoch 1) is LOST" in told
+
+
+def test_what_is_still_open_leads_to_the_plan_that_commits_it_first() -> None:
+    page = asked(opened(SinkReader(said(row(OTHER, Decision.COMMIT, "Ongoing")))))
+
+    page.button(key="settle-first").click().run()
+    assert not page.exception
+    assert page.selectbox(key="does").value == "settle the sink's transactions"
 
 
 def test_a_reviewer_sees_every_mark_and_why() -> None:

@@ -53,6 +53,11 @@ class Seat:
         """Whether it is the demonstration."""
         return self.board.is_demo
 
+    @property
+    def who(self) -> str:
+        """Tells people apart in one session."""
+        return "nobody" if self.person is None else f"{self.person.issuer} {self.person.subject}"
+
 
 class _Boards:
     """The boards of this process, each opened when somebody first needs it."""

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,8 @@ from offsetwise.lag.archive import Archive
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
-from offsetwise.model import Cluster, Comparison, Plan, Reconciliation, Subject, SubjectKind
+from offsetwise.model import Cluster, Comparison, Plan, Reconciliation, Subject, SubjectKind, time_of
+from offsetwise.model.plan import transactions_of
 from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
@@ -57,6 +59,8 @@ class Offered:
     subjects: tuple[Subject, ...]
     recorded: bool
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
+    sinks: tuple[tuple[Subject, str], ...] = ()
+    """Live checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
 
     def address(self, subject: Subject) -> dict[str, str]:
         """Give what leads a page to these positions, as its query."""
@@ -164,9 +168,18 @@ class Reader:
         with self._spark.in_use():
             return workflow.state_rows(self._migrations[migration], name, progress=progress)
 
-    def sink_transactions(self, migration: str, name: str, progress: Progress) -> SinkTransactions:
-        """Look at the transactions of a checkpoint's sinks on their cluster."""
-        return workflow.sink_transactions(self._migrations[migration], name, upgrade=True, progress=progress)
+    def sink_transactions(
+        self, migration: str, name: str, topics: tuple[str, ...], progress: Progress
+    ) -> SinkTransactions:
+        """Look at the transactions of a checkpoint's sinks on their cluster, and at those of more topics there."""
+        return workflow.sink_transactions(
+            self._migrations[migration], name, topics=topics, upgrade=True, progress=progress
+        )
+
+    def settled(self, migration: str, subject: Subject, request: DraftRequest, progress: Progress) -> Plan:
+        """Draft a plan that only ends transactions of a checkpoint's sinks, from a new look at their cluster."""
+        now = time_of(datetime.now(UTC))
+        return workflow.draft(self._migrations[migration], subject, request, drafted_at=now, progress=progress)
 
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration."""
@@ -295,13 +308,23 @@ def reader_of_process() -> Reader:
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
     groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.groups)
+    sinks = (
+        (_checkpoint(one.name), transactions_of(str(_checkpoint(one.uri)).rstrip("/")))
+        for one in migration.checkpoints
+        if one.job.sink_cluster or one.job.sink_servers
+    )
     return Offered(
         name=name,
         old=migration.source.name,
         new=migration.target.name,
-        subjects=tuple(Subject(kind=SubjectKind.CHECKPOINT, name=one.name) for one in migration.checkpoints) + groups,
+        subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
         recorded=recorded,
+        sinks=() if recorded else tuple(sinks),
     )
+
+
+def _checkpoint(name: str) -> Subject:
+    return Subject(kind=SubjectKind.CHECKPOINT, name=name)
 
 
 def _free_name(name: str, taken: set[str]) -> str:
@@ -312,7 +335,7 @@ LIVE_ONLY: Final = frozenset(
     verb.__name__
     for verb in (
         *(Reader.comparisons, Reader.connection, Reader.permissions, Reader.standings),
-        *(Reader.state_rows, Reader.drift, Reader.sink_transactions),
+        *(Reader.state_rows, Reader.drift, Reader.sink_transactions, Reader.settled),
     )
 )
 """Verbs that a bundled sample does not answer from its files, at once."""

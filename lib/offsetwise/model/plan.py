@@ -333,6 +333,10 @@ class Plan:
         """What it moves; one plan is open for each."""
         needs = self.requirements
         if needs.checkpoint is not None:
-            # Transactions have to be settled while a plan of the positions is still in review.
-            return needs.moves(None) if self.positions else f"transactions of {needs.moves(None)}"
+            return needs.moves(None) if self.positions else transactions_of(needs.moves(None))
         return needs.moves(self.positions[0].source if needs.old_group is None else needs.old_group.group)
+
+
+def transactions_of(moves: str) -> str:
+    """Say what a plan moves that only ends transactions: they are settled while one of the positions is in review."""
+    return f"transactions of {moves}"

@@ -147,12 +147,15 @@ def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed |
             + f", found {found}.",
             fix="Draft it again here, where the names are filled in.",
         )
-    strangers = {each.override.by for each in parsed.positions if each.override is not None} - {author, *needed}
-    if strangers:
-        return NotAllowed(
-            why=f"An offset in it was decided by {min(strangers)!r}, who is not recorded as author or editor.",
-            fix="Decide offsets under your own name.",
-        )
+    offsets = {each.override.by for each in parsed.positions if each.override is not None}
+    ends = {each.by for each in parsed.transactions if each.by is not None}
+    for what, by in (("An offset", offsets), ("The end of a transaction", ends)):
+        strangers = by - {author, *needed}
+        if strangers:
+            return NotAllowed(
+                why=f"{what} in it was decided by {min(strangers)!r}, who is not recorded as author or editor.",
+                fix="Decide under your own name.",
+            )
     return None
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.plan import decisions, sinks, strategy, submission
+from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
 from offsetwise.console.plan.checklist import checks, in_words
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
@@ -19,19 +19,16 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, selectors
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Comparison, GateCheck, Identity, Outcome, Plan, Subject, Target, time_of
+from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Subject, Target, time_of
 from offsetwise.plan import options
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import way_of
-from offsetwise.review.access import Role
-from offsetwise.review.people import recorded
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import PlanRow
 from offsetwise.wording import at_most, duration, many, number, read_at
 from offsetwise.wording.verdicts import Tone
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
-NOBODY: Final = "nobody signed in"
 _SINK: Final = "sink-rewound"
 _CHECKLIST: Final = "Checklist"
 _CUTOVER: Final = "cutover"
@@ -57,6 +54,8 @@ def show(head: guard.Head) -> None:
             "This migration names nothing to move.",
             "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
         )
+    elif (ending := settling.choose(migration, subject)) is not None:
+        settling.draw(here, migration, subject, ending, seat)
     else:
         frozen = _frozen(here, migration, subject, head)
         if frozen is not None:
@@ -87,8 +86,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     pressed = submission.pressed()
     plans = [] if seat is None else _plans(frozen, seat)
     work, sheet = _work(frozen, seat, plans)
-    may = seat is not None and seat.person is not None and Role.AUTHOR in seat.board.roles(seat.person)
-    by = recorded(seat.person) if may and seat is not None and seat.person is not None else None
+    by = submission.by(seat)
     seen = frozen.observed
     rewound = bool(st.session_state.get(_SINK))
     strategies = here.reader.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound)
@@ -104,7 +102,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     made = drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
     if pressed is not None and seat is not None:
-        submission.carry_out(pressed, seat, frozen, work, plan)
+        submission.carry_out(pressed, seat, work, plan, observed=frozen.observed)
         st.rerun()
     if isinstance(made, OffsetwiseError):
         _refused(made)
@@ -130,17 +128,12 @@ def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by:
     except OffsetwiseError as error:
         blocks.box(Tone.WRONG, f"{markdown(error.problem)} {markdown(error.fix)}")
         return None
-    author = by or NOBODY
-    editors: tuple[str, ...] = ()
-    identities: tuple[Identity, ...] = ()
-    if seat is not None and seat.person is not None and by is not None:
-        names = seat.board.credits(seat.person, work.plan)
-        author, editors, identities = names.author, names.editors, names.identities
+    names = submission.names(seat, by, work.plan)
     return DraftRequest(
         targets=tuple(targets),
-        author=author,
-        editors=editors,
-        identities=identities,
+        author=names.author,
+        editors=names.editors,
+        identities=names.identities,
         overrides=tuple(sorted(work.overrides.items(), key=lambda each: each[0])),
         starts=tuple(work.starts[topic] for topic in sorted(work.starts)),
         sink_rewound=rewound,
@@ -152,7 +145,7 @@ def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> 
     """Give what was decided so far, begun with the plan that is open for these positions, if one is."""
     if seat is None:
         return _session(frozen, "nobody"), None
-    who = "nobody" if seat.person is None else f"{seat.person.issuer} {seat.person.subject}"
+    who = seat.who
     work = _session(frozen, who)
     row = next((each for each in plans if each.state.open), None)
     if row is None:
@@ -164,7 +157,7 @@ def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> 
     if work.plan is None and not work.overrides and not work.starts:
         _begin(frozen, who, sheet)
         work = _session(frozen, who)
-    _open_plan(frozen, who, work, sheet)
+    submission.open_plan(work, sheet, lambda: _begin(frozen, who, sheet))
     return work, sheet
 
 
@@ -206,30 +199,6 @@ def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
         st.session_state["group"] = group
     st.session_state[_SINK] = sheet.plan.job.sink_rewound is True
     st.session_state[sinks.MARK] = bool(sheet.plan.marks)
-
-
-def _open_plan(frozen: Frozen, who: str, work: Work, sheet: Sheet) -> None:
-    newest = work.base == sheet.digest
-    told = (
-        f"**Plan {sheet.row.id} for these positions is open:** {sheet.standing.state}, version {sheet.row.number}, "
-        f"`{sheet.digest[:8]}`. "
-    )
-    told += (
-        f"What you save becomes version {sheet.row.number + 1}, and earlier approvals count no more."
-        if newest
-        else "You began with another version, so nothing can be saved."
-    )
-    (st.info if newest else st.warning)(told, icon=":material/edit_note:")
-    query = {"plan": str(sheet.row.id)}
-    blocks.lead_on(f"Review plan {sheet.row.id}", submission.REVIEW_PAGE, query, icon=":material/fact_check:")
-    if not newest:
-        st.button(
-            f"Begin again with version {sheet.row.number}",
-            icon=":material/refresh:",
-            key="begin-again",
-            on_click=_begin,
-            args=(frozen, who, sheet),
-        )
 
 
 def _refused(error: OffsetwiseError) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
+from offsetwise.console.plan import settling
 from offsetwise.console.plan.work import Frozen
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import blocks, table
@@ -14,6 +15,7 @@ from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.findings.committed import open_transactions
 from offsetwise.model import MarkedTransaction, Plan
+from offsetwise.transactions.deciding import Decision
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 
@@ -43,7 +45,7 @@ def ask(here: Answers, migration: Offered, frozen: Frozen) -> tuple[SinkTransact
     checkpoint, name = frozen.observed.comparison.checkpoint, frozen.subject.checkpoint
     if name is None or migration.recorded or not open_transactions(checkpoint):
         return None, False
-    found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name), _OFFER)
+    found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
     marking = st.checkbox(
         "Mark the sink's transactions as committed in the copy",
         key=MARK,
@@ -51,7 +53,16 @@ def ask(here: Answers, migration: Offered, frozen: Frozen) -> tuple[SinkTransact
         help="A restore passes over them, so that it works where the sink writes to another cluster. Each has to be "
         "SETTLED. Ask the sink's cluster first.",
     )
-    return (None, False) if found is None else (found.value, marking)
+    if found is None:
+        return None, False
+    if any(row.decision is Decision.COMMIT for row in found.value.transactions):
+        st.markdown("The savepoint holds transactions that are still open: a plan of its own commits them first.")
+        st.button("Draft that plan first", icon=":material/contract:", key="settle-first", on_click=_settle_first)
+    return found.value, marking
+
+
+def _settle_first() -> None:
+    st.session_state.update(settling.ADDRESS)
 
 
 def marked(plan: Plan) -> None:

@@ -10,10 +10,11 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import board
-from offsetwise.console.plan.work import Drafted, Frozen, Work
+from offsetwise.console.plan.work import Drafted, Work
 from offsetwise.console.widgets import blocks, downloads
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
+from offsetwise.review.access import Role
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
     AlreadyDecided,
@@ -28,14 +29,18 @@ from offsetwise.review.answers import (
 )
 from offsetwise.review.difference import difference
 from offsetwise.review.exports import ExportKind
+from offsetwise.review.people import recorded
 from offsetwise.review.sheet import Sheet
+from offsetwise.review.view import Credits
 from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone
+from offsetwise.workflow import Observed
 
 TITLE: Final = "Save and submit"
 SAID: Final = "draft-said"
 _PRESSED: Final = "draft-pressed"
 REVIEW_PAGE: Final = "pages/plan/review.py"
+_NOBODY: Final = "nobody signed in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +68,54 @@ class Pressed:
     digest: str
 
 
+def by(seat: board.Seat | None) -> str | None:
+    """Give the name that decisions are recorded under; None for somebody who may not decide."""
+    person = None if seat is None else seat.person
+    may = seat is not None and person is not None and Role.AUTHOR in seat.board.roles(person)
+    return recorded(person) if may and person is not None else None
+
+
+def names(seat: board.Seat | None, by: str | None, plan: int | None) -> Credits:
+    """Give the names that the plan records, or its next version; `plan` is the one that is kept."""
+    if seat is None or seat.person is None or by is None:
+        return Credits(author=_NOBODY, editors=(), identities=())
+    return seat.board.credits(seat.person, plan)
+
+
+def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
+    """Say that a plan of this is open, and what saving makes of it; `begin` goes on with its newest version."""
+    newest = work.base == sheet.digest
+    told = (
+        f"**Plan {sheet.row.id} is open for this already:** {sheet.standing.state}, version {sheet.row.number}, "
+        f"`{sheet.digest[:8]}`. "
+    )
+    told += (
+        f"What you save becomes version {sheet.row.number + 1}, and earlier approvals count no more."
+        if newest
+        else "You began with another version, so nothing can be saved."
+    )
+    (st.info if newest else st.warning)(told, icon=":material/edit_note:")
+    query = {"plan": str(sheet.row.id)}
+    blocks.lead_on(f"Review plan {sheet.row.id}", REVIEW_PAGE, query, icon=":material/fact_check:")
+    if not newest:
+        st.button(
+            f"Begin again with version {sheet.row.number}",
+            icon=":material/refresh:",
+            key="begin-again",
+            on_click=begin,
+        )
+
+
 def pressed() -> Pressed | None:
     """Take the button that was pressed since the page was drawn last, if one was."""
     found: Pressed | None = st.session_state.pop(_PRESSED, None)
     return found
 
 
-def carry_out(pressed: Pressed, seat: board.Seat, frozen: Frozen, work: Work, made: Drafted | None) -> None:
-    """Save or submit exactly the plan that stood beside the button.
+def carry_out(
+    pressed: Pressed, seat: board.Seat, work: Work, made: Drafted | None, *, observed: Observed | None
+) -> None:
+    """Save or submit exactly the plan that stood beside the button, and keep what it was drafted from beside it.
 
     A button answers to what was drawn last. Whoever chooses something else and presses before the page is drawn again
     would save the plan of before, so nothing is saved unless the choices of now give the same digest.
@@ -83,9 +128,9 @@ def carry_out(pressed: Pressed, seat: board.Seat, frozen: Frozen, work: Work, ma
         )
         st.session_state[SAID] = Said(done=False, text=told)
     elif pressed.wish is Wish.SAVE:
-        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, frozen, work, made)))
+        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, work, made, observed)))
     else:
-        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, frozen, work, made))
+        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, work, made, observed))
 
 
 def _press(wish: Wish, digest: str) -> None:
@@ -192,19 +237,17 @@ def _answered(ask: Callable[[], Said]) -> Said:
         return Said(done=False, text=f"{markdown(error.problem)} **What to do:** {markdown(error.fix)}")
 
 
-def _kept(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted) -> SaveAnswer:
+def _kept(seat: board.Seat, work: Work, made: Drafted, observed: Observed | None) -> SaveAnswer:
     # Who asks is looked up anew: meanwhile a sign-in may have become too old.
-    answer = seat.board.save_draft(
-        board.person(), made.content, plan=work.plan, base=work.base, observed=frozen.observed
-    )
+    answer = seat.board.save_draft(board.person(), made.content, plan=work.plan, base=work.base, observed=observed)
     if isinstance(answer, (Saved, Unchanged)):
         work.plan, work.base, work.before = answer.plan, answer.digest, made.plan
     return answer
 
 
-def _saved_and_submitted(seat: board.Seat, frozen: Frozen, work: Work, made: Drafted) -> Said:
+def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, observed: Observed | None) -> Said:
     if work.plan is None or work.base is None or _changes(work, made):
-        saved = _kept(seat, frozen, work, made)
+        saved = _kept(seat, work, made, observed)
         if not isinstance(saved, (Saved, Unchanged)):
             return saved_in_words(saved)
         plan, digest = saved.plan, saved.digest

@@ -12,7 +12,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.errors import ConfigError, PlanError
 from offsetwise.model import Override, Plan, Start, Subject, TopicPartition
 from offsetwise.plan.digest import digest
-from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice
 from offsetwise.workflow import Observed
 
 
@@ -29,6 +29,8 @@ class Work:
     overrides: dict[TopicPartition, Override] = field(default_factory=dict)
     starts: dict[str, StartChoice] = field(default_factory=dict)
     """By topic of the old cluster."""
+    settlements: dict[str, SettlementChoice] = field(default_factory=dict)
+    """By transactional id."""
 
 
 _KEPT: Final = 8
@@ -68,6 +70,11 @@ def begun_with(plan: Plan, number: int, digest: str) -> Work:
     for one in plan.positions:
         if one.override is not None and one.topic not in whole:
             made.overrides[one.topic_partition] = one.override
+    for each in plan.transactions:
+        if each.by is not None and each.transactional_id is not None:
+            made.settlements[each.transactional_id] = SettlementChoice(
+                transactional_id=each.transactional_id, decision=each.decision, reason=each.reason, by=each.by
+            )
     return made
 
 

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
 from offsetwise.console.widgets.escaping import markdown, plain
-from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError
+from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
 from offsetwise.wording.verdicts import Tone
 
 CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
@@ -216,6 +216,8 @@ def _kind(error: Exception) -> tuple[str, str]:
         return ":material/lock:", "Not permitted"
     if isinstance(error, ClusterUnreachableError):
         return ":material/cloud_off:", "The cluster does not answer"
+    if isinstance(error, PlanError):
+        return ":material/block:", "There may be no such plan"
     return ":material/error:", "This could not be read"
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from offsetwise import wording
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.explore.checkpoint import sources, transactions
+from offsetwise.console.plan import decided
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, table
@@ -56,7 +57,7 @@ def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading)
     """Draw everything below the restart and its banners."""
     shown = held.value.checkpoint
     _metrics(held.value)
-    blocks.contents("What a failure would read again", "Sources", "Operators", transactions.TITLE)
+    blocks.contents("What a failure would read again", "Sources", "Operators", decided.TITLE)
     with guard.block("failure"):
         named = answers.held(Question.of(Reader.checkpoint_reading, migration.name, name, None))
         _failure(shown, None if named is None else named.value.checkpoint)

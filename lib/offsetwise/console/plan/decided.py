@@ -1,0 +1,117 @@
+"""What the cluster of a job's sinks says of their transactions, on the Checkpoint and the Draft screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Held
+from offsetwise.console.plan.checklist import in_words
+from offsetwise.console.widgets import blocks, table
+from offsetwise.console.widgets.blocks import Offer
+from offsetwise.console.widgets.clock import until
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction
+from offsetwise.transactions.report import LogEnds, SinkTransactions
+from offsetwise.transactions.upgrade import Upgrade
+from offsetwise.wording import duration, many
+from offsetwise.wording.verdicts import Tone, Verdict
+
+TITLE: Final = "Transactions of the sink"
+OFFER: Final = Offer(
+    what="the sink's cluster",
+    now="Ask the sink's cluster",
+    again="Ask again",
+    icon=":material/contract:",
+    key="sink-transactions",
+    why="The cluster that the sink writes to is looked at twice, two seconds apart. Nothing is written or created.",
+)
+_REASONS: Final = 8
+_DONE: Final = ("✓", Tone.RIGHT)
+_TO_DO: Final = ("▲", Tone.CAREFUL)
+_NOT_KNOWN: Final = ("?", Tone.UNKNOWN)
+_AGAINST: Final = ("!", Tone.WRONG)
+_MARKS: Final = (
+    dict.fromkeys(CLOSED, _DONE)
+    | dict.fromkeys((Decision.COMMIT, Decision.ABORT, Decision.WAIT), _TO_DO)
+    | dict.fromkeys((Decision.UNKNOWN, Decision.DENIED), _NOT_KNOWN)
+)
+_DECIDED: Final[Columns[SinkTransaction]] = (
+    Column("transactional id", lambda one: one.transactional_id or "none"),
+    Column("decision", lambda one: _verdict(one.decision), 130),
+    Column("held", lambda one: one.held_state or ("yes" if one.held else "no")),
+    Column("broker", lambda one: one.broker_state or "no such id or no answer"),
+    Column("left", lambda one: "–" if one.left_ms is None else duration(one.left_ms), help="Until its time-out."),
+    Column("producer id", lambda one: one.producer_id),
+    Column("epoch", lambda one: one.epoch),
+    Column("why", lambda one: one.reason),
+)
+_ENDS: Final[Columns[LogEnds]] = (
+    Column("topic", lambda one: one.topic),
+    Column("p", lambda one: one.partition, 44, "Partition."),
+    Column("last stable offset", lambda one: one.last_stable_offset, help="Where read_committed readers stop."),
+    Column("log end", lambda one: one.log_end_offset),
+)
+
+
+@st.fragment
+def draw(found: Held[SinkTransactions]) -> None:
+    """Draw what is to become of each, and when the first of those that are open runs out."""
+    made = found.value
+    open_ = made.open
+    if open_:
+        blocks.box(
+            Tone.WRONG if any(one.decision not in _MARKS for one in open_) else Tone.CAREFUL,
+            f"**{many(len(open_), 'transaction')} to be ended or looked into** on cluster id "
+            f"{markdown(made.cluster_id or 'unknown')}.",
+        )
+        left = [one.left_ms for one in open_ if one.left_ms is not None]
+        if left:
+            until(int(found.at.timestamp() * 1000) + min(left))
+        _why(open_)
+    elif made.complete:
+        blocks.box(Tone.RIGHT, "**Nothing is open.** What the checkpoint holds is settled.")
+    for one in made.findings:
+        blocks.box(Tone.CAREFUL, f"**{one.code}** {markdown(one.message)} {markdown(one.remedy)}")
+    for told in made.problems:
+        blocks.box(Tone.UNKNOWN, markdown(told))
+    said = f"{many(len(made.transactions), 'transaction')}, as looked at {found.at:%Y-%m-%d %H:%M:%S} UTC."
+    st.markdown(f":gray[{said}]")
+    if made.transactions:
+        table.paged(
+            _DECIDED, sorted(made.transactions, key=lambda one: one.decision in CLOSED), "decided-rows", alt=said
+        )
+    if made.partitions:
+        held_back = sum(
+            None not in (one.last_stable_offset, one.log_end_offset) and one.last_stable_offset != one.log_end_offset
+            for one in made.partitions
+        )
+        st.markdown(f"Readers of committed records are held back in {many(held_back, 'partition')} of the sink.")
+        table.show(_ENDS, made.partitions, alt="Where the logs of the sink end.", missing="?")
+    if made.upgrade is not None:
+        _upgrade(made.upgrade)
+
+
+def _upgrade(made: Upgrade) -> None:
+    """Say what stands between the job and two-phase commit, and what to do until then."""
+    with st.expander("Two-phase commit (FLIP-319): what blocks it, and what to do until then", icon=":material/route:"):
+        st.markdown(in_words(made.steps))
+        st.markdown("**Until then**")
+        st.markdown("\n".join(f"- {markdown(told)}" for told in (*made.until_then, made.false_alarm)))
+
+
+def _why(rows: Sequence[SinkTransaction]) -> None:
+    """Say each reason once, after an example: cells show the beginning of a sentence only."""
+    first = {one.reason: one for one in reversed(rows)}
+    shown = [one for one in rows if first[one.reason] is one][:_REASONS]
+    st.markdown(
+        "\n".join(f"- **{markdown(one.transactional_id or 'no id')}**: {markdown(one.reason)}" for one in shown)
+    )
+
+
+def _verdict(decision: Decision) -> Verdict:
+    icon, tone = _MARKS.get(decision, _AGAINST)
+    return Verdict(icon=icon, word=decision.replace("_", " ").lower(), tone=tone)

@@ -1,0 +1,231 @@
+"""A plan that ends transactions of a job's sinks, on the Draft screen: what is open, what people decide, the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.board import Seat
+from offsetwise.console.plan import decided, ending, submission
+from offsetwise.console.plan.checklist import in_words
+from offsetwise.console.plan.decisions import MAX_REASON
+from offsetwise.console.plan.work import Drafted, Work, begun_with
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.widgets import blocks, selectors, table
+from offsetwise.console.widgets.blocks import Offer
+from offsetwise.console.widgets.clock import until
+from offsetwise.console.widgets.escaping import cell, markdown
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import Plan, Settlement, Subject, Target, epoch_ms
+from offsetwise.plan.digest import digest
+from offsetwise.plan.request import DraftRequest, SettlementChoice
+from offsetwise.review.sheet import Sheet
+from offsetwise.targets.spec import Spec, specs
+from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.wording import many
+from offsetwise.wording.verdicts import Tone
+
+PLAN: Final = "The plan"
+_DOES: Final = "does"
+_MOVES: Final = "move the job"
+ADDRESS: Final = {_DOES: next(spec.label for spec in specs() if spec.ends)}
+"""Leads the Draft page to the plan that ends what a checkpoint decides."""
+REWOUND: Final = "transactions-rewound"
+TOPICS: Final = "sink-topics"
+_SAID: Final = "settlement-refused"
+_OFFER: Final = Offer(
+    what="the sink's cluster",
+    now="Draft the plan",
+    again="Draft it again",
+    icon=":material/edit_note:",
+    key="settle",
+    why="The cluster is looked at twice again, and the records that transactions hold are counted. Nothing is written.",
+)
+_CHOICES: Final[Columns[SettlementChoice]] = (
+    Column("transactional id", lambda one: one.transactional_id),
+    Column("decision", lambda one: one.decision.lower()),
+    Column("reason", lambda one: one.reason),
+    Column("by", lambda one: one.by),
+)
+
+
+def choose(migration: Offered, subject: Subject) -> Spec | None:
+    """Let the person choose what the plan is for; None where it moves the job, the only choice without such a sink."""
+    if subject not in dict(migration.sinks):
+        return None
+    ending_ = {spec.label: spec for spec in specs() if spec.ends}
+    return ending_.get(selectors.choice("The plan is to", [_MOVES, *ending_], _DOES, width=360))
+
+
+def draw(here: Answers, migration: Offered, subject: Subject, spec: Spec, seat: Seat | None) -> None:
+    """Draw what is open on the sink's cluster, what a person decides about it, and the plan that ends it.
+
+    Args:
+        here: What was read.
+        migration: The migration.
+        subject: Its checkpoint.
+        spec: The target.
+        seat: The board, and who drafts; None where nobody can sign in.
+    """
+    pressed = submission.pressed()
+    work, sheet = _work(migration, subject, spec, seat)
+    by = submission.by(seat)
+    blocks.contents(decided.TITLE, PLAN, *([] if seat is None else [submission.TITLE]))
+    blocks.section(decided.TITLE)
+    topics = _topics()
+    looked = blocks.asked(
+        here, Question.of(Reader.sink_transactions, migration.name, subject.name, topics), decided.OFFER
+    )
+    if looked is None:
+        return
+    decided.draw(looked)
+    if Decision.COMMIT in spec.ends:
+        _decide(looked.value.transactions, work, by)
+    blocks.section(PLAN)
+    rows = looked.value.transactions
+    names = submission.names(seat, by, work.plan)
+    request = DraftRequest(
+        targets=(Target(kind=spec.name),),
+        author=names.author,
+        editors=names.editors,
+        identities=names.identities,
+        settlements=tuple(sorted(work.settlements.values(), key=lambda one: (one.decision, one.transactional_id))),
+        sink_topics=topics,
+        sink_rewound=_rewound(rows, work),
+    )
+    made = _drafted(here, Question.of(Reader.settled, migration.name, subject, request))
+    if pressed is not None and seat is not None:
+        submission.carry_out(pressed, seat, work, made, observed=None)
+        st.rerun()
+    if made is not None:
+        _plan(made.plan)
+    if seat is not None:
+        submission.draw(seat, work, made, sheet)
+
+
+def _topics() -> tuple[str, ...]:
+    typed = st.text_input(
+        "More topics of the sink",
+        key=TOPICS,
+        placeholder="orders-out, payments-out, or nothing",
+        help="Transactions that hang are searched for on these, beside the topics that open transactions name.",
+        max_chars=2_000,
+        width=480,
+    )
+    return tuple(dict.fromkeys(name for each in typed.split(",") if (name := each.strip())))
+
+
+def _work(migration: Offered, subject: Subject, spec: Spec, seat: Seat | None) -> tuple[Work, Sheet | None]:
+    """Give what was decided so far, begun with the plan that is open for these transactions, if one is."""
+    name = f"settle {migration.name!r} {subject} {spec.name} {None if seat is None else seat.who!r}"
+    work: Work = st.session_state.setdefault(name, Work())
+    if seat is None:
+        return work, None
+    moves = dict(migration.sinks)[subject]
+    row = next((each for each in seat.board.plans(seat.person, open_only=True) if each.moves == moves), None)
+    sheet = None if row is None else seat.board.sheet(seat.person, row.id)
+    if sheet is None:
+        work.plan = work.base = work.before = None
+        return work, None
+    if work.plan is None:
+        _begin(name, sheet, work)
+    submission.open_plan(work, sheet, lambda: _begin(name, sheet, Work()))
+    return st.session_state[name], sheet
+
+
+def _begin(name: str, sheet: Sheet, work: Work) -> None:
+    begun = begun_with(sheet.plan, sheet.row.id, sheet.digest)
+    begun.settlements |= work.settlements
+    st.session_state[name] = begun
+    st.session_state[REWOUND] = sheet.plan.job.sink_rewound is True
+
+
+def _decide(rows: Sequence[SinkTransaction], work: Work, by: str | None) -> None:
+    """Let a person decide about what nothing explains, and show what was decided."""
+    asked = [one.transactional_id for one in rows if one.decision is Decision.UNEXPLAINED and one.transactional_id]
+    if asked:
+        st.markdown(f"**{many(len(asked), 'transaction')} to decide about:** nothing explains why they are open.")
+        with st.form("settle-decide", border=True):
+            st.multiselect("Transactions", asked, key="settle-ids", format_func=cell)
+            st.radio(
+                "They are to be",
+                list(Settlement),
+                key="settle-as",
+                format_func=lambda one: "committed" if one is Settlement.COMMIT else "aborted",
+                horizontal=True,
+            )
+            st.text_input(
+                "Why it is right",
+                key="settle-reason",
+                placeholder="required; a reviewer reads it",
+                max_chars=MAX_REASON,
+            )
+            st.form_submit_button("Decide", icon=":material/edit:", disabled=by is None, on_click=_set, args=(work, by))
+        said = st.session_state.pop(_SAID, None)
+        if said is not None:
+            blocks.box(Tone.WRONG, said)
+        if by is None:
+            st.markdown(":gray[Deciding is off: only somebody with the role author decides what is ended.]")
+    if work.settlements:
+        alt = f"{many(len(work.settlements), 'decision')} of people, each with its reason."
+        table.paged(_CHOICES, tuple(work.settlements.values()), "settlements", alt=alt)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = selectors.choice("Take back", list(work.settlements), "settlement-back", width=320)
+            st.button(
+                "Take back",
+                icon=":material/undo:",
+                key="settlement-back-now",
+                disabled=by is None,
+                on_click=_take_back,
+                args=(work, name),
+            )
+
+
+def _take_back(work: Work, name: str) -> None:
+    work.settlements.pop(name, None)
+
+
+def _set(work: Work, by: str | None) -> None:
+    """Take a decision over into the work, or say what is wrong with it."""
+    names, reason = st.session_state["settle-ids"], st.session_state["settle-reason"].strip()
+    if not names or not reason or by is None:
+        st.session_state[_SAID] = (
+            "Expected transactions and the reason why this end is right for them, found one of both or none. Nothing "
+            "was changed."
+        )
+        return
+    for name in names:
+        work.settlements[name] = SettlementChoice(
+            transactional_id=name, decision=st.session_state["settle-as"], reason=reason, by=by
+        )
+
+
+def _rewound(rows: Sequence[SinkTransaction], work: Work) -> bool:
+    """Let a person state that the sink is taken back, where a newer checkpoint may hold what would be aborted."""
+    kept = work.before is not None and work.before.job.sink_rewound is True
+    if not kept and all(one.decision is not Decision.NOT_NEWEST for one in rows):
+        return False
+    return st.checkbox("The sink is taken back with the job", key=REWOUND)
+
+
+def _drafted(here: Answers, question: Question[Plan]) -> Drafted | None:
+    """Offer to draft, and give the plan; None before, and where the last look refused it."""
+    held = blocks.asked(here, question, _OFFER)
+    reading = here.reading(question)
+    if held is None or reading is not None:
+        return None
+    content = files.dump(held.value).encode("utf-8", "surrogatepass")
+    return Drafted(plan=held.value, content=content, digest=digest(content))
+
+
+def _plan(plan: Plan) -> None:
+    ending.draw(plan)
+    st.markdown(in_words(plan.gate))
+    deadlines = [one.deadline for one in plan.transactions if one.deadline is not None]
+    if deadlines:
+        until(epoch_ms(min(deadlines)))
+    st.markdown(f":gray[Whoever approves it types that it cannot be taken back. {markdown(plan.prediction.told)}]")
