@@ -26,6 +26,7 @@ from kafka.protocol.producer.produce import ProduceRequest
 from kafka.protocol.producer.transaction import EndTxnRequest, InitProducerIdRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from offsetwise.plan import settling
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.targets.transactions import kafka as sink_of
@@ -210,6 +211,20 @@ def test_18_a_transaction_that_ended_since_the_draft_stops_everything(case: Case
     assert case.states()[HELD[0]] == case.states()[LATER] == "Ongoing"
     assert not (case.folder / "receipt.json.journal").exists()
     assert call("drift", case.plan, "--migration", case.migration).code == 3
+
+
+def test_10_a_commit_whose_time_runs_out_before_it_can_be_sent_is_refused_as_the_broker_tells_it(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case.signed()
+    monkeypatch.setattr(settling, "APPLY_MS", 86_400_000)
+
+    ran = case.apply()
+
+    assert ran.code == 3
+    assert ran.err.count("so that it would be too late to commit it") == len(HELD)
+    assert set(case.states().values()) == {"Ongoing"}
+    assert not (case.folder / "receipt.json.journal").exists()
 
 
 @pytest.mark.parametrize("number", [0, 2])

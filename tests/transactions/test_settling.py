@@ -160,6 +160,18 @@ def test_10_a_commit_that_times_out_before_a_plan_can_be_applied_is_refused_and_
     assert settled(row(0, Decision.ABORT, deadline=soon)).transactions
 
 
+def test_10_a_commit_that_times_out_before_it_can_be_sent_is_refused_when_the_plan_is_applied(tmp_path: Path) -> None:
+    made = stage(tmp_path)
+    made.world.rows = [replace(each, left_ms=59_000) for each in made.world.rows]
+
+    with pytest.raises(StalePlanError) as refused:
+        applied(made)
+
+    told = "the broker aborts it in 59 s, and applying a plan takes up to 1 min, so that it would be too late to commit"
+    assert refused.value.problem.count(told) == 2, "each commit, and no abort"
+    assert (made.sink.count, Path(made.receipt + ".journal").exists()) == (0, False)
+
+
 def test_15_and_16_what_people_state_lets_a_plan_be_drafted() -> None:
     tolerant = JobTraits(tolerates_replay=True)
 

@@ -44,6 +44,8 @@ class DriftKind(StrEnum):
     SINK_REPLACED = "SINK_REPLACED"
     SINK_MOVED = "SINK_MOVED"
     """A transaction of the job's sinks is in another state, or there is one that was not."""
+    TIME_LEFT = "TIME_LEFT"
+    """A transaction that is to be committed times out before the plan can be applied."""
     UNREADABLE = "UNREADABLE"
     """It cannot be told: what cannot be read may have changed."""
 

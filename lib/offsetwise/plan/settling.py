@@ -146,6 +146,16 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
                 reviewed=_told(reviewed),
                 now=_told(now) if now is not None else over.get(key, "not open any more"),
             )
+    left = {_key(row): row.left_ms for row in found.transactions}
+    for each in plan.transactions:
+        left_ms = left.get(_key(each))
+        if left_ms is not None and _is_late(each, left_ms):
+            yield Drift(
+                kind=DriftKind.TIME_LEFT,
+                subject=each.name,
+                reviewed=f"open until {each.deadline}",
+                now=_too_late(left_ms),
+            )
 
 
 def counted(settling: Settling, records: Mapping[Place, int | None]) -> Settling:
@@ -282,13 +292,20 @@ def _against_planned(row: SinkTransaction, one: PlannedTransaction | None, now_m
     if not one.partitions:
         told = f"{name}: the partitions that it is open on are not shown, so that its end could not be verified."
         yield Problem(code=Decision.DENIED, message=told, fix="Grant READ on the topics of the sink, then draft again.")
-    left = None if one.deadline is None else epoch_ms(one.deadline) - now_ms
-    if one.decision is Settlement.COMMIT and left is not None and left < APPLY_MS:
-        told = (
-            f"{name}: the broker aborts it in {duration(max(left, 0))}, and applying a plan takes up to "
-            f"{duration(APPLY_MS)}, so that it would be too late to commit it."
-        )
-        yield Problem(code="TIME_LEFT", message=told, fix=_FIXES[Decision.LOST])
+    left_ms = None if one.deadline is None else epoch_ms(one.deadline) - now_ms
+    if left_ms is not None and _is_late(one, left_ms):
+        yield Problem(code=DriftKind.TIME_LEFT, message=f"{name}: {_too_late(left_ms)}.", fix=_FIXES[Decision.LOST])
+
+
+def _is_late(one: PlannedTransaction, left_ms: int) -> bool:
+    return one.decision is Settlement.COMMIT and left_ms < APPLY_MS
+
+
+def _too_late(left_ms: int) -> str:
+    return (
+        f"the broker aborts it in {duration(max(left_ms, 0))}, and applying a plan takes up to {duration(APPLY_MS)}, "
+        "so that it would be too late to commit it"
+    )
 
 
 def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTransaction, ...]:
@@ -326,7 +343,7 @@ def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
 _Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]
 
 
-def _key(one: SeenTransaction | SinkTransaction) -> _Key:
+def _key(one: SeenTransaction | SinkTransaction | PlannedTransaction) -> _Key:
     """Give what a transaction is known by: of one that hangs its partition, too."""
     return one.transactional_id, one.producer_id, one.epoch, () if one.transactional_id else one.partitions
 
