@@ -38,13 +38,14 @@ def _drawers() -> dict[str, list[str]]:
     return made
 
 
+_TARGETS_OF_SHARDS = ("targets.flink.kinesis", "targets.savepoint_from_positions")
 REGISTERS = {
     "streams": Register(
         registration="offsetwise.streams",
         packages={kind: package for name, package in streams.FOLDERS.items() for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
-            ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis", "targets.flink.kinesis"),
+            ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
         ),
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",

@@ -15,6 +15,7 @@ from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
 from offsetwise.model import (
     Checkpoint,
     Cluster,
+    NewSavepoint,
     Override,
     Reconciliation,
     Snapshot,
@@ -252,6 +253,7 @@ class Job:
         mark_settled: bool = False,
         sink_rewound: bool = False,
         cutover_ms: int | None = None,
+        savepoint: NewSavepoint | None = None,
         progress: Progress = unheard,
     ) -> Plan:
         """Draft a plan: where every partition resumes, why that is right, and what must still hold when it is applied.
@@ -270,6 +272,7 @@ class Job:
                 restore on another cluster passes over them. Each has to be, or is committed by the same plan before.
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
+            savepoint: What a savepoint of positions alone is made for, for the target that makes one.
             progress: Told each step.
 
         Raises:
@@ -290,6 +293,7 @@ class Job:
             mark_settled=mark_settled,
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
+            savepoint=savepoint,
         )
         made = workflow.draft(
             self.migration.settings,

@@ -19,8 +19,8 @@ def draft(
         list[str],
         typer.Option(
             help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint, "
-            "flink-savepoint-without-sources, consumer-group:NAME, sink-transactions or hanging-transactions; may be "
-            "repeated."
+            "flink-savepoint-without-sources, flink-savepoint-from-positions, consumer-group:NAME, sink-transactions "
+            "or hanging-transactions; may be repeated."
         ),
     ],
     author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
@@ -59,6 +59,12 @@ def draft(
     sink_rewound: Annotated[
         bool, typer.Option("--sink-rewound", help="State that the sink is taken back with the job.")
     ] = False,
+    uid: Annotated[
+        str | None, typer.Option(help="The uid of the Flink source that a savepoint is made for, as in its code.")
+    ] = None,
+    stream_arn: Annotated[str | None, typer.Option(help="The ARN of the stream that it reads.")] = None,
+    parallelism: Annotated[int | None, typer.Option(help="The job's parallelism.")] = None,
+    max_parallelism: Annotated[int | None, typer.Option(help="The job's maximum parallelism.")] = None,
     cutover: Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")] = None,
     comparison: Annotated[
         Path | None, typer.Option(help="Draft from a comparison's file (with --snapshots) instead of the clusters.")
@@ -88,6 +94,7 @@ def draft(
     overrides = options.overrides(decided, reasons[: len(decided)], by=author)
     chosen_starts = options.starts(starts, reasons[len(decided) : of_places], by=author)
     settlements = options.settlements(commits, aborts, reasons[of_places:], by=author)
+    savepoint = options.savepoint(uid, stream_arn, parallelism, max_parallelism)
     cutover_ms = None if cutover is None else options.time_ms(cutover, "--cutover")
     read = None if comparison is None or snapshots is None else Comparison.load(comparison, *snapshots)
     of = Migration.load(migration)
@@ -106,6 +113,7 @@ def draft(
         mark_settled=mark_settled,
         sink_rewound=sink_rewound,
         cutover_ms=cutover_ms,
+        savepoint=savepoint,
     )
     made.save(out)
     if as_json:

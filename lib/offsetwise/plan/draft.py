@@ -137,7 +137,7 @@ def draft(
     )
     moving = [target for target in request.targets if not spec_of(target.kind).ends]
     way = way_of(moving[0].kind, comparison, rewound=request.rewind_to is not None)
-    return Plan(
+    made = Plan(
         migration=migration.name,
         drafted_at=drafted_at,
         author=request.author,
@@ -163,7 +163,10 @@ def draft(
         dropped_batch=dropped if edits_checkpoint and request.rewind_to is None else None,
         transactions=ended,
         marks=marks,
+        savepoint=request.savepoint,
     )
+    refuse(tuple(reason for target in made.targets for reason in spec_of(target.kind).unfit(made)))
+    return made
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
@@ -202,6 +205,8 @@ def check_request(request: DraftRequest) -> None:
     if len(ending) > 1 or (ending and ending[0].alone and len(chosen) > 1):
         fix = "Draft a plan of its own for hanging transactions."
         raise _unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
+    if request.savepoint is not None and not any(spec.takes_savepoint for spec in chosen.values()):
+        raise _unfit("a target that makes a savepoint of positions alone", "what it is for, and none", "Name it.")
     if request.settlements and not ending:
         raise _unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
     for target, spec in chosen.items():

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from offsetwise.errors import UsageError
-from offsetwise.model import Override, Settlement, Start, Target, TopicPartition
+from offsetwise.model import NewSavepoint, Override, Settlement, Start, Target, TopicPartition
 from offsetwise.plan.request import SettlementChoice, StartChoice
 from offsetwise.streams.spec import position
 from offsetwise.targets import FOLDERS
@@ -36,6 +36,32 @@ def target(text: str) -> Target:
             fix="Name a target as in the list.",
         )
     return Target(kind=kind, group=group or None)
+
+
+def savepoint(
+    uid: str | None, stream_arn: str | None, parallelism: int | None, max_parallelism: int | None
+) -> NewSavepoint | None:
+    """Give what a new savepoint needs to know of its job; None where nothing is said.
+
+    Raises:
+        UsageError: Some of it is said, and some is not.
+    """
+    if uid is None and stream_arn is None and parallelism is None and max_parallelism is None:
+        return None
+    if uid is None or stream_arn is None or parallelism is None or max_parallelism is None:
+        said = {
+            "--uid": uid,
+            "--stream-arn": stream_arn,
+            "--parallelism": parallelism,
+            "--max-parallelism": max_parallelism,
+        }
+        lacking = " and ".join(name for name, value in said.items() if value is None)
+        raise UsageError(
+            f"draft: expected --uid, --stream-arn, --parallelism and --max-parallelism together, found none of "
+            f"{lacking}. Nothing was drafted.",
+            fix="Give all four, as in the code of the job that starts from the savepoint.",
+        )
+    return NewSavepoint(uid=uid, stream_arn=stream_arn, parallelism=parallelism, max_parallelism=max_parallelism)
 
 
 def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[tuple[TopicPartition, Override], ...]:

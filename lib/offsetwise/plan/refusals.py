@@ -95,6 +95,32 @@ def sources(comparison: Comparison) -> Iterator[str]:
 
 
 @finding(
+    code="PLACE_NOT_HELD",
+    severity=Severity.BLOCKS,
+    title="The target cannot hold a position",
+    remedy="Decide another one: --override topic:partition=POSITION --reason TEXT; or write another target.",
+    rank=262,
+    stage=Stage.PLAN,
+)
+def place_not_held(at: TopicPartition, place: AnyPosition, holder: str, why: str) -> Iterator[str]:
+    """What would be written has no form for such a position."""
+    yield f"{at} is at {place}, which {holder} cannot hold: {why}."
+
+
+@finding(
+    code="SHARDS_UNKNOWN",
+    severity=Severity.BLOCKS,
+    title="Too little is known of the shards",
+    remedy="Draft it where the stream can be asked, so that all its shards and their hash keys are known.",
+    rank=264,
+    stage=Stage.PLAN,
+)
+def shards_unknown(told: str) -> Iterator[str]:
+    """What would be written names hash keys of shards, or has to name every shard."""
+    yield told
+
+
+@finding(
     code="SUBSCRIPTION",
     severity=Severity.BLOCKS,
     title="The job cannot read topics of other names",

@@ -10,6 +10,7 @@ from offsetwise.model import (
     AnyPosition,
     Comparison,
     Identity,
+    NewSavepoint,
     Override,
     Problem,
     Settlement,
@@ -70,6 +71,8 @@ class DraftRequest:
     """Whether the copy of the savepoint is to say that the sink's transactions are committed."""
     sink: SinkTransactions | None = None
     """What the cluster of the job's sink says of its transactions; None where it was not asked."""
+    savepoint: NewSavepoint | None = None
+    """What a savepoint of positions alone is made for; None where no target makes one."""
     sink_rewound: bool = False
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None

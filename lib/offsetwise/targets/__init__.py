@@ -15,6 +15,7 @@ FOLDERS: Final[dict[str, str]] = {
     "seeded-checkpoint": "offsetwise.targets.seeded",
     "flink-savepoint": "offsetwise.targets.savepoint",
     "flink-savepoint-without-sources": "offsetwise.targets.savepoint_without_sources",
+    "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
     "consumer-group": "offsetwise.targets.group",
     "sink-transactions": "offsetwise.targets.sink_transactions",
     "hanging-transactions": "offsetwise.targets.hanging_transactions",
@@ -50,6 +51,11 @@ def FlinkSavepoint() -> Target:
 def FlinkSavepointWithoutSources() -> Target:
     """A copy of the Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
     return Target(kind="flink-savepoint-without-sources")
+
+
+def FlinkSavepointFromPositions() -> Target:
+    """A Flink savepoint made of positions alone; it stands where `output` says."""
+    return Target(kind="flink-savepoint-from-positions")
 
 
 def ConsumerGroup(group: str) -> Target:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Protocol
 
 from offsetwise import targets
-from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.model import Plan, Problem, ReceiptStep, Target
 from offsetwise.plan.ways import Against, Way
 from offsetwise.transactions.deciding import Decision
 
@@ -39,6 +39,17 @@ class Recorded(Protocol):
         """Give every disagreement, as part of a sentence."""
 
 
+class Unfit(Protocol):
+    """Says what of a plan a target cannot hold."""
+
+    def __call__(self, plan: Plan) -> Iterator[Problem]:
+        """Give every reason."""
+
+
+def _nothing(plan: Plan) -> Iterator[Problem]:  # noqa: ARG001 - as every target's
+    yield from ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """One target."""
@@ -62,10 +73,16 @@ class Spec:
     """Whether the job begins anew there: it needs exactly all partitions."""
     beside: bool = False
     """Whether it can be written besides whatever else a plan writes."""
+    of_stream: str | None = None
+    """The stream whose positions alone it takes, as registered; ways to it are shown for its migrations only."""
     any_stream: bool = False
     """Whether it takes positions of whatever stream; others take Kafka's offsets only."""
     ends: tuple[Decision, ...] = ()
     """Of a target that no position is written to: which transactions of the sink it ends, by what was decided."""
+    takes_savepoint: bool = False
+    """Whether it makes a savepoint of positions alone, so that a person says for which source."""
+    unfit: Unfit = _nothing
+    """Says of a plan as it is drafted, and again before it is written, what of it the target cannot hold."""
     takes_marks: bool = False
     """Whether it is a copy of a savepoint, which can say that transactions of a sink are committed."""
     alone: bool = False

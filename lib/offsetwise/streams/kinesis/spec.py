@@ -189,6 +189,15 @@ def shard_number(shard: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+def shard_id(number: int) -> str:
+    """Give the id of a shard of Kinesis.
+
+    >>> shard_id(17)
+    'shardId-000000000017'
+    """
+    return f"shardId-{number:012}"
+
+
 def stream_name(stream: str) -> str | None:
     """Give a stream's name, of the ways in which engines name it; None where it is none of them.
 

@@ -1,0 +1,43 @@
+"""The one file of a savepoint that is made of a plan's positions alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.errors import ApplyError
+from offsetwise.model import Plan
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
+from offsetwise.targets.flink.kinesis.spec import splits_of
+from offsetwise.targets.flink.kinesis.verification import shards_in
+from offsetwise.targets.spec import spec_of
+
+__all__ = ["METADATA", "made_of"]
+
+_DRAFT: Final = "Draft the plan again."
+
+
+def made_of(plan: Plan) -> bytes:
+    """Give `_metadata`, and prove that a reader finds exactly the planned positions in it.
+
+    Raises:
+        ApplyError: The plan cannot be written so.
+    """
+    asked = plan.savepoint
+    wrong = next((each for target in plan.targets for each in spec_of(target.kind).unfit(plan)), None)
+    if wrong is not None or asked is None:
+        told = "" if wrong is None else f" {wrong.message}"
+        raise ApplyError(f"The savepoint: expected a plan that it can hold.{told} Nothing was written.", fix=_DRAFT)
+    splits = splits_of(plan, asked.stream_arn)
+    data = made_savepoint(
+        asked.uid, Splits.of(splits), parallelism=asked.parallelism, max_parallelism=asked.max_parallelism
+    )
+    found = read_from(HeldFolder(uri="the savepoint", files={METADATA: data}), uids=(asked.uid,))
+    if shards_in(found) != {each.shard: each.position for each in splits if not each.finished}:
+        raise ApplyError(
+            "The savepoint: expected to read the planned positions in it, found others. Nothing was written.",
+            fix=_DRAFT,
+        )
+    return data

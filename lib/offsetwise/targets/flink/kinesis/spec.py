@@ -1,0 +1,99 @@
+"""The splits of KinesisStreamsSource that a plan's positions make, and what speaks against making them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
+from offsetwise.model import Plan, PlannedPosition, Problem, ShardRange, Start, TopicPartition
+from offsetwise.plan.refusals import place_not_held, shards_unknown
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.wording import many
+
+_SPLIT: Final = "a split of KinesisStreamsSource"
+
+
+def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
+    """Give the splits of a plan, finished ones included, the highest shard first, as Flink's enumerator keeps them.
+
+    Whatever `against_splits` says something about is left out.
+    """
+    ranges = ranges_of(plan)
+    made = []
+    for one in sorted(plan.positions, key=lambda each: each.partition, reverse=True):
+        shard, position = ranges.get(one.new_topic_partition), place_of(one)
+        if shard is not None and position is not None:
+            made.append(
+                SplitFields(
+                    version=LAST_SPLIT_VERSION,
+                    arn=arn,
+                    shard=shard_id(one.partition),
+                    position=TRIM_HORIZON if position.place is Place.SHARD_END else position,
+                    parents=tuple(map(shard_id, shard.parents)),
+                    low=shard.low,
+                    high=shard.high,
+                    finished=position.place is Place.SHARD_END,
+                )
+            )
+    return tuple(made)
+
+
+def against_splits(plan: Plan) -> Iterator[Problem]:
+    """Say which positions cannot be splits of one source, and which shards would never be read."""
+    ranges = ranges_of(plan)
+    for one in plan.positions:
+        if place_of(one) is None:
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _SPLIT, _why(one))
+    unknown = sorted(one.partition for one in plan.positions if one.new_topic_partition not in ranges)
+    if unknown:
+        yield from shards_unknown(
+            f"The hash keys of {shard_id(unknown[0])} are not known"
+            + (f", nor those of {many(len(unknown) - 1, 'more shard')}" if len(unknown) > 1 else "")
+            + ": neither the stream nor the checkpoint told them."
+        )
+    planned = {one.new_topic_partition for one in plan.positions}
+    last = max((one.partition for one in plan.positions), default=-1)
+    left = sorted(
+        key for key, shard in ranges.items() if not shard.closed and key not in planned and key.partition <= last
+    )
+    if left:
+        yield from shards_unknown(
+            f"{shard_id(left[0].partition)} of {left[0].topic!r} is open, and the plan has no position for it: a "
+            "source that has seen a later shard would never read it."
+        )
+
+
+def place_of(one: PlannedPosition) -> ShardPlace | None:
+    """Give what a split would hold of a position; None where it cannot hold it."""
+    place = one.new_offset
+    if not isinstance(place, ShardPlace):
+        return None
+    if one.start is Start.EARLIEST:
+        return TRIM_HORIZON
+    match place:
+        case ShardPlace(place=Place.TRIM_HORIZON | Place.SHARD_END):
+            return place
+        case ShardPlace(place=Place.AFTER, sub=None) | ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int()):
+            return place
+    return None
+
+
+def _why(one: PlannedPosition) -> str:
+    match one.new_offset:
+        case ShardPlace(place=Place.AFTER):
+            return "it has no place inside an aggregate"
+        case ShardPlace(place=Place.AT):
+            return "it is after a record, never at one"
+        case ShardPlace():
+            return "that names no record and no time"
+    return "it is no position of a shard"
+
+
+def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
+    """Give what is known of the shards of the new streams."""
+    return {
+        TopicPartition(topic.name, shard.partition): shard
+        for topic in plan.requirements.new.topics
+        for shard in topic.shards
+    }

@@ -1,0 +1,64 @@
+"""What stands in a savepoint of a source of Kinesis, and where a job stands that was restored from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.streams.kinesis.spec import SHARD_END, shard_id
+from offsetwise.targets.flink.kinesis.spec import place_of
+from offsetwise.verify.eyes import Eyes, changed_file
+from offsetwise.verify.seen import Seen, for_all, number
+
+Shards = Mapping[str, AnyPosition]
+"""By the shard's id."""
+
+
+def shards_in(read: Checkpoint) -> Shards:
+    """Give the positions of a checkpoint of one stream."""
+    return {each.shard: each.position for source in read.sources for each in source.shards}
+
+
+def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
+    changed = changed_file(step, eyes, gone_is_fine=False)
+    if changed is not None:
+        return for_all(plan, Turnout.DIFFERENT, changed)
+    found = shards_in(read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, (METADATA,)))))
+    made = [_as_planned(one, found, step.place) for one in plan.positions]
+    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
+        return made
+    own = shards_in(eyes.checkpoint(checkpoint).checkpoint)
+    return [_gone_on(one, own, checkpoint) for one in plan.positions]
+
+
+def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:
+    name, planned, here = shard_id(one.partition), place_of(one), found.get(shard_id(one.partition))
+    if planned == SHARD_END and here is None:
+        return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and is not in {place}.")
+    if planned is not None and here == planned:
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: {here} is in {place}, as planned.")
+    told = f"{name}: expected {number(planned)} in {place}, found {number(here)}."
+    return Seen(found=here, turnout=Turnout.DIFFERENT, told=told)
+
+
+def _gone_on(one: PlannedPosition, own: Shards, uri: str) -> Seen:
+    """Say where a restored job stands in one shard, by a checkpoint of its own."""
+    name, planned, here = shard_id(one.partition), place_of(one), own.get(shard_id(one.partition))
+    if planned is None or here is None:
+        told = f"{name} is not in {uri}: the job has read it to its end, or does not read it."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+    if here == planned:
+        told = f"{name}: the job is at {here}, as planned, in {uri}."
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=told, started=True)
+    if here > planned:
+        told = f"{name}: the job has gone on from {planned} to {here} in {uri}."
+        return Seen(found=here, turnout=Turnout.MOVED_ON, told=told, started=True)
+    if here < planned:
+        told = f"{name}: expected {planned} or later in {uri}, found {here}: the job did not begin as planned."
+        return Seen(found=here, turnout=Turnout.DIFFERENT, told=told)
+    told = f"{name}: {here} is in {uri}; whether it is behind {planned} the stream alone can tell."
+    return Seen(found=here, turnout=Turnout.UNKNOWN, told=told)

@@ -1,0 +1,1 @@
+"""A Flink savepoint made of positions alone."""

@@ -1,0 +1,89 @@
+"""Plans on one stream of Kinesis, drafted by hand from recorded checkpoints: every position stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.model import (
+    CheckpointRequirement,
+    LogRange,
+    Method,
+    NewSavepoint,
+    Plan,
+    PlannedPosition,
+    RawReuse,
+    RawVerdict,
+    RestartPoint,
+    ShardRange,
+    SourcePosition,
+    Target,
+    TopicRequirement,
+)
+from offsetwise.position import Position
+from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON
+from offsetwise.streams.subjects import positions_of
+from tests.plans import plan_of, planned
+
+ARN: Final = "arn:aws:kinesis:us-east-1:000000000000:stream/"
+CHAIN: Final = "kcl/2.7.2-three-shards-for-savepoint.json"
+ASKED: Final = NewSavepoint(uid="kinesis-src", stream_arn=f"{ARN}chain", parallelism=1, max_parallelism=128)
+LOG: Final = LogRange(log_start=TRIM_HORIZON, lso=LATEST, hw=LATEST)
+
+
+def shard_plan(
+    checkpoint: str | Path,
+    *targets: Target,
+    stream: str | None = None,
+    move: Callable[[SourcePosition], Position | None] = lambda at: None,  # noqa: ARG005 - it moves nothing
+    ranges: Mapping[int, ShardRange] | None = None,
+    **changes: Any,
+) -> Plan:
+    """Draft a plan.
+
+    Args:
+        checkpoint: Where the positions are from.
+        targets: What is written.
+        stream: The stream's name where the checkpoint names none.
+        move: Gives another position for one; None where it stays.
+        ranges: What is known of the shards beside what the checkpoint says.
+        changes: What is otherwise in the plan.
+    """
+    read = read_checkpoint(str(checkpoint))
+    positions = [_planned(source.id, at, move(at)) for source in read.sources for at in positions_of(source, stream)]
+    known = {each.partition: each for source in read.sources for each in source.ranges} | dict(ranges or {})
+    made = plan_of(*positions, targets=targets, **changes)
+    (name,) = {one.new_topic for one in positions}
+    topic = TopicRequirement(
+        name=name,
+        id=f"{ARN}{name}@1795335840",
+        partitions=len(positions),
+        shards=tuple(known[number] for number in sorted(known)),
+    )
+    wanted = made.requirements
+    required = CheckpointRequirement(
+        uri=read.uri,
+        engine=read.engine,
+        job_id=read.job_id,
+        last_planned_batch=read.details.last_planned_batch,
+        last_committed_batch=read.details.last_committed_batch,
+        files=read.pins,
+    )
+    return replace(
+        made,
+        requirements=replace(
+            wanted,
+            old=replace(wanted.old, topics=(topic,)),
+            new=replace(wanted.new, topics=(topic,)),
+            checkpoint=required,
+        ),
+    )
+
+
+def _planned(source: str, at: SourcePosition, moved: Position | None) -> PlannedPosition:
+    new = at.offset if moved is None else moved
+    made = planned(at.topic, at.partition, RestartPoint(batch=None, old=at.offset, new=new), source=source)
+    return replace(made, method=Method.PRESERVED, old=LOG, new=LOG, raw=RawReuse(verdict=RawVerdict.SAME))
