@@ -38,7 +38,7 @@ def _drawers() -> dict[str, list[str]]:
     return made
 
 
-_TARGETS_OF_SHARDS = ("targets.flink.kinesis", "targets.savepoint_from_positions")
+_TARGETS_OF_SHARDS = ("targets.flink.kinesis", "targets.savepoint_from_positions", "targets.starting_position")
 REGISTERS = {
     "streams": Register(
         registration="offsetwise.streams",

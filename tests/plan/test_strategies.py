@@ -37,7 +37,7 @@ def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
 
     assert set(made) == NAMES
     assert {each.kind.target for each in made.values()} == {
-        name for name in FOLDERS if "flink" not in name and not spec_of(name).ends
+        name for name in FOLDERS if "flink" not in name and not spec_of(name).ends and spec_of(name).of_stream is None
     }
     for each in made.values():
         assert each.kind.keeps

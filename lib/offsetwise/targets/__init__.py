@@ -16,6 +16,7 @@ FOLDERS: Final[dict[str, str]] = {
     "flink-savepoint": "offsetwise.targets.savepoint",
     "flink-savepoint-without-sources": "offsetwise.targets.savepoint_without_sources",
     "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
+    "starting-position": "offsetwise.targets.starting_position",
     "consumer-group": "offsetwise.targets.group",
     "sink-transactions": "offsetwise.targets.sink_transactions",
     "hanging-transactions": "offsetwise.targets.hanging_transactions",
@@ -56,6 +57,11 @@ def FlinkSavepointWithoutSources() -> Target:
 def FlinkSavepointFromPositions() -> Target:
     """A Flink savepoint made of positions alone; it stands where `output` says."""
     return Target(kind="flink-savepoint-from-positions")
+
+
+def StartingPosition() -> Target:
+    """A file that says where a Spark query without a checkpoint begins in a stream of Kinesis."""
+    return Target(kind="starting-position")
 
 
 def ConsumerGroup(group: str) -> Target:

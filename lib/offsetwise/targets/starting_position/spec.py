@@ -1,0 +1,125 @@
+"""A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs.
+
+Both parse it as a line of `offsets/`: every value is a text, and `metadata` with a batch and the stream must be there.
+awslabs fails without `isLast`, though the example in its source has none; qubole does not look at it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start, TopicPartition
+from offsetwise.plan.recorded import made
+from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
+from offsetwise.plan.ways import Way, batch_ids
+from offsetwise.streams.kinesis.spec import SPEC as STREAM
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.targets.spec import Spec, Where
+
+_NAME: Final = "starting-position"
+_HOLDER: Final = "the option `startingposition`"
+
+
+def starting_position(plan: Plan) -> str:
+    """Give the file's text: every shard that is not read to its end, one stream."""
+    stream = min((one.new_topic for one in plan.positions), default="")
+    shards = {
+        shard_id(one.partition): _entry(place)
+        for one in sorted(plan.positions, key=lambda each: each.partition)
+        if (place := _place_of(one)) is not None and place.place is not Place.SHARD_END
+    }
+    body = {"metadata": {"streamName": stream, "batchId": "0"}, **shards}
+    return json.dumps(body, separators=(",", ":")) + "\n"
+
+
+def _entry(place: ShardPlace) -> dict[str, str]:
+    kind, position = place.place.value, ""
+    match place:
+        case ShardPlace(place=Place.AFTER, sequence=int(number)):
+            kind, position = "AFTER_SEQUENCE_NUMBER", str(number)
+        case ShardPlace(place=Place.AT, sequence=int(number)):
+            kind, position = "AT_SEQUENCE_NUMBER", str(number)
+        case ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int(at_ms)):
+            position = str(at_ms)
+    return {"iteratorType": kind, "iteratorPosition": position, "subSequenceNumber": "-1", "isLast": "true"}
+
+
+def _place_of(one: PlannedPosition) -> ShardPlace | None:
+    """Give where a shard begins; None where the option has no word for it."""
+    place = one.new_offset
+    if not isinstance(place, ShardPlace) or place.sub is not None:
+        return None
+    if one.start is Start.EARLIEST:
+        return TRIM_HORIZON
+    if place.place is Place.LATEST or (place.place is Place.AT_TIMESTAMP and place.at_ms is None):
+        return None
+    return place
+
+
+def _unfit(plan: Plan) -> Iterator[Problem]:
+    for one in plan.positions:
+        if _place_of(one) is None:
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, _why(one))
+    if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+        yield sources.problem("It is of one stream, and the positions are of several.")
+    planned = {one.new_topic_partition for one in plan.positions}
+    left = [
+        f"{shard_id(shard.partition)} of {topic.name!r}"
+        for topic in plan.requirements.new.topics
+        for shard in topic.shards
+        if not shard.closed and TopicPartition(topic.name, shard.partition) not in planned
+    ]
+    if left:
+        yield from shards_unknown(
+            f"{left[0]} is open, and the plan has no position for it: the query would begin it at its start's time."
+        )
+
+
+def _why(one: PlannedPosition) -> str:
+    if isinstance(one.new_offset, ShardPlace) and one.new_offset.sub is not None:
+        return "the qubole connector would skip the rest of the aggregate"
+    return "that names no record and no time"
+
+
+def _against(
+    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
+    job: JobTraits,
+    *,
+    sink_rewound: bool,
+) -> Iterator[Problem]:
+    yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
+
+
+def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
+    yield from made(step, {os.path.basename(step.place): sha256(starting_position(plan).encode()).hexdigest()})
+
+
+_WAY: Final = Way(
+    name="starting-position",
+    order=105,
+    target=_NAME,
+    title="begin a Spark query at the positions, without its state",
+    keeps=("the positions, number by number", "what they were read from"),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=(
+        "an empty checkpoint folder: with a batch in it the option is ignored",
+        "the query's option `startingposition`, of awslabs `kinesis.startingposition`, set to the file's text",
+    ),
+)
+SPEC: Final = Spec(
+    name=_NAME,
+    label="startingposition file",
+    where=Where.OUTPUT,
+    ways=(_WAY,),
+    against=_against,
+    recorded=_recorded,
+    beside=True,
+    any_stream=True,
+    of_stream=STREAM.name,
+    unfit=_unfit,
+)

@@ -1,0 +1,54 @@
+"""Writes the file for the option `startingposition`, and holds it against the plan."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.writing import NumberChange, Writer
+from offsetwise.config import Migration
+from offsetwise.errors import ApplyError
+from offsetwise.model import Plan, ReceiptStep, Turnout
+from offsetwise.targets.starting_position.spec import SPEC, starting_position
+from offsetwise.targets.text_file import TextFileWriter
+from offsetwise.verify.eyes import Eyes
+from offsetwise.verify.seen import Seen, for_all
+
+
+def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
+    wrong = next(SPEC.unfit(plan), None)
+    if wrong is not None:
+        raise ApplyError(
+            f"startingposition: expected a plan that it can hold. {wrong.message} Nothing was written.",
+            fix="Draft the plan again.",
+        )
+    return starting_position(plan), ()
+
+
+_FILES: Final = TextFileWriter(
+    content=_content,
+    called="startingposition",
+    parts="shard(s)",
+    fix="Write it locally, and copy it to where the query is started.",
+)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Give the writer; see `WriterModule`."""
+    return _FILES
+
+
+def verify(
+    plan: Plan,
+    step: ReceiptStep,
+    eyes: Eyes,
+    checkpoint: str | None,  # noqa: ARG001 - a query's own checkpoint has the positions since
+) -> list[Seen]:
+    """Hold the file against the plan."""
+    folder, _, name = step.place.rpartition("/")
+    data = eyes.files(folder or "/", (name,)).get(name)
+    if data is None:
+        return for_all(plan, Turnout.UNKNOWN, f"{step.place} cannot be read.")
+    if data != starting_position(plan).encode():
+        return for_all(plan, Turnout.DIFFERENT, f"{step.place} is not the file that was written.")
+    told = f"{step.place} is as it was written; where the query began, its first batch tells."
+    return [Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
