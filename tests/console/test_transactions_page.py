@@ -17,6 +17,7 @@ from offsetwise.transactions.report import LogEnds, SinkTransactions
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader, count
 from tests.engines.spark.folders import SAMPLES
+from tests.transactions.test_upgrade import broker, facts, judged
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 PENDING = SAMPLES / "flink-2.3-pending-transaction"
@@ -94,6 +95,30 @@ def test_what_the_cluster_answers_is_told(open_page: OpenPage, answer: SinkTrans
     assert not page.exception
     assert told in words(page)
     assert ("Nothing is open" in words(page)) is (answer is not None and told == "**Nothing is open.**")
+
+
+def test_32_the_steps_to_two_phase_commit_are_shown_with_their_evidence_and_what_protects_the_job_until_then(
+    open_page: OpenPage,
+) -> None:
+    upgrade = judged(facts(broker(version=5)), timeout_ms=3_600_000)
+    page = open_page(SinkReader(replace(OPEN, upgrade=upgrade)), CHECKPOINT, of="checkpoint s")
+    settle(page)
+    assert upgrade.steps[0].name not in words(page)
+    count(page, ASK)
+    assert not page.exception
+
+    (shown,) = (each for each in page.expander if "FLIP-319" in each.label)
+    said = "\n".join(str(each.value) for each in shown.markdown).replace("\\", "")
+    assert [step.name for step in upgrade.steps if f"**{step.name}**: {step.told}" in said] == [
+        "1. brokers with KIP-939",
+        "2. the right to two-phase commit",
+        "3. savepoint, job stopped",
+        "4. connector with FLIP-319",
+        "5. start while no broker is being upgraded",
+    ]
+    assert "broker 1 takes InitProducerId up to version 5" in said
+    assert all(told in said for told in (*upgrade.until_then, upgrade.false_alarm))
+    assert upgrade.until_then, "what to do until then is never nothing"
 
 
 def test_a_migration_that_does_not_say_where_the_sink_writes_is_told_what_to_write(

@@ -381,8 +381,13 @@ def hang(bootstrap: str, topic: str) -> None:
     assert codes == [0]
 
 
-def test_26_a_transaction_that_only_its_partition_knows_is_found_where_the_topic_is_named(
-    cluster: SecuredCluster, stopped: Path, tmp_path: Path
+def allowed(kind: ResourceType, name: str, operation: AclOperation) -> AclBinding:
+    literal = ResourcePatternType.LITERAL
+    return AclBinding(kind, name, literal, "User:reader", "*", operation, AclPermissionType.ALLOW)
+
+
+def test_26_a_transaction_that_only_its_partition_knows_hangs_for_whoever_may_describe_all_ids(
+    cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(cluster.plain, NewTopic("hung", 1, replica_assignment=[[1]]))
     fill(cluster.plain, "hung", {0: 2})
@@ -392,5 +397,16 @@ def test_26_a_transaction_that_only_its_partition_knows_is_found_where_the_topic
     (row,) = (each for each in body["transactions"] if each["decision"] == "HANGING")
     assert (row["transactional_id"], row["producer_id"], row["epoch"]) == (None, "987654", 3)
     assert "hung-0" in row["reason"]
+    monkeypatch.setenv("READER_PASSWORD", USERS["reader"])
+    admin = AdminClient({"bootstrap.servers": cluster.plain})
+    for right, decision in (
+        (allowed(ResourceType.TOPIC, "hung", AclOperation.READ), "DENIED"),
+        (allowed(ResourceType.TRANSACTIONAL_ID, "*", AclOperation.DESCRIBE), "HANGING"),
+    ):
+        for future in admin.create_acls([right]).values():
+            future.result()
+        of_reader = ask(tmp_path, stopped, "--topic", "hung", **as_reader(cluster))
+        (row,) = (each for each in answered(of_reader)["transactions"] if each["transactional_id"] is None)
+        assert (row["decision"], of_reader.code) == (decision, 0 if decision == "HANGING" else 1), row["reason"]
     (ends,) = (each for each in body["partitions"] if each["topic"] == "hung")
     assert (ends["last_stable_offset"], ends["log_end_offset"]) == ("2", "3")

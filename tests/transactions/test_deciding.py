@@ -302,10 +302,15 @@ def test_26_a_transaction_that_only_a_partition_knows_hangs(
     listed: dict[str, Listed], answers: dict[str, Answer], hangs: bool
 ) -> None:
     first = Look(taken_ms=NOW_MS - 2_000, listed=listed, answers=answers, writes=(WRITE,))
-    second = replace(first, taken_ms=NOW_MS)
-    rows = [row for row in decide(holding(), first, second) if row.decision is Decision.HANGING]
-
-    assert [(row.transactional_id, row.producer_id, row.epoch) for row in rows] == [(None, 100, 4)] * hangs
+    for sees_all, decision, told in (
+        (True, Decision.HANGING, "nothing ends it"),
+        (False, Decision.DENIED, "grant DESCRIBE on TransactionalId '*'"),
+        (None, Decision.UNKNOWN, "Ask again"),
+    ):
+        second = replace(first, taken_ms=NOW_MS, sees_all=sees_all)
+        rows = [row for row in decide(holding(), first, second) if row.transactional_id is None]
+        assert [(row.producer_id, row.epoch, row.decision) for row in rows] == [(100, 4, decision)] * hangs
+        assert all(told in row.reason for row in rows)
     assert not decide(holding(), replace(first, writes=()), Look(taken_ms=NOW_MS, writes=(WRITE,))), "begun meanwhile"
 
 

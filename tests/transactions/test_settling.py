@@ -134,10 +134,11 @@ def test_one_transaction_that_may_not_be_ended_stops_the_whole_plan(decision: De
 
 
 def test_every_decision_is_planned_refused_or_left_alone() -> None:
-    left = {Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB, Decision.HANGING}
+    left = {Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB}
+    hangs = row(9, Decision.HANGING, transactional_id=None)
 
-    assert {*Decision} == {Decision.COMMIT, Decision.ABORT, *REFUSED, *left}
-    assert len(settled(row(0, Decision.COMMIT), *(row(9, each) for each in left)).transactions) == 1
+    assert {*Decision} == {Decision.COMMIT, Decision.ABORT, Decision.HANGING, *REFUSED, *left}
+    assert len(settled(row(0, Decision.COMMIT), hangs, *(row(9, each) for each in left)).transactions) == 1
 
 
 @pytest.mark.parametrize("decision", [COMMIT, ABORT])
@@ -216,6 +217,21 @@ def test_26_hanging_ones_are_ended_by_a_plan_of_their_own() -> None:
             check_request(asked(*others))
     with pytest.raises(PlanError, match="DENIED"):
         settled(hangs, row(1, Decision.DENIED), request=asked(HANGING))
+
+
+@pytest.mark.parametrize("decision", [Decision.DENIED, Decision.UNKNOWN])
+def test_26_what_may_be_another_jobs_is_never_aborted_as_hanging_and_stops_no_plan_of_this_jobs(
+    decision: Decision, tmp_path: Path
+) -> None:
+    other = row(9, decision, transactional_id=None, broker_state=None, deadline=None)
+
+    with pytest.raises(PlanError, match=decision):
+        settled(other, request=asked(HANGING))
+    assert [each.name for each in settled(other, row(0, Decision.COMMIT)).transactions] == [
+        "tx-0-7 (producer 0, epoch 1)"
+    ]
+    made = stage(tmp_path)
+    assert not [*moved(made.plan, found(*made.world.rows, other))]
 
 
 # --------------------------------------------------------------------------- the plan's file

@@ -252,9 +252,11 @@ def _against_all(
 
 def _against(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
     """Say why nothing may be ended while a transaction is as it is, and is not ended itself."""
-    if row.decision in CLOSED or (row.decision is Decision.HANGING and Decision.COMMIT in ends):
+    of_partition = row.transactional_id is None
+    if row.decision in CLOSED or (of_partition and Decision.COMMIT in ends):
         return
-    if Decision.COMMIT not in ends and row.decision not in (Decision.WRONG_CLUSTER, Decision.DENIED):
+    against_hanging = (Decision.WRONG_CLUSTER, Decision.DENIED, *([Decision.UNKNOWN] if of_partition else []))
+    if Decision.COMMIT not in ends and row.decision not in against_hanging:
         return
     if row.decision is Decision.SINK_WENT_ON and job.tolerates_replay is True:
         return
@@ -321,7 +323,7 @@ def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTran
             partitions=row.partitions,
         )
         for row in found.transactions
-        if row.decision not in _NOT_OURS and (row.decision is Decision.HANGING) == hangs
+        if row.decision not in _NOT_OURS and (row.transactional_id is None) == hangs
     )
 
 

@@ -120,7 +120,7 @@ def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = Non
     """
     rows = [*_all_held(held, second), *_all_others(held, second)]
     rows = sorted(rows, key=lambda row: (str(row.transactional_id), row.epoch or 0))
-    rows += [_hanging(each) for each in hanging(first, second)]
+    rows += [_hanging(each, sees_all=second.sees_all) for each in hanging(first, second)]
     moved = movement(held, first, second)
     if moved is not None:
         told = f"The job still runs: {moved}. It decides about its transactions itself; stop it and look again."
@@ -339,7 +339,24 @@ def _row(
     )
 
 
-def _hanging(found: OpenWrite) -> SinkTransaction:
+def _hanging(found: OpenWrite, *, sees_all: bool | None) -> SinkTransaction:
+    told = f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and "
+    match sees_all:
+        case True:
+            decision = Decision.HANGING
+            told += "no coordinator knows it: nothing ends it, and read_committed readers stop there."
+        case False:
+            decision = Decision.DENIED
+            told += (
+                "no coordinator that this user may see knows it. It may be another job's, whose transactional ids the "
+                "user may not describe: grant DESCRIBE on TransactionalId '*' to know whether it hangs."
+            )
+        case None:
+            decision = Decision.UNKNOWN
+            told += (
+                "no coordinator that this user may see knows it. Whether the user sees all of them, no coordinator "
+                "said. Ask again."
+            )
     return SinkTransaction(
         transactional_id=None,
         producer_id=found.producer_id,
@@ -350,10 +367,8 @@ def _hanging(found: OpenWrite) -> SinkTransaction:
         left_ms=None,
         partitions=(OpenPartition(**found.partition._asdict(), start_offset=found.start_offset),),
         coordinator_epoch=found.coordinator_epoch,
-        decision=Decision.HANGING,
-        reason=f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and no coordinator "
-        "that this user may see knows it: nothing ends it, and read_committed readers stop there. Before it is "
-        "aborted, make sure that the user may describe all transactional ids.",
+        decision=decision,
+        reason=told,
     )
 
 

@@ -13,14 +13,19 @@ def hanging(first: Look, second: Look) -> tuple[OpenWrite, ...]:
     it there.
     """
     before = {(each.partition, each.producer_id, each.epoch, each.start_offset) for each in first.writes}
-    ids = {each.producer_id: name for name, each in second.listed.items()}
+    return tuple(
+        each for each in unknown(second) if (each.partition, each.producer_id, each.epoch, each.start_offset) in before
+    )
+
+
+def unknown(look: Look) -> tuple[OpenWrite, ...]:
+    """Give the open transactions of partitions that no coordinator which the user may see has open there."""
+    ids = {each.producer_id: name for name, each in look.listed.items()}
     made = []
-    for each in second.writes:
-        if (each.partition, each.producer_id, each.epoch, each.start_offset) not in before:
-            continue
+    for each in look.writes:
         name = ids.get(each.producer_id)
-        known = name is not None and second.listed[name].state in OPEN
-        answer = second.answers.get(name) if name is not None else None
+        known = name is not None and look.listed[name].state in OPEN
+        answer = look.answers.get(name) if name is not None else None
         if known and isinstance(answer, Described) and answer.partitions and answer.producer_id == each.producer_id:
             # None of them may be seen without READ on their topics.
             known = each.partition in answer.partitions

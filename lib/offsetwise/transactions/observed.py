@@ -110,6 +110,8 @@ class Look:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """By transactional id, of those that were asked about."""
     writes: tuple[OpenWrite, ...] = ()
+    sees_all: bool | None = None
+    """Whether the user may describe every transactional id; None where nobody was asked, or no coordinator said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

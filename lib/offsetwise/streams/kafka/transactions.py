@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from offsetwise.config import ClusterConfig
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import ask_logs, take_logs
+from offsetwise.transactions.hanging import unknown
 from offsetwise.transactions.observed import (
     PROBE,
     Answer,
@@ -95,7 +98,21 @@ class _Looking:
                 f"Not every leader told which transactions it holds open on {', '.join(sorted(self.sink_topics))}: "
                 "READ on the topics is needed for that."
             )
-        return Look(taken_ms=taken_ms, listed=listed, answers=answers, writes=writes)
+        look = Look(taken_ms=taken_ms, listed=listed, answers=answers, writes=writes)
+        return replace(look, sees_all=self._sees_all(exists=bool(listed))) if unknown(look) else look
+
+    def _sees_all(self, *, exists: bool) -> bool | None:
+        """Say whether the user may describe an id that nobody has, and so any; None where no coordinator said.
+
+        Only whoever may describe all knows that no coordinator has a transaction open: a list leaves out what may not
+        be seen.
+        """
+        there = exists or self.wire.has_topic(STATE_TOPIC)
+        if not there:
+            return there is False  # to ask would create the topic; where there is none, no coordinator knows anything
+        probe = f"{uuid4().hex}{PROBE}"
+        answer = self.wire.describe({probe})[probe]
+        return None if answer is Missing.UNAVAILABLE else answer is not Missing.DENIED
 
     def _answers(self, wanted: set[str], *, exists: bool) -> dict[str, Answer]:
         # To ask for a coordinator creates the topic where there is none.
