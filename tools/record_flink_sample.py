@@ -56,6 +56,7 @@ JOB: Final = {
     "sql": True,
     "commits_to": GROUP,
     "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+    "sink_cluster": "old",
     "sink_servers": ADDRESSES["source"],
 }
 

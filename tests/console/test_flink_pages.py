@@ -79,6 +79,21 @@ def test_a_retained_checkpoint_that_is_gone_is_said_with_those_that_are_left() -
         workflow.checkpoint_reading(migration, "order-counts-retained", retained=99)
 
 
+def test_the_bundled_checkpoint_holds_transactions_of_a_real_run_and_its_migration_names_their_cluster(
+    open_page: OpenPage, bundled: Reader
+) -> None:
+    migration = workflow.sample(Bundled.FLINK)
+    sinks = [migration.sink(each) for each in migration.checkpoints]
+    assert sinks == [migration.source] * 2
+
+    page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=RETAINED)
+    assert not page.exception
+    held = next(one.value for one in page.dataframe if "of checkpoint" in one.value)
+    assert held["transactional id"].tolist() == ["order-counts-0-6", "order-counts-1-6"]
+    assert held["state"].tolist() == ["received"] * 2
+    assert "there is nobody to ask about them" in words(page)
+
+
 def test_transactions_of_the_sink_are_shown_with_their_schema(open_page: OpenPage) -> None:
     page = open_page(FolderReader({"s": SAMPLES / "flink-2.3-pending-transaction"}), CHECKPOINT, of="checkpoint s")
     settle(page)
