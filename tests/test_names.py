@@ -38,7 +38,13 @@ def _drawers() -> dict[str, list[str]]:
     return made
 
 
-_TARGETS_OF_SHARDS = ("targets.flink.kinesis", "targets.savepoint_from_positions", "targets.starting_position")
+_TARGETS_OF_SHARDS = (
+    "targets.flink.kinesis",
+    "targets.savepoint_from_positions",
+    "targets.starting_position",
+    "targets.kcl",
+    "targets.kcl_leases",
+)
 REGISTERS = {
     "streams": Register(
         registration="offsetwise.streams",

@@ -77,6 +77,8 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
             _leave_out(one, _LEFT_OUT_WHEN_NULL)
             _leave_out_shards(one)
     body |= _header(kind)
+    for step in body.get("steps", ()) if isinstance(value, Receipt) else ():
+        _leave_out(step, ("leases",))
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     if isinstance(value, Plan) and indent is not None:

@@ -340,7 +340,8 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 
 def _dumped(step: ReceiptStep) -> Any:
-    return _STEP.dump_python(step, mode="json")
+    made = _STEP.dump_python(step, mode="json")
+    return made if step.leases else {key: value for key, value in made.items() if key != "leases"}
 
 
 def _nothing_begun(path: str) -> FileError:

@@ -166,7 +166,11 @@ def require(digest: str, held: Sequence[Held]) -> None:
 
 def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
     groups = {target.group for target in begun}
-    in_place = any(spec_of(target.kind).where is Where.CHECKPOINT for target in begun)
+    table = None if wanted.checkpoint is None else wanted.checkpoint.job_id
+    in_place = any(
+        (spec := spec_of(target.kind)).where is Where.CHECKPOINT or (spec.names_table and target.group == table)
+        for target in begun
+    )
     return replace(
         wanted,
         groups=tuple(each for each in wanted.groups if each.group not in groups),

@@ -116,6 +116,7 @@ from offsetwise.model.receipt import (
     VerifiedPosition,
     VerifiedTransaction,
     WrittenFile,
+    WrittenLease,
     WrittenOffset,
 )
 from offsetwise.model.reconciliation import (
@@ -236,6 +237,7 @@ __all__ = [
     "VerifiedTransaction",
     "Writers",
     "WrittenFile",
+    "WrittenLease",
     "WrittenOffset",
     "epoch_ms",
     "offsets_by_partition",

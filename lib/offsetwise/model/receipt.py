@@ -52,6 +52,19 @@ class WrittenOffset(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenLease:
+    """One lease of an application of the KCL that was written."""
+
+    key: str
+    """Of its row, which is the shard's id."""
+    position: AnyPosition
+    before_position: AnyPosition | None
+    """None where there was no lease."""
+    before: str | None
+    """The whole row that stood there before, as JSON; None as above."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptStep:
     """What was written to one target."""
 
@@ -63,6 +76,8 @@ class ReceiptStep:
     """One sentence: what is there now."""
     files: tuple[WrittenFile, ...] = ()
     offsets: tuple[WrittenOffset, ...] = ()
+    leases: tuple[WrittenLease, ...] = ()
+    """Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

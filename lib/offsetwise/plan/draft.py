@@ -50,7 +50,7 @@ from offsetwise.plan.settling import Settling
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
-from offsetwise.targets.spec import spec_of
+from offsetwise.targets.spec import groups_of, spec_of
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code
@@ -302,7 +302,7 @@ def _against_clusters(
 
 
 def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
-    for name in (target.group for target in request.targets if target.group is not None):
+    for name in groups_of(request.targets):
         group = new.group(name)
         if group is None or group.error is not None or group.state is None:
             why = "it was not read" if group is None else f"it could not be read: {group.error or 'no state'}"
@@ -347,7 +347,6 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
     checkpoint = comparison.checkpoint
     old_names = {row.topic for row in comparison.partitions}
     new_names = {row.new_topic for row in comparison.partitions}
-    targets: list[Target] = [target for target in request.targets if target.group is not None]
     new_keys = {row.new_topic_partition for row in comparison.partitions}
     old_keys = {row.topic_partition for row in comparison.partitions}
     return Requirements(
@@ -363,7 +362,7 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
             last_committed_batch=checkpoint.details.last_committed_batch,
             files=checkpoint.pins,
         ),
-        groups=tuple(_group(new, target.group, new_keys) for target in targets if target.group is not None),
+        groups=tuple(_group(new, name, new_keys) for name in groups_of(request.targets)),
         old_group=None if comparison.group is None else _group(old, comparison.group, old_keys),
     )
 

@@ -13,6 +13,7 @@ from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import Plan, PlannedPosition, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, moving_of
 from offsetwise.position import offset_of
+from offsetwise.targets.spec import groups_of
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _RISKY: Final = re.compile(r"^\s|^[=+\-@\uff1d\uff0b\uff0d\uff20]|[,;\"']|\s$")
@@ -102,7 +103,7 @@ def consumer_groups_csv(plan: Plan) -> str:
     Raises:
         PlanError: A group's name cannot be in such a file, or one partition has two positions.
     """
-    groups = [target.group for target in plan.targets if target.group is not None]
+    groups = groups_of(plan.targets)
     for group in groups:
         if len(groups) > 1 and (_RISKY.search(group) or any(unicodedata.category(c) in _UNSEEN for c in group)):
             raise PlanError(

@@ -18,6 +18,7 @@ FOLDERS: Final[dict[str, str]] = {
     "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
     "starting-position": "offsetwise.targets.starting_position",
     "consumer-group": "offsetwise.targets.group",
+    "kcl-leases": "offsetwise.targets.kcl_leases",
     "sink-transactions": "offsetwise.targets.sink_transactions",
     "hanging-transactions": "offsetwise.targets.hanging_transactions",
 }
@@ -67,6 +68,11 @@ def StartingPosition() -> Target:
 def ConsumerGroup(group: str) -> Target:
     """Committed offsets of a group on the new cluster."""
     return Target(kind="consumer-group", group=group)
+
+
+def KclLeases(application: str) -> Target:
+    """The leases of an application of the KCL, in its table on DynamoDB."""
+    return Target(kind="kcl-leases", group=application)
 
 
 def SinkTransactions() -> Target:

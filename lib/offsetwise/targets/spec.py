@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -67,6 +67,8 @@ class Spec:
     """What its writer has noted in the journal once it began; None where that follows from the place."""
     takes_group: bool = False
     """Whether `--target` takes a group's name with it."""
+    names_table: bool = False
+    """Whether that name is a table's, and no group's of the new cluster."""
     keeps_state: bool = False
     """Whether it is the checkpoint of the job, with state and batch ids; a plan writes at most one such."""
     fresh: bool = False
@@ -99,6 +101,11 @@ def spec_of(name: str) -> Spec:
     """Give what a registered target says of itself."""
     made: Spec = import_module(f"{targets.FOLDERS[name]}.spec").SPEC
     return made
+
+
+def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:
+    """Name the groups of the new cluster that are written to."""
+    return tuple(each.group for each in targets if each.group is not None and not spec_of(each.kind).names_table)
 
 
 def specs() -> tuple[Spec, ...]:

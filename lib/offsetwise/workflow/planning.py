@@ -30,7 +30,7 @@ from offsetwise.plan.settling import ends_of, moved
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
-from offsetwise.targets.spec import spec_of
+from offsetwise.targets.spec import groups_of, spec_of
 from offsetwise.workflow.comparing import observe
 from offsetwise.workflow.scenes import digests
 from offsetwise.workflow.sinks import settling_of, sink_of, transactions_of
@@ -89,7 +89,7 @@ def draft(
             progress=progress,
             rewind_to=request.rewind_to,
             groups=(
-                *(target.group for target in request.targets if target.group is not None),
+                *groups_of(request.targets),
                 *(choice.group for choice in request.starts if choice.group is not None),
             ),
         )

@@ -23,6 +23,7 @@ from offsetwise.plan.exports import starting_form
 from offsetwise.review.exports import Export, ExportKind, commands
 from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
+from offsetwise.targets.spec import groups_of
 from offsetwise.wording import many, moment, size
 from offsetwise.wording.verdicts import Tone
 
@@ -259,7 +260,7 @@ def unseen(plan: Plan) -> bool:
 
 
 def _groups(plan: Plan) -> tuple[str, ...]:
-    return tuple(target.group for target in plan.targets if target.group is not None)
+    return groups_of(plan.targets)
 
 
 def checking(file: Export, sha256: str) -> str:

@@ -100,7 +100,7 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
             f"{uri}: expected one lease table, found {', '.join(each.name for each in leases)}. No position was read.",
             fix=f"Name one of them: {file}#{leases[0].name}",
         )
-    return _read(uri, leases[0], [each for each in tables if not _has_leases(each)])
+    return checkpoint_of(uri, leases[0], [each for each in tables if not _has_leases(each)])
 
 
 def _has_leases(table: Table) -> bool:
@@ -110,7 +110,8 @@ def _has_leases(table: Table) -> bool:
     return not table.items or any(KEY in item for item in table.items)
 
 
-def _read(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint:
+def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint:
+    """Say what a lease table holds, given the other tables of its application that are known."""
     problems: list[Problem] = []
     if others:
         problems += not_leases("tables", sorted(each.name for each in others))

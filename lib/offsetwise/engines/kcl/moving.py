@@ -1,4 +1,4 @@
-"""How the applications of the KCL move: nothing is written for them yet, and their leases begin where they stand."""
+"""How the applications of the KCL move: workers begin where their leases are, whatever the code says."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What targets of the KCL's applications share."""

@@ -1,0 +1,30 @@
+"""What the leases say now, and whether the workers have gone on from what was written."""
+
+from __future__ import annotations
+
+from offsetwise.model import AnyPosition, Plan, PlannedPosition, ReceiptStep, Turnout
+from offsetwise.streams.kinesis.spec import shard_id
+from offsetwise.targets.kcl_leases.spec import place_of
+from offsetwise.verify.eyes import Eyes
+from offsetwise.verify.seen import Seen, number
+
+
+def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Hold the table, or the dump of it that is given as a checkpoint, against the plan."""
+    read = eyes.checkpoint(checkpoint or step.place).checkpoint
+    found = {each.shard: each.position for source in read.sources for each in source.shards}
+    return [_seen(one, found.get(shard_id(one.partition)), read.uri) for one in plan.positions]
+
+
+def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:
+    name, planned = shard_id(one.partition), place_of(one)
+    if planned is None or here is None:
+        told = f"{name} has no lease in {uri}: the application has read it to its end, or was never given it."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+    if here == planned:
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: the lease is at {here}, as planned.")
+    if here > planned or planned.sequence is None:
+        told = f"{name}: the application has gone on from {planned} to {here}."
+        return Seen(found=here, turnout=Turnout.MOVED_ON, told=told, started=True)
+    told = f"{name}: expected {planned} or later in {uri}, found {number(here)}."
+    return Seen(found=here, turnout=Turnout.DIFFERENT, told=told)

@@ -1,0 +1,236 @@
+"""Writes the leases of a stopped application, each where it is as it was read, and puts whole rows back.
+
+What stood there before goes into the journal before anything is written. Leases are written in transactions of up to
+100, which DynamoDB does all or none, each under the condition that counter and position are those that were read: a
+worker that starts meanwhile raises the counter, and then nothing is written. A reply that is lost is read again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offsetwise.apply.publish import journal_of
+from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
+from offsetwise.config import Migration
+from offsetwise.errors import ApplyError, ClusterError, LostReplyError, OffsetwiseError, StalePlanError
+from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenLease
+from offsetwise.storage.dynamodb import Item
+from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
+from offsetwise.targets.kcl.images import added, dumped, loaded, moved
+from offsetwise.targets.kcl.leases import Leases, read_leases, require_stopped
+from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
+from offsetwise.targets.kcl_leases.spec import SPEC, place_of
+from offsetwise.targets.kcl_leases.verification import verify
+from offsetwise.wording import many
+
+__all__ = ["LeaseWriter", "verify", "writer"]
+
+_AGAIN: Final = "Compare again, and draft the plan from what is there now."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseWriter(Writer):
+    """Writes leases."""
+
+    connect: Callable[[str], LeaseTable]
+    wait: Callable[[float], None] = time.sleep
+
+    def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
+        """Say which leases would be written, and look twice that the application is stopped. Nothing is written.
+
+        Raises:
+            OffsetwiseError: They could not be written as things stand; the message says why.
+        """
+        table = self.connect(target.group or "")
+        found = require_stopped(table, read_leases(table), self.wait)
+        leases = _to_write(plan, table, found)
+        return Preview(
+            target=target,
+            place=table.uri,
+            told=f"{many(len(leases), 'lease')} of the application {table.name!r} would be written: "
+            f"{_told(leases) or 'all of them are as planned'}.",
+        )
+
+    def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
+        """Write the leases, under the journal. The same call again goes on.
+
+        Raises:
+            RunningQueryError: A worker renews a lease.
+            StalePlanError: A lease is not as it was reviewed, or not any more; nothing was written after that.
+            LostReplyError: Whether leases were written cannot be told yet.
+            ApplyError: It was refused; the message says what was written.
+        """
+        journal, table = journal_of(context), self.connect(target.group or "")
+        record = journal.record(context.step)
+        if record.done is not None and record.whole:
+            return record.done
+        found = require_stopped(table, read_leases(table), self.wait)
+        intended = record.intended if record.stands else None
+        if intended is None:
+            leases = _to_write(plan, table, found)
+            told = f"{many(len(leases), 'lease')} of the application {table.name!r} are written as planned."
+            intended = ReceiptStep(target=target, place=table.uri, state=StepState.DONE, told=told, leases=leases)
+            journal.begin(context.step, intended)
+        changes = [_change(plan, one, found) for one in intended.leases]
+        _carry_out(table, found, changes)
+        journal.done(context.step, intended)
+        return intended
+
+    def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
+        """Put every row back as it was, where it is as this plan wrote it.
+
+        Raises:
+            RunningQueryError: A worker renews a lease.
+            StalePlanError: A worker has taken a lease since, or somebody wrote to it; nothing was put back after that.
+            LostReplyError: Whether rows were put back cannot be told yet.
+            ApplyError: It was refused.
+        """
+        journal, table = journal_of(context), self.connect(step.target.group or "")
+        record = journal.record(context.step)
+        if record.undone is not None:
+            return record.undone
+        found = require_stopped(table, read_leases(table), self.wait)
+        forth = [_change(plan, one, found) for one in step.leases]
+        journal.undoing(context.step)
+        _carry_out(table, found, [Change(key=each.key, before=each.after, after=each.before) for each in forth])
+        told = f"{many(len(step.leases), 'lease')} of the application {table.name!r} are as they were before."
+        undone = replace(step, state=StepState.UNDONE, told=told)
+        journal.undone(context.step, undone)
+        return undone
+
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
+        """Say whether the leases are as the step left them."""
+        table = self.connect(step.target.group or "")
+        try:
+            found = read_leases(table)
+        except (ClusterError, ApplyError) as error:
+            return Seen(standing=Standing.UNKNOWN, told=error.problem)
+        changes = [_change(plan, one, found) for one in step.leases]
+        undone = step.state is StepState.UNDONE
+        other = [each.key for each in changes if not _is(found, each.key, each.before if undone else each.after)]
+        if not other:
+            return Seen(standing=Standing.AS_WRITTEN, told=f"{table.uri}: the leases are as this step left them.")
+        told = f"{table.uri}: {other[0]} is not as this step left it"
+        told += f", nor are {many(len(other) - 1, 'more lease')}." if len(other) > 1 else "."
+        return Seen(standing=Standing.CHANGED, told=told)
+
+    def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
+        """Say which leases are not as they were before; see `Writer`."""
+        seen = self.look(plan, undone, context)
+        return None if seen.standing is Standing.AS_WRITTEN else seen.told
+
+
+def writer(migration: Migration) -> Writer:
+    """Give the writer; see `WriterModule`."""
+    return LeaseWriter(connect=lambda name: LeaseTable(migration.target, name))
+
+
+def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLease, ...]:
+    """Give every lease that is not as planned yet, with the whole row that is there now.
+
+    Raises:
+        StalePlanError: The plan is of this table, and a lease is not at the position that was reviewed.
+        ApplyError: The plan cannot be written so.
+    """
+    wrong = next(SPEC.unfit(plan), None)
+    if wrong is not None:
+        raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix="Draft the plan again.")
+    required = plan.requirements.checkpoint
+    reviewed = required is not None and required.job_id == table.name
+    made = []
+    planned = {shard_id(one.partition): one for one in plan.positions}
+    for key, one in sorted(planned.items()):
+        place, row, now = place_of(one), found.rows.get(key), found.places.get(key)
+        if reviewed and now not in (one.old_offset, place):
+            raise StalePlanError(
+                f"{table.uri}: expected {key} at {one.old_offset} as reviewed, found {now}. Nothing was written.",
+                fix=_AGAIN,
+            )
+        if now != place and place is not None and not (row is None and place.place is Place.SHARD_END):
+            made.append(
+                WrittenLease(key=key, position=place, before_position=now, before=None if row is None else dumped(row))
+            )
+    left = [key for key, at in found.places.items() if key not in planned and str(at) != Place.SHARD_END]
+    if left:
+        raise StalePlanError(
+            f"{table.uri}: expected a position in the plan for every lease that is not read to its end, found none "
+            f"for {min(left)}. Nothing was written.",
+            fix=_AGAIN,
+        )
+    return tuple(made)
+
+
+def _change(plan: Plan, one: WrittenLease, found: Leases) -> Change:
+    """Give both rows of a lease: the one before is in the record, the other follows from that and the plan.
+
+    Raises:
+        ApplyError: The record is no row of this lease, or the plan does not say enough of a new one.
+    """
+    place = one.position
+    if not isinstance(place, ShardPlace):
+        raise ApplyError(f"{one.key}: expected a position of a shard, found {place}. Nothing was written.", fix=_AGAIN)
+    if one.before is not None:
+        try:
+            before = loaded(one.before)
+            return Change(key=one.key, before=before, after=moved(before, place))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ApplyError(
+                f"{one.key}: expected the row as it was before, found {one.before[:80]!r}. Nothing was written.",
+                fix="Somebody has changed the receipt or the journal. Compare the table with the plan by hand.",
+            ) from error
+    known = (shard for topic in plan.requirements.new.topics for shard in topic.shards)
+    shard = next((each for each in known if shard_id(each.partition) == one.key), None)
+    if shard is None:
+        raise ApplyError(
+            f"{one.key}: expected its hash keys in the plan for a new lease, found none. Nothing was written.",
+            fix="Draft the plan where the stream can be asked.",
+        )
+    parents = tuple(map(shard_id, shard.parents))
+    after = added(one.key, place, low=shard.low, high=shard.high, parents=parents, typed=found.typed)
+    return Change(key=one.key, before=None, after=after)
+
+
+def _is(found: Leases, key: str, row: Item | None) -> bool:
+    now = found.rows.get(key)
+    return now is row if now is None or row is None else dumped(now) == dumped(row)
+
+
+def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[Change]) -> None:
+    """Write what is not yet as it shall be, and read it back."""
+    left = [each for each in changes if not _is(found, each.key, each.after)]
+    for each in left:
+        if not _is(found, each.key, each.before):
+            raise StalePlanError(
+                f"{table.uri}: expected {each.key} as it was read before, found that somebody has written to it since. "
+                "Nothing was written to it.",
+                fix="Stop every worker of the application. If it has gone on from there, draft a new plan.",
+            )
+    for start in range(0, len(left), AT_ONCE):
+        share = left[start : start + AT_ONCE]
+        try:
+            table.write(share)
+        except LostReplyError:
+            if not _all_are(table, share):
+                raise
+        except OffsetwiseError as error:
+            if start == 0:
+                raise
+            raise type(error)(f"{error.problem} The {start} leases before them are written.", fix=error.fix) from error
+    if not _all_are(table, left):
+        raise ApplyError(
+            f"{table.uri}: all leases were written without an error, and read again they are others.",
+            fix="Find out who writes to the table. The same command again goes on from what is there.",
+        )
+
+
+def _all_are(table: LeaseTable, changes: Sequence[Change]) -> bool:
+    now = read_leases(table)
+    return all(_is(now, each.key, each.after) for each in changes)
+
+
+def _told(leases: Sequence[WrittenLease]) -> str:
+    shown = [f"{one.key} from {one.before_position or 'no lease'} to {one.position}" for one in leases[:4]]
+    return ", ".join((*shown, *([f"and {len(leases) - 4:,} more"] if len(leases) > 4 else [])))
