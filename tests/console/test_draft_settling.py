@@ -187,8 +187,9 @@ def test_12_a_person_decides_with_a_reason_about_what_nothing_explains(kept: Sto
     assert "tx-5-7 (producer 5, epoch 1): Nothing explains <b>it</b>." in said(page)
     assert off(page) == {"save": True, "submit": True}
 
+    assert page.radio(key="settle-as").value is None, "nobody is led to either end"
     decide(page, ["tx-5-7"], Settlement.ABORT, " ")
-    assert "Nothing was changed" in said(page)
+    assert "Not given: the reason. Nothing was changed." in said(page)
     decide(page, ["tx-5-7"], Settlement.ABORT, "Its job was deleted.")
     assert off(page) == {"save": True, "submit": True}, "what was decided since is in no plan yet"
     press(press(page, PLAN), "save")

@@ -11,7 +11,7 @@ import pytest
 from offsetwise.review.answers import NotAllowed
 from offsetwise.store.review_rows import State
 from tests.console.test_review_page import Court, control, court, mail, said
-from tests.review.people import RITA
+from tests.review.people import ADA, RITA
 from tests.transactions.settling import TO_SINK, stage
 
 __all__ = ["court"]
@@ -39,6 +39,7 @@ def test_27_each_transaction_is_shown_and_approval_takes_the_words_that_it_canno
     page = court.opened(mail(RITA))
 
     assert "2 transactions are committed and 2 transactions are aborted" in said(page)
+    assert "The first time-out was at" in said(page), "a clock for whoever approves"
     shown = next(each.value for each in page.dataframe if "transactional id" in each.value)
     assert sorted(shown["transactional id"]) == [f"tx-{number}-7" for number in range(4)]
     assert sorted(shown["EndTxn"]) == ["v4", "v4", "v5", "v5"]
@@ -48,6 +49,8 @@ def test_27_each_transaction_is_shown_and_approval_takes_the_words_that_it_canno
     page.text_input(key=f"typed-{plan.plan}").set_value(SWORN)
     control(page, "approve", plan).click().run()
     assert court.state(plan) is State.APPROVED
+    court.board.withdraw(ADA, plan.plan)
+    assert "The first time-out" not in said(page.run())
 
 
 def test_nobody_approves_by_a_direct_call_without_the_words(court: Court, ending: dict[str, Any]) -> None:

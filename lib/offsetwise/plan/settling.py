@@ -42,7 +42,8 @@ _FIXES: Final = {
     Decision.WAIT: "Draft the plan again in a moment.",
     Decision.LOST: "Start from an earlier checkpoint, or write the records again.",
     Decision.DENIED: "Grant the right, then draft the plan again.",
-    Decision.UNEXPLAINED: "Name it: --commit-transaction ID or --abort-transaction ID, each with --reason TEXT.",
+    Decision.UNEXPLAINED: "Decide about it, with a reason: on the Draft page, or with --commit-transaction ID or "
+    "--abort-transaction ID and --reason TEXT.",
     Decision.NOT_NEWEST: "Draft from the newest checkpoint, or state that the job is taken back: --sink-rewound.",
     Decision.SINK_WENT_ON: "Draft from the newest checkpoint, or state `tolerates_replay: true` for the job.",
     Decision.WRONG_CLUSTER: "Correct sink_cluster or sink_servers in the migration file.",

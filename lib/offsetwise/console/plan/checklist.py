@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
 from offsetwise.plan import names
@@ -140,6 +140,6 @@ def in_words(found: Sequence[GateCheck]) -> str:
     lines = []
     for check in found:
         shown = verdicts.GATE[check.outcome]
-        told = f": {markdown(check.told)}" if check.told else ""
+        told = f": {sentence(check.told)}" if check.told else ""
         lines.append(f"- :{shown.tone.colour}-badge[{shown}] **{markdown(check.name)}**{told}")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from offsetwise.console.plan.checklist import in_words
 from offsetwise.console.widgets import blocks, table
 from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.clock import until
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.report import LogEnds, SinkTransactions
@@ -100,7 +100,7 @@ def _upgrade(made: Upgrade) -> None:
     with st.expander("Two-phase commit (FLIP-319): what blocks it, and what to do until then", icon=":material/route:"):
         st.markdown(in_words(made.steps))
         st.markdown("**Until then**")
-        st.markdown("\n".join(f"- {markdown(told)}" for told in (*made.until_then, made.false_alarm)))
+        st.markdown("\n".join(f"- {sentence(told)}" for told in (*made.until_then, made.false_alarm)))
 
 
 def _why(rows: Sequence[SinkTransaction]) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.widgets import blocks, table
+from offsetwise.console.widgets.clock import until
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import OpenPartition, Plan, PlannedTransaction, Settlement, epoch_ms
@@ -37,12 +38,17 @@ _COLUMNS: Final[Columns[PlannedTransaction]] = (
 )
 
 
-def draw(plan: Plan) -> None:
-    """Draw every transaction that a plan ends; nothing where it ends none."""
+def draw(plan: Plan, *, over: bool = False) -> None:
+    """Draw every transaction that a plan ends; nothing where it ends none.
+
+    Args:
+        plan: The plan.
+        over: Whether it is never applied, or was: no clock runs down to the first commit that comes too late.
+    """
     told = irrevocable(plan)
     if told is None:
         return
-    st.subheader(f"Transactions that end :gray[{many(len(plan.transactions), 'transaction')}]", anchor=False)
+    st.subheader(f"What is ended :gray[{many(len(plan.transactions), 'transaction')}]", anchor=False)
     blocks.box(Tone.CAREFUL, markdown(told))
     said = f"{many(len(plan.transactions), 'transaction')} with decision, partitions and records."
     table.paged(_COLUMNS, plan.transactions, "ended-rows", alt=said)
@@ -50,6 +56,10 @@ def draw(plan: Plan) -> None:
     if named:
         lines = (f"- **{markdown(one.name)}**: {markdown(one.reason)} ({markdown(one.by or '')})" for one in named)
         st.markdown("\n".join(list(lines)[:_NAMED]))
+    commits = (one for one in plan.transactions if one.decision is Settlement.COMMIT)
+    deadlines = [one.deadline for one in commits if one.deadline is not None]
+    if deadlines and not over:
+        until(epoch_ms(min(deadlines)))
 
 
 def _verdict(decision: Settlement) -> Verdict:

@@ -61,7 +61,7 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
             since = versions.before(seat.board, seat.person, sheet)
             shown = positions.shown(sheet, since)
             with guard.block("ending"):
-                ending.draw(sheet.plan)
+                ending.draw(sheet.plan, over=not sheet.row.state.open)
             with guard.block("marks"):
                 sinks.marked(sheet.plan)
             if shown.rows:
@@ -158,7 +158,8 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     for word, lines in (("Keeps", plan.keeps), ("Gives up", plan.gives_up)):
         if lines:
             st.markdown(f"**{word}:** {markdown('; '.join(lines))}.")
-    st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
+    if plan.positions:
+        st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
 
 
 def _findings(sheet: Sheet) -> None:

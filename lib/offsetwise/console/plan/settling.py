@@ -17,10 +17,9 @@ from offsetwise.console.plan.work import Drafted, Work, begun_with
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import blocks, selectors, table
 from offsetwise.console.widgets.blocks import Offer
-from offsetwise.console.widgets.clock import until
 from offsetwise.console.widgets.escaping import cell, markdown
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.model import Plan, Settlement, Subject, Target, epoch_ms
+from offsetwise.model import Plan, Settlement, Subject, Target
 from offsetwise.plan.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice
 from offsetwise.review.sheet import Sheet
@@ -148,12 +147,13 @@ def _decide(rows: Sequence[SinkTransaction], work: Work, by: str | None) -> None
     """Let a person decide about what nothing explains, and show what was decided."""
     asked = [one.transactional_id for one in rows if one.decision is Decision.UNEXPLAINED and one.transactional_id]
     if asked:
-        st.markdown(f"**{many(len(asked), 'transaction')} to decide about:** nothing explains why they are open.")
+        st.markdown(f"**{many(len(asked), 'transaction')} to decide about:** open, and explained by no checkpoint.")
         with st.form("settle-decide", border=True):
-            st.multiselect("Transactions", asked, key="settle-ids", format_func=cell)
+            st.multiselect("Transactions", asked, key="settle-ids", format_func=cell, placeholder="one or more")
             st.radio(
                 "They are to be",
                 list(Settlement),
+                index=None,
                 key="settle-as",
                 format_func=lambda one: "committed" if one is Settlement.COMMIT else "aborted",
                 horizontal=True,
@@ -192,16 +192,20 @@ def _take_back(work: Work, name: str) -> None:
 def _set(work: Work, by: str | None) -> None:
     """Take a decision over into the work, or say what is wrong with it."""
     names, reason = st.session_state["settle-ids"], st.session_state["settle-reason"].strip()
-    if not names or not reason or by is None:
+    decision = st.session_state["settle-as"]
+    lacking = [
+        what
+        for what, given in (("transactions", names), ("what they are to be", decision), ("the reason", reason))
+        if not given
+    ]
+    if lacking or by is None:
         st.session_state[_SAID] = (
-            "Expected transactions and the reason why this end is right for them, found one of both or none. Nothing "
-            "was changed."
+            f"Expected transactions, what they are to be, and the reason. Not given: {', '.join(lacking)}. Nothing was "
+            "changed."
         )
         return
     for name in names:
-        work.settlements[name] = SettlementChoice(
-            transactional_id=name, decision=st.session_state["settle-as"], reason=reason, by=by
-        )
+        work.settlements[name] = SettlementChoice(transactional_id=name, decision=decision, reason=reason, by=by)
 
 
 def _rewound(rows: Sequence[SinkTransaction], work: Work) -> bool:
@@ -225,7 +229,4 @@ def _drafted(here: Answers, question: Question[Plan]) -> Drafted | None:
 def _plan(plan: Plan) -> None:
     ending.draw(plan)
     st.markdown(in_words(plan.gate))
-    deadlines = [one.deadline for one in plan.transactions if one.deadline is not None]
-    if deadlines:
-        until(epoch_ms(min(deadlines)))
     st.markdown(f":gray[Whoever approves it types that it cannot be taken back. {markdown(plan.prediction.told)}]")

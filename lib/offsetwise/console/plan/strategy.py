@@ -7,7 +7,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.widgets import blocks, selectors, table
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Snapshot, Target
 from offsetwise.plan.strategies import Strategy
@@ -50,13 +50,13 @@ def _consequences(chosen: Strategy) -> None:
         )
     if chosen.questions:
         st.markdown(
-            "? Not stated in the migration file:\n\n" + "\n".join(f"- {_code(each)}" for each in chosen.questions)
+            "? Not stated in the migration file:\n\n" + "\n".join(f"- {sentence(each)}" for each in chosen.questions)
         )
     parts = (("Keeps", chosen.kind.keeps), ("Gives up", chosen.kind.gives_up), ("Needs", chosen.kind.needs))
     with st.container(horizontal=True):
         for title, told in parts:
             with st.container(border=True, height="stretch"):
-                st.markdown(f"**{title}**\n\n" + "\n".join(f"- {_code(each)}" for each in told))
+                st.markdown(f"**{title}**\n\n" + "\n".join(f"- {sentence(each)}" for each in told))
 
 
 def _commands(chosen: Strategy) -> None:
@@ -118,8 +118,3 @@ _WAYS: Final[Columns[Strategy]] = (
     Column("needs", lambda each: "; ".join(each.kind.needs)),
     Column("why not", lambda each: " ".join(each.why_not)),
 )
-
-
-def _code(text: str) -> str:
-    """Keep the marks of code in our own words, and escape the rest."""
-    return "`".join(part if index % 2 else markdown(part) for index, part in enumerate(text.split("`")))

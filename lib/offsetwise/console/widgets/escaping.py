@@ -46,6 +46,15 @@ def markdown(name: str) -> str:
     return BREAK.join(_MARKDOWN.sub(r"\\\1", part) for part in _ADDRESS.split(plain(name)))
 
 
+def sentence(text: str) -> str:
+    r"""Escape a sentence of our own that may name things, but for its marks of code.
+
+    >>> sentence("Look with `offsetwise transactions` at a*b.")
+    'Look with `offsetwise transactions` at a\\*b\\.'
+    """
+    return "`".join(plain(part) if index % 2 else markdown(part) for index, part in enumerate(text.split("`")))
+
+
 def label(name: str) -> str:
     """Escape a name for a chart, which understands a few HTML tags.
 
