@@ -32,6 +32,8 @@ class Edits:
     """Files that are left out."""
     sources: tuple[str, ...] = ()
     """Sources whose state is left out."""
+    converted: tuple[str, ...] = ()
+    """Sources whose state becomes that of another connector."""
     marked: int = 0
     """Transactions of a sink that are marked as committed."""
 
@@ -41,6 +43,8 @@ class Edits:
         marked = f" and {many(self.marked, 'transaction')} of the sink marked as committed" if self.marked else ""
         if self.sources:
             return f"without the state of {', '.join(self.sources)}{marked}"
+        if self.converted:
+            return f"with the state of {', '.join(self.converted)} converted"
         numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
         more = f" and {dropped} later file(s) left out" if dropped else ""
@@ -74,7 +78,7 @@ class Edits:
         edited = (
             FileChange(path=one.path, what="edited", numbers=one.numbers)
             for one in self.edits
-            if one.numbers or ((self.sources or self.marked) and one.after != one.before)
+            if one.numbers or ((self.sources or self.converted or self.marked) and one.after != one.before)
         )
         dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
         return (*edited, *dropped)

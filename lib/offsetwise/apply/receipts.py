@@ -16,6 +16,7 @@ from offsetwise.errors import OutputError
 from offsetwise.model import Plan, Receipt
 from offsetwise.plan.evidence import plan_of, require_agreeing, require_step
 from offsetwise.regular_files import named_place
+from offsetwise.storage.dynamodb import is_live
 from offsetwise.storage.location import locate
 from offsetwise.targets.spec import Where, spec_of
 
@@ -111,7 +112,8 @@ def require_apart(receipt: str, plan: Plan, output: str | None) -> None:
         OutputError: It is, or its folder is missing.
     """
     checkpoint = plan.requirements.checkpoint
-    around: Sequence[str | None] = (None if checkpoint is None else checkpoint.uri, output)
+    read = None if checkpoint is None or is_live(checkpoint.uri) else checkpoint.uri  # a table is in no folder
+    around: Sequence[str | None] = (read, output)
     place = locate(os.path.abspath(receipt))
     for uri in around:
         if uri is not None and place.inside(locate(uri)):

@@ -160,6 +160,17 @@ def _by_name(uri: str) -> CheckpointEngine | None:
     return next((each for each in engines() if each.file == name), None)
 
 
+def is_of_rows(uri: str, *, roots: Sequence[str] | None = None) -> bool:
+    """Say whether a checkpoint's positions are rows of a table, and in no files of a folder.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        StorageError: The folder is missing or cannot be read.
+        NotACheckpointError: It is something else.
+    """
+    return _at(uri, roots)[0].reads_files
+
+
 def _of_tables() -> CheckpointEngine | None:
     return next((each for each in engines() if each.reads_files), None)
 

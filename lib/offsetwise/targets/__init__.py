@@ -16,6 +16,7 @@ FOLDERS: Final[dict[str, str]] = {
     "flink-savepoint": "offsetwise.targets.savepoint",
     "flink-savepoint-without-sources": "offsetwise.targets.savepoint_without_sources",
     "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
+    "flink-savepoint-converted": "offsetwise.targets.savepoint_converted",
     "starting-position": "offsetwise.targets.starting_position",
     "consumer-group": "offsetwise.targets.group",
     "kcl-leases": "offsetwise.targets.kcl_leases",
@@ -58,6 +59,11 @@ def FlinkSavepointWithoutSources() -> Target:
 def FlinkSavepointFromPositions() -> Target:
     """A Flink savepoint made of positions alone; it stands where `output` says."""
     return Target(kind="flink-savepoint-from-positions")
+
+
+def FlinkSavepointConverted() -> Target:
+    """A copy of the Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
+    return Target(kind="flink-savepoint-converted")
 
 
 def StartingPosition() -> Target:

@@ -10,7 +10,7 @@ from typing import Final
 
 from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
 from offsetwise.config import CheckpointConfig, Migration
-from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, Subject
 from offsetwise.plan.rewind import rewound
@@ -192,7 +192,10 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, rewind_to: int |
 
 
 def digests(migration: Migration, uri: str, paths: Sequence[str]) -> dict[str, str]:
-    """Give the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out."""
+    """Give the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out. Rows have one too."""
+    if is_of_rows(uri, roots=migration.checkpoint_roots):
+        found = dict(read_checkpoint(uri, roots=migration.checkpoint_roots, batches=0).pins)
+        return {path: found[path] for path in paths if path in found}
     read = open_tree(uri, roots=migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
     return {path: hashlib.sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
 

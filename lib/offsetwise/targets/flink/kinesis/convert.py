@@ -6,7 +6,7 @@ splits and a coordinator that hold them, and everything else stays byte for byte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor
@@ -16,14 +16,18 @@ from offsetwise.engines.flink.kinesis.legacy import read_legacy
 from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, Split, SplitFields
 from offsetwise.engines.flink.metadata import NAMES_SINCE, Metadata, OperatorEntry, Subtask
 from offsetwise.engines.flink.opened import Opened
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON
+from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace
 from offsetwise.targets.flink.elements import NotEditableError, Piece
 from offsetwise.targets.flink.kinesis.savepoint import Splits, source_state
 
 _ID_BYTES: Final = 16
+NOWHERE_ELSE: Final[Mapping[str, ShardPlace]] = {}
+"""Every shard begins where it is."""
 
 
-def converted(entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str) -> Piece:
+def converted(
+    entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str, places: Mapping[str, ShardPlace] = NOWHERE_ELSE
+) -> Piece:
     """Give the operator of a legacy consumer as one of KinesisStreamsSource.
 
     Args:
@@ -31,6 +35,7 @@ def converted(entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str
         metadata: All that its file says.
         opened: The bytes of its state.
         arn: Of the stream that it reads: the legacy consumer names it without region and account.
+        places: Where shards begin, by their id; one that is not there begins where it is.
 
     Raises:
         DamagedError: Its state is.
@@ -44,7 +49,10 @@ def converted(entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str
     streams = sorted({each.shard.stream or "" for each in held})
     if streams != [arn.rpartition("/")[2]]:
         raise NotEditableError(f"shards of {', '.join(streams)}, where the ARN is {arn}")
-    shards = [_fields(each, arn) for each in held]
+    shards = [_fields(each, arn, places.get(each.shard.id, each.shard.position)) for each in held]
+    beyond = places.keys() - {each.shard for each in shards}
+    if beyond:
+        raise NotEditableError(f"no {min(beyond)}, for which the plan has a position")
     if len({each.shard for each in shards}) != len(shards):
         raise NotEditableError("a shard twice")
     cursor = Cursor(opened.data, entry.at, entry.end)
@@ -79,10 +87,12 @@ def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterato
         yield read_legacy(Cursor(blob.data, blob.at + start, blob.at + end))
 
 
-def _fields(split: Split, arn: str) -> SplitFields:
+def _fields(split: Split, arn: str, position: ShardPlace) -> SplitFields:
     shard = split.shard
-    position = shard.position
-    if position not in (SHARD_END, TRIM_HORIZON) and (position.sequence is None or position.sub is not None):
+    kept = position in (SHARD_END, TRIM_HORIZON) or (
+        position.place is Place.AT_TIMESTAMP and position.at_ms is not None
+    )
+    if not kept and (position.place is not Place.AFTER or position.sub is not None):
         raise NotEditableError(f"{shard.id} at {position}, which the new source cannot go on from")
     if shard.low is None or shard.high is None:
         raise NotEditableError(f"{shard.id} without its hash keys")

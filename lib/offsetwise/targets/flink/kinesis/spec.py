@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
 from offsetwise.model import Plan, PlannedPosition, Problem, ShardRange, Start, TopicPartition
 from offsetwise.plan.refusals import place_not_held, shards_unknown
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
 from offsetwise.wording import many
 
 _SPLIT: Final = "a split of KinesisStreamsSource"
@@ -41,10 +41,8 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
 
 def against_splits(plan: Plan) -> Iterator[Problem]:
     """Say which positions cannot be splits of one source, and which shards would never be read."""
+    yield from against_places(plan)
     ranges = ranges_of(plan)
-    for one in plan.positions:
-        if place_of(one) is None:
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _SPLIT, _why(one))
     unknown = sorted(one.partition for one in plan.positions if one.new_topic_partition not in ranges)
     if unknown:
         yield from shards_unknown(
@@ -62,6 +60,20 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
             f"{shard_id(left[0].partition)} of {left[0].topic!r} is open, and the plan has no position for it: a "
             "source that has seen a later shard would never read it."
         )
+
+
+def against_places(plan: Plan) -> Iterator[Problem]:
+    """Say which positions no split can hold."""
+    for one in plan.positions:
+        if place_of(one) is None:
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _SPLIT, _why(one))
+
+
+def arn_of(plan: Plan, stream: str) -> str | None:
+    """Give the ARN of a stream, as the stream itself told it; None where it was not asked."""
+    ids = (topic.id for topic in plan.requirements.new.topics if topic.name == stream)
+    arn = (next(ids, None) or "").partition("@")[0]
+    return arn if arn.startswith("arn:") and stream_name(arn) == stream else None
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:

@@ -27,12 +27,17 @@ def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) 
     changed = changed_file(step, eyes, gone_is_fine=False)
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)
-    found = shards_in(read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, (METADATA,)))))
+    found = shards_in(read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, _names(plan)))))
     made = [_as_planned(one, found, step.place) for one in plan.positions]
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
         return made
     own = shards_in(eyes.checkpoint(checkpoint).checkpoint)
     return [_gone_on(one, own, checkpoint) for one in plan.positions]
+
+
+def _names(plan: Plan) -> tuple[str, ...]:
+    required = plan.requirements.checkpoint
+    return (METADATA, *(path for path, _ in (() if required is None else required.files) if path != METADATA))
 
 
 def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:

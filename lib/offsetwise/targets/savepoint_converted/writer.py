@@ -1,0 +1,53 @@
+"""Copies of a Flink savepoint with the legacy consumer's state converted. The original stays untouched."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.copying import CopyWriter
+from offsetwise.apply.edits import Edits, FileEdit
+from offsetwise.apply.writing import Context, Writer
+from offsetwise.apply.written import SAVEPOINT_GUARD
+from offsetwise.config import Migration
+from offsetwise.errors import ApplyError
+from offsetwise.model import Plan, ReceiptStep
+from offsetwise.targets.flink.kinesis.converting import METADATA, converted_metadata
+from offsetwise.targets.flink.kinesis.verification import verified
+from offsetwise.targets.flink.reviewed import reviewed_files
+from offsetwise.targets.savepoint_converted.spec import SPEC
+from offsetwise.verify.eyes import Eyes
+from offsetwise.verify.seen import Seen
+
+
+def _converted(plan: Plan, context: Context) -> Edits:
+    """Decide what the copy has in the place of the legacy consumer, and prove that a reader finds the positions."""
+    wrong = next(SPEC.unfit(plan), None)
+    if wrong is not None:
+        raise ApplyError(
+            f"The copy: expected a plan that it can hold. {wrong.message} Nothing was written.",
+            fix="Draft the plan again.",
+        )
+    held, uri = reviewed_files(plan, context)
+    made = converted_metadata(plan, held, uri=uri)
+    sources = tuple(sorted({one.source for one in plan.positions}))
+    return Edits(
+        edits=(FileEdit(path=METADATA, before=held[METADATA], after=made),), guard=SAVEPOINT_GUARD, converted=sources
+    )
+
+
+def _other(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    """Say why a savepoint is not the reviewed one, converted. Only the original can tell."""
+    return None if step.files == _converted(plan, context).written() else "it is not the reviewed one, converted."
+
+
+_COPIES: Final = CopyWriter(decide=_converted, foreign=_other, links="", guard=lambda _: SAVEPOINT_GUARD)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Give the writer; see `WriterModule`."""
+    return _COPIES
+
+
+def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
+    return verified(plan, step, eyes, checkpoint)

@@ -1,0 +1,111 @@
+"""A savepoint of the legacy consumer, converted in a copy: written, verified, taken back, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from offsetwise.apply.writers import writer_module
+from offsetwise.apply.writing import Standing
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import ApplyError, StalePlanError
+from offsetwise.model import Plan, SourcePosition, StepState, Turnout
+from offsetwise.position import Position
+from offsetwise.streams.kinesis.spec import after
+from offsetwise.targets import FlinkSavepointConverted
+from offsetwise.targets.spec import spec_of
+from offsetwise.verify.eyes import LiveEyes
+from tests.apply.kinesis_plans import shard_plan
+from tests.apply.plans import MIGRATION, aged, context, journal
+from tests.apply.test_kinesis_state import LEGACY, data_of, source_of, with_legacy_position
+from tests.engines.test_kinesis import DATA, rows
+
+TARGET = FlinkSavepointConverted()
+MODULE = writer_module(TARGET.kind)
+WRITER = MODULE.writer(MIGRATION)
+
+
+@pytest.fixture
+def savepoint(tmp_path: Path) -> Path:
+    made = tmp_path / "source"
+    shutil.copytree(DATA / "flink" / LEGACY, made)
+    (made / "_metadata").chmod(0o644)
+    return aged(made)
+
+
+def made_at(plan: Plan, folder: Path) -> Path:
+    with journal(folder) as one:
+        WRITER.write(plan, TARGET, context(folder, journal=one))
+    return folder / "out" / "copy"
+
+
+def test_the_copy_has_the_state_that_flink_was_restarted_from_and_the_old_one_stays(
+    savepoint: Path, tmp_path: Path
+) -> None:
+    plan, before = shard_plan(savepoint, TARGET), (savepoint / "_metadata").read_bytes()
+    shown = WRITER.prepare(plan, TARGET, context(tmp_path))
+    with journal(tmp_path) as one:
+        step = WRITER.write(plan, TARGET, context(tmp_path, journal=one))
+    out = tmp_path / "out" / "copy"
+
+    assert "converted" in shown.told
+    assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
+    assert (savepoint / "_metadata").read_bytes() == before
+    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
+    assert [each.turnout for each in MODULE.verify(plan, step, eyes, None)] == [Turnout.CONFIRMED] * 2
+    assert WRITER.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    with journal(tmp_path) as one:
+        assert WRITER.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
+    assert not out.exists()
+
+
+def test_a_planned_position_is_the_one_that_the_new_source_begins_after(savepoint: Path, tmp_path: Path) -> None:
+    def moved(one: SourcePosition) -> Position | None:
+        return after(int(str(one.offset)[4:]) - 16) if one.partition == 1 else None
+
+    plan = shard_plan(savepoint, TARGET, move=moved)
+
+    read = read_checkpoint(str(made_at(plan, tmp_path)))
+    assert [row[2] for row in rows(read)] == [str(one.new_offset) for one in plan.positions]
+
+
+def test_a_savepoint_that_is_another_one_since_is_stale(savepoint: Path, tmp_path: Path) -> None:
+    plan = shard_plan(savepoint, TARGET)
+    (savepoint / "_metadata").write_bytes(with_legacy_position(data_of(LEGACY), "77", -1))
+
+    with pytest.raises(StalePlanError):
+        WRITER.prepare(plan, TARGET, context(tmp_path))
+
+
+@pytest.mark.parametrize(("text", "sub"), [("LATEST_SEQUENCE_NUM", -1), ("77", 4)])
+def test_a_place_that_the_new_source_cannot_hold_is_refused(
+    savepoint: Path, text: str, sub: int, tmp_path: Path
+) -> None:
+    (savepoint / "_metadata").write_bytes(with_legacy_position(data_of(LEGACY), text, sub))
+    plan = shard_plan(aged(savepoint), TARGET)
+
+    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
+    with pytest.raises(ApplyError, match="cannot hold"):
+        WRITER.prepare(plan, TARGET, context(tmp_path))
+
+
+def test_a_stream_that_was_not_asked_has_no_arn_and_is_refused(savepoint: Path, tmp_path: Path) -> None:
+    plan = shard_plan(savepoint, TARGET)
+    new = plan.requirements.new
+    unasked = replace(new, topics=tuple(replace(each, id=None) for each in new.topics))
+    other = replace(plan, requirements=replace(plan.requirements, new=unasked))
+
+    assert [each.code for each in spec_of(TARGET.kind).unfit(other)] == ["SHARDS_UNKNOWN"]
+    with pytest.raises(ApplyError, match="The ARN of stream 'lg' is not known"):
+        WRITER.prepare(other, TARGET, context(tmp_path))
+
+
+def test_a_savepoint_of_the_new_source_is_refused(tmp_path: Path) -> None:
+    made = tmp_path / "source"
+    shutil.copytree(DATA / "flink" / "streams-source-5.1.0-two-shards", made)
+
+    with pytest.raises(ApplyError, match=r"expected the legacy consumer .*, found none"):
+        WRITER.prepare(shard_plan(aged(made), TARGET), TARGET, context(tmp_path))
