@@ -340,7 +340,10 @@ def test_a_new_topic_that_no_old_one_maps_to_has_no_origin() -> None:
 
 def test_the_schema_accepts_what_the_reader_accepts() -> None:
     validator = jsonschema.Draft202012Validator(schema())
-    for text in (SMALLEST, WHOLE, with_sinks("out")(SMALLEST)):
+    of_kinesis = "name: a\n" + "".join(
+        f"{side}: {{stream: kinesis, properties: {{region: us-east-1}}}}\n" for side in ("source", "target")
+    )
+    for text in (SMALLEST, WHOLE, with_sinks("out")(SMALLEST), of_kinesis):
         validator.validate(yaml.safe_load(text))
 
 

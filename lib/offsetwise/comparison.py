@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from offsetwise.config import Migration
 from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
 from offsetwise.model import (
+    AnyPosition,
     BelongsTo,
     Candidate,
     Checkpoint,
@@ -33,7 +34,7 @@ from offsetwise.model import (
 )
 from offsetwise.position import offset_of
 from offsetwise.streams.spec import Translate, spec_of
-from offsetwise.streams.subjects import ReadSubject
+from offsetwise.streams.subjects import ReadSubject, read_before
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from offsetwise.translation.resolve import Position, Told, resolve
@@ -60,6 +61,8 @@ class Scene:
     """Of the compared group."""
     translate: Translate | None
     """How the stream matches records of its own; None for Kafka."""
+    oldest: AnyPosition | None
+    """What begins at the oldest record; None where that is the start of the log."""
 
     @classmethod
     def of(
@@ -74,6 +77,7 @@ class Scene:
     ) -> Scene:
         """Put a scene together; what the mirror says is taken from one of another job of the same reading."""
         flow = beside.flow if beside else _flow(migration, old, new)
+        spec = spec_of(migration.source.stream)
         snapshots = {Cluster.OLD: old, Cluster.NEW: new}
         return cls(
             migration=migration,
@@ -86,7 +90,8 @@ class Scene:
             topics={side: {t.name: t for t in snapshot.topics} for side, snapshot in snapshots.items()},
             partitions={side: snapshot.partitions() for side, snapshot in snapshots.items()},
             commits={side: _commits(snapshot.group(subject.group)) for side, snapshot in snapshots.items()},
-            translate=spec_of(migration.source.stream).translate,
+            translate=spec.translate,
+            oldest=spec.oldest,
         )
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
@@ -263,7 +268,8 @@ def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position
         have = {position.partition for position in positions} | marked[source, topic]
         states = (scene.topics[Cluster.OLD].get(topic), scene.topics[Cluster.NEW].get(positions[0].new_topic))
         there = {p.partition for state in states if state is not None for p in state.partitions}
-        for partition in sorted(there - have):
+        shards = () if states[0] is None else states[0].shards
+        for partition in sorted(there - have - read_before(shards, have)):
             yield _position(scene, source, topic, partition)
 
 
@@ -288,6 +294,7 @@ def _position(scene: Scene, source: str, topic: str, partition: int) -> Position
         old=scene.log(Cluster.OLD, topic, partition),
         new=scene.log(Cluster.NEW, new_topic, partition),
         isolation=scene.migration.isolation_level,
+        oldest=scene.oldest,
     )
 
 

@@ -11,7 +11,7 @@ from offsetwise.client_properties import ClientProperties
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
 from offsetwise.config import client_properties
 from offsetwise.errors import ClusterError
-from offsetwise.model import AnyPosition, Candidate, Cluster, Link, Method, TopicPartition, Writers
+from offsetwise.model import AnyPosition, Candidate, Cluster, Exactness, Link, Method, TopicPartition, Writers
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
@@ -210,12 +210,16 @@ def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:
     partition, (first, last) = position.topic_partition, _offsets(position)
     if position.offset is None:
         return Learnt(position=position, told=Told())
-    return Learnt(
-        position=position,
-        told=_told(scene, position, position.offset, read),
-        planned=None if position.planned is None else _told(scene, position, position.planned, read),
-        pending_equal=None if first is None or last is None else read.pending_equal.get((partition, first, last)),
-    )
+    told = _told(scene, position, position.offset, read)
+    planned = None if position.planned is None else _told(scene, position, position.planned, read)
+    equal = None if first is None or last is None else read.pending_equal.get((partition, first, last))
+    if planned is not None and _kept(told) and _kept(planned):
+        equal = True  # the same records, between the same numbers
+    return Learnt(position=position, told=told, planned=planned, pending_equal=equal)
+
+
+def _kept(told: Told) -> bool:
+    return told.stream is not None and told.stream.exactness is Exactness.PRESERVED
 
 
 def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Told:

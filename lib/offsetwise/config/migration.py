@@ -34,7 +34,7 @@ from offsetwise.config.sections import (
 from offsetwise.config.sinks import check_names
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
-from offsetwise.streams.spec import spec_of
+from offsetwise.streams.spec import spec_of, specs
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
@@ -233,7 +233,7 @@ def schema() -> dict[str, Any]:
     # Only the two clusters of a migration have names already.
     made["properties"]["sinks"]["items"]["required"] = ["name"]
     cluster["properties"]["stream"]["enum"] = [*streams.FOLDERS]
-    cluster["properties"]["properties"] = {
+    kafka = {
         "type": "object",
         "required": ["bootstrap.servers"],
         "additionalProperties": False,
@@ -242,4 +242,15 @@ def schema() -> dict[str, Any]:
             for name, known in allowed.ALLOWED.items()
         },
     }
+    others = [
+        {
+            "type": "object",
+            "required": [*spec.needs],
+            "additionalProperties": False,
+            "properties": {name: {"description": told, "type": "string"} for name, told in spec.properties.items()},
+        }
+        for spec in specs()
+        if spec.properties
+    ]
+    cluster["properties"]["properties"] = {"anyOf": [kafka, *others]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made | {"title": "offsetwise/migration"}

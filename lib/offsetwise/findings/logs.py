@@ -62,6 +62,7 @@ def partition_missing(case: Case) -> Iterator[str]:
     title="The new topic is not the one the mirror filled",
     remedy="Stop the mirror, reset its stored source offsets, fill the new topic from the start, and compare again.",
     rank=70,
+    overridable=True,
 )
 def topic_recreated(case: Case) -> Iterator[str]:
     """The mirror's own claims do not describe the log that stands there now."""

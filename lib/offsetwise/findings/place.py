@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import finding
 from offsetwise.model import Exactness, IsolationLevel, RawVerdict, Severity
+from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence
 
 
@@ -61,11 +62,14 @@ def not_yet_mirrored(case: Case) -> Iterator[str]:
     remedy="Raise the topic's retention now, then decide in writing whether the job may go on without the "
     "records gone.",
     rank=40,
+    overridable=True,
 )
 def below_log_start(case: Case) -> Iterator[str]:
     """A position, old or translated, lies below a log start: records are gone."""
     row = case.row
     told = []
+    if row.old.log_start is not None and offset_or_none(row.old.log_start) is None:
+        return  # no number of records: the stream has a finding of its own
     if row.old_offset is not None and row.old.log_start is not None and row.old_offset < row.old.log_start:
         told.append(
             f"{row.old_offset:,} lies below the old log's start ({row.old.log_start:,}): up to "

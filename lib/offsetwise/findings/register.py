@@ -76,6 +76,8 @@ class FindingKind:
     stage: Stage = Stage.READER
     unedited: bool = False
     """Speaks about reusing the old number as it is; writing the translated offset settles it."""
+    overridable: bool = False
+    """Speaks about one partition, and is settled by a person's own position there, with a reason."""
     page: str = "docs/findings/README.md"
     """The docs page, from the root of the repository."""
 
@@ -121,6 +123,7 @@ def finding(
     rank: int,
     stage: Stage = Stage.PARTITION,
     unedited: bool = False,
+    overridable: bool = False,
 ) -> Callable[[Callable[P, Iterator[Said]]], Check[P]]:
     """Declare a finding by the function that decides it.
 
@@ -135,6 +138,7 @@ def finding(
         rank: See `FindingKind`; two codes of one severity never share it.
         stage: Where it is decided.
         unedited: See `FindingKind`.
+        overridable: See `FindingKind`.
 
     Raises:
         RuntimeError: The code is declared twice, or after the register was closed.
@@ -153,6 +157,7 @@ def finding(
             rank=rank,
             stage=stage,
             unedited=unedited,
+            overridable=overridable,
             page=f"docs/findings/{code}.md",
             decide=decide,
         )

@@ -39,7 +39,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.refusals import DECIDE, skip
 from offsetwise.plan.request import DraftRequest, StartChoice
-from offsetwise.position import of_one_stream, offset_of
+from offsetwise.position import of_one_stream, offset_of, offset_or_none
 from offsetwise.wording import many
 
 DRAINED = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
@@ -216,10 +216,21 @@ def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | N
     ends = on.ends(row.new_topic, row.partition)
     if ends is None:
         return None
+    # What says "the oldest record" stays right when the log start moves.
+    place = row.new_offset if offset_or_none(ends[0]) is None else ends[0]
+    if place is None:
+        return None
     # Nothing of it was ever read, so nothing can be read twice; what retention took from it cannot be counted.
     skip = 0 if ends[0] == 0 else None
     return _position(
-        row, on, new_offset=ends[0], start=Start.EARLIEST, method=Method.EARLIEST, replay=0, skip=skip, proof=False
+        row,
+        on,
+        new_offset=place,
+        start=Start.EARLIEST,
+        method=Method.EARLIEST,
+        replay=0,
+        skip=skip,
+        proof=False,
     )
 
 

@@ -9,10 +9,9 @@ from typing import Final
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
 from offsetwise.findings import describe
-from offsetwise.findings.logs import partition_missing, topic_missing, topic_recreated
+from offsetwise.findings.logs import partition_missing, topic_missing
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import (
-    below_log_start,
     native_below,
     not_yet_mirrored,
     pending_batch_differs,
@@ -65,8 +64,6 @@ DECIDED_BY_ROW: Final = frozenset(
     )
 )
 """Blocking codes that drafting decides anew: from the row as it is planned, or from the clusters' topics."""
-OVERRIDABLE: Final = frozenset({below_log_start.code, topic_recreated.code})
-"""Blocking codes about one partition that a person's own offset, with a reason, settles."""
 
 
 def draft(
@@ -268,7 +265,7 @@ def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: b
             # The positions are those of a committed batch: an edit drops the polluted one, and every other target
             # never names it.
             continue
-        if finding.code in OVERRIDABLE and _overridden(finding, on):
+        if kind.overridable and _overridden(finding, on):
             continue
         yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 

@@ -19,9 +19,11 @@ from offsetwise.model import (
     PartitionState,
     Plan,
     Snapshot,
+    SourcePosition,
     TopicPartition,
 )
 from offsetwise.position import of_one_stream
+from offsetwise.streams.spec import completed
 
 
 class DriftKind(StrEnum):
@@ -86,6 +88,7 @@ def drift(
         files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.pins` where not given.
     """
     wanted = plan.requirements
+    old, new = _with_read_shards(plan, old, wanted.old), _with_read_shards(plan, new, wanted.new)
     made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
     made += drift_of_checkpoint(wanted.checkpoint, checkpoint, files)
     planned = {one.new_topic_partition for one in plan.positions}
@@ -94,6 +97,16 @@ def drift(
     if wanted.old_group is not None:
         made += _group(wanted.old_group, old, {one.topic_partition for one in plan.positions})
     return tuple(made)
+
+
+def _with_read_shards(plan: Plan, now: Snapshot, wanted: ClusterRequirement) -> Snapshot:
+    """Give a snapshot as the one that the plan was drafted from, which has what only positions tell."""
+    positions = [
+        SourcePosition(topic=one.topic, partition=one.partition, offset=one.old_offset)
+        for one in plan.positions
+        if one.old_offset is not None
+    ]
+    return completed(now, positions, {topic.name: topic.shards for topic in wanted.topics})
 
 
 def drift_of_checkpoint(
@@ -126,6 +139,12 @@ def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterat
                 topic.partitions,
                 len(found.partitions),
                 topic=topic.name,
+            )
+        elif topic.shards != found.shards:
+            reviewed, there = ({each.partition for each in of.shards} for of in (topic, found))
+            changed = ", ".join(str(each) for each in sorted(reviewed ^ there)) or "their hash keys or parents"
+            yield _drift(
+                DriftKind.PARTITIONS_CHANGED, f"{name}, shards", len(reviewed), f"others: {changed}", topic=topic.name
             )
 
 

@@ -98,20 +98,24 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
         roots: The folders that may be read; None when a person named the path.
 
     Raises:
-        OutsideRootsError: The file leaves the roots; or it is a live table, which stands in none.
+        OutsideRootsError: The file leaves the roots; or it is a live table that is none of them.
         LibraryMissingError: boto3 is not installed.
         MissingError: There is no such file or table.
         StorageError: It cannot be read whole.
         NotACheckpointError: It is no dump.
     """
     if is_live(uri):
-        if roots is not None:
+        if roots is not None and uri not in roots:
             raise OutsideRootsError(
-                f"{uri}: expected a path inside the configured roots, found a live table. Nothing was read.",
-                fix="Take a dump of the table into a folder of checkpoint_roots: " + _CHECK_DUMP.partition(": ")[2],
+                f"{uri}: expected a path inside the configured roots, or a table that is one of them, "
+                "found a live table that is none. Nothing was read.",
+                fix="Name the table itself under checkpoint_roots, or take a dump of it into a folder there: "
+                + _CHECK_DUMP.partition(": ")[2],
             )
         return (_scanned(uri),)
     above, slash, name = uri.rpartition("/")
+    if roots is not None and uri in {each.partition("#")[0] for each in roots}:
+        roots = (above,)  # of a root that is the dump itself, nothing else is read
     tree = open_tree(above or slash or ".", roots=roots)
     data = tree.read(name)
     if len(data) > MAX_DUMP_BYTES:

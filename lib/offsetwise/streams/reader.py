@@ -8,7 +8,7 @@ from typing import Protocol
 
 from offsetwise import streams
 from offsetwise.config import ClusterConfig, Migration
-from offsetwise.model import AnyPosition, Cluster, PlannedTransaction, Snapshot, TopicPartition
+from offsetwise.model import AnyPosition, Cluster, PlannedTransaction, Problem, Snapshot, TopicPartition
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
@@ -86,6 +86,15 @@ class Reader(Protocol):
 
     def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
         """Give the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
+
+    def problems_at(self, config: ClusterConfig, places: Iterable[Place], snapshot: Snapshot) -> tuple[Problem, ...]:
+        """Hold positions against the cluster by reading at them, where no snapshot can tell what is wrong.
+
+        Args:
+            config: The cluster.
+            places: The positions, each once.
+            snapshot: What the cluster said before.
+        """
 
     def try_connection(
         self, config: ClusterConfig, *, topic: str | None, groups: Sequence[str], progress: Progress

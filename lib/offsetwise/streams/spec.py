@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -12,6 +12,7 @@ from offsetwise import streams
 from offsetwise.model import (
     AnyPosition,
     ShardPosition,
+    ShardRange,
     Snapshot,
     SourcePosition,
     TopicPartition,
@@ -90,6 +91,29 @@ class AsPartition(Protocol):
         """
 
 
+class Complete(Protocol):
+    """Adds to what a cluster said what only positions tell."""
+
+    def __call__(
+        self, snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
+    ) -> Snapshot:
+        """Give the snapshot with partitions that the cluster does not list, or could not be asked about.
+
+        Args:
+            snapshot: What it said.
+            positions: Those of a job.
+            ranges: By topic, what is known of hash keys and parents beside the cluster.
+        """
+
+
+def _as_it_is(
+    snapshot: Snapshot,
+    positions: Sequence[SourcePosition],  # noqa: ARG001 - the cluster says everything
+    ranges: Mapping[str, tuple[ShardRange, ...]],  # noqa: ARG001 - as above
+) -> Snapshot:
+    return snapshot
+
+
 def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset tells no time
     return ""
 
@@ -115,6 +139,16 @@ class Spec:
 
     as_partition: AsPartition | None = None
     """How shards are numbered; None of a stream that has partitions."""
+    complete: Complete = _as_it_is
+    """What positions tell of partitions that a cluster does not list."""
+    oldest: AnyPosition | None = None
+    """What begins at the oldest record, whichever that is; None where that is the start of the log."""
+    may_be_one: bool = False
+    """Whether both clusters of a migration may be one, in which jobs change their place or their engine."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What each property of a cluster means, of a stream that has names of its own for them."""
+    needs: tuple[str, ...] = ()
+    """Those that a cluster must have."""
 
     tells: Callable[[AnyPosition], str] = _tells_nothing
     """Says when the record of a position arrived, as the position itself tells it; empty where it does not."""
@@ -145,6 +179,15 @@ def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
     """Give the position that a text says; None where it is none, or of another stream than those beside it."""
     found = (each.parse(text) for each in specs())
     return next((each for each in found if each is not None and of_one_stream(each, *beside)), None)
+
+
+def completed(
+    snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
+) -> Snapshot:
+    """Give a snapshot with what only positions tell of partitions, of whichever stream they are; see `Complete`."""
+    for each in specs():
+        snapshot = each.complete(snapshot, positions, ranges)
+    return snapshot
 
 
 def is_compared(kind: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import CheckpointError
-from offsetwise.model import Checkpoint, CheckpointSource, Snapshot, SourcePosition, Subject
+from offsetwise.model import Checkpoint, CheckpointSource, ShardRange, Snapshot, SourcePosition, Subject
 from offsetwise.streams.spec import spec_of, stream_of
 
 _STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoint in the migration file."
@@ -60,12 +61,36 @@ class ReadSubject(Subject):
             return ()
         return positions_of(source, self.traits.stream)
 
+    def completed(self, snapshot: Snapshot, migration: Migration) -> Snapshot:
+        """Give a snapshot with what only its positions tell of partitions; see `streams.spec.Complete`."""
+        sources = () if self.read is None else self.read.sources
+        positions: list[SourcePosition] = []
+        ranges: dict[str, tuple[ShardRange, ...]] = {}
+        for source in sources:
+            its = self.positions(source)
+            positions += its
+            ranges |= {each.topic: source.ranges for each in its}
+        return spec_of(migration.source.stream).complete(snapshot, positions, ranges)
+
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Give the old topics it reads; a group's come from what it committed on the old cluster."""
         if self.read is not None:
             return tuple(sorted({p.topic for source in self.read.sources for p in self.positions(source)}))
         group = old.group(self.group) if old is not None else None
         return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
+
+
+def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> set[int]:
+    """Give the shards that those with a position were made from: a job has read them to their end."""
+    parents = {each.partition: each.parents for each in shards}
+    found: set[int] = set()
+    left = [parent for each in partitions for parent in parents.get(each, ())]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.add(each)
+            left += parents.get(each, ())
+    return found
 
 
 def positions_of(source: CheckpointSource, stream: str | None = None) -> tuple[SourcePosition, ...]:

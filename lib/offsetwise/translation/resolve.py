@@ -42,6 +42,8 @@ class Position(OfTwins):
     """The batch that ended at `offset`, where a checkpoint says so."""
     planned: AnyPosition | None = None
     planned_batch: int | None = None
+    oldest: AnyPosition | None = None
+    """What begins at the oldest record, where that is another position than the start of the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,7 @@ def _start(position: Position, old: LogRange, new: LogRange) -> PartitionCompari
 
 
 def _without_position(row: PartitionComparison, position: Position) -> PartitionComparison:
-    start = row.new.log_start
+    start = row.new.log_start if row.new.log_start is None else position.oldest or row.new.log_start
     return replace(
         row,
         new_offset=start,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TypeAlias
 
-from offsetwise.comparison import assemble
+from offsetwise.comparison import Scene, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
 from offsetwise.model import Cluster, Comparison, Snapshot, Subject
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
-from offsetwise.streams.reader import read_cluster
+from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.streams.spec import spec_of
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
 from offsetwise.workflow.stored import Observed
@@ -161,11 +162,22 @@ def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Obser
 
 
 def _judged(staged: Staged, read: Proof) -> Observed:
-    scene, belongs = staged.scene, staged.belongs_to
+    scene, belongs = _held_against_the_stream(staged), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
     learnt = [learnt_of(scene, position, read) for position in staged.positions]
     return Observed(comparison=assemble(scene, learnt, belongs), old=scene.old, new=scene.new)
+
+
+def _held_against_the_stream(staged: Staged) -> Scene:
+    """Give the scene with what only reading at the positions tells, of a stream that matches no records."""
+    scene = staged.scene
+    if not scene.live or scene.translate is None:
+        return scene
+    config = scene.migration.source
+    places = [(each.topic_partition, each.offset) for each in staged.positions if each.offset is not None]
+    found = reader_of(config).problems_at(config, places, scene.old)
+    return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found)))
 
 
 def _starting_spark(migration: Migration) -> AbstractContextManager[Callable[[], None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
@@ -17,7 +17,7 @@ from offsetwise.plan.rewind import rewound
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import Reading, read_cluster, read_whole
-from offsetwise.streams.spec import is_compared
+from offsetwise.streams.spec import is_compared, spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import Standing, belongs_to
 from offsetwise.translation.resolve import Position
@@ -105,9 +105,15 @@ def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
     Raises:
         CheckpointError: They are the new cluster's: there is nothing to translate.
     """
+    if _may_be_one(scene.migration) and scene.old.cluster_id == scene.new.cluster_id:
+        return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
     belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.read), names=names)
     return _of_old(belongs, scene.subject)
+
+
+def _may_be_one(migration: Migration) -> bool:
+    return spec_of(migration.source.stream).may_be_one
 
 
 def check_two_clusters(old: Snapshot | Reading, new: Snapshot | Reading) -> None:
@@ -213,7 +219,8 @@ def _seen(
 ) -> _Seen:
     """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
     if snapshots is not None:
-        check_two_clusters(*snapshots)
+        if not _may_be_one(migration):
+            check_two_clusters(*snapshots)
         return lambda _: snapshots
     always = {*migration.groups, *more_groups}
     groups = tuple(sorted(always.union(*(subject.groups for subject in subjects))))
@@ -232,13 +239,26 @@ def _seen(
     topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
     old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
     wanted = tuple(sorted({topic for _, renamed, same in named for topic in (*renamed, *same)}))
-    new = read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
-    check_two_clusters(old, new)
+    one = _may_be_one(migration) and migration.source.properties == migration.target.properties
+    # What is one is read once: reads of streams count against a quota that jobs share.
+    new = (
+        old
+        if one and topics == wanted
+        else read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
+    )
+    if not _may_be_one(migration):
+        check_two_clusters(old, new)
 
     def seen(subject: ReadSubject) -> tuple[Snapshot, Snapshot]:
         of_old, renamed, same = names(subject)
         its = always.union(subject.groups)
-        return old.snapshot(of_old, its), new.snapshot((*renamed, *same), its, if_there=same)
+        ours = old.snapshot(of_old, its)
+        there = new.snapshot((*renamed, *same), its, if_there=same)
+        target = migration.target
+        ours, there = (subject.completed(each, migration) for each in (ours, there))
+        if new is old:  # and its problems are told once
+            there = replace(there, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=())
+        return ours, there
 
     return seen
 

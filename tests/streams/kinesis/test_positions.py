@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise import streams
-from offsetwise.errors import ConfigError
 from offsetwise.streams.kinesis.spec import (
     LATEST,
     SHARD_END,
@@ -112,10 +111,8 @@ def test_a_number_with_one_bit_of_a_digit_changed_never_looks_like_one_of_its_sh
     assert found is None or found.shard != 17
 
 
-def test_it_is_registered_and_shown_and_not_compared() -> None:
+def test_it_is_registered_and_streams_of_tables_are_shown_and_not_compared() -> None:
     assert "kinesis" in streams.FOLDERS
     for kind in ("kinesis", "dynamodb-streams"):
         assert stream_of(kind) is SPEC
-    assert SPEC.compared == frozenset()
-    with pytest.raises(ConfigError, match="expected a cluster that is compared, found one of Kinesis"):
-        SPEC.check({}, where="source.properties")
+    assert SPEC.compared == {"kinesis"}

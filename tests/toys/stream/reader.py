@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Cluster, PartitionState, Snapshot, TopicPartition, TopicState
+from offsetwise.model import Cluster, PartitionState, Problem, Snapshot, TopicPartition, TopicState
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.streams.reader import Place
@@ -101,6 +101,14 @@ def timestamps_at(
     places: Iterable[Place],
 ) -> Mapping[Place, int | None]:
     return dict.fromkeys(places)
+
+
+def problems_at(
+    config: ClusterConfig,  # noqa: ARG001 - as above
+    places: Iterable[Place],  # noqa: ARG001 - as above
+    snapshot: Snapshot,  # noqa: ARG001 - as above
+) -> tuple[Problem, ...]:
+    return ()
 
 
 def try_connection(

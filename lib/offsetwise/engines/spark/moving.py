@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.config import JobTraits
+from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.errors import PlanError
-from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict
+from offsetwise.findings.case import MigrationCase
+from offsetwise.findings.register import Stage, finding
+from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict, Severity
 from offsetwise.plan.exports import by_partition, whole_topics
 from offsetwise.plan.moving import Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.spec import against_anew, against_several
-from offsetwise.wording import number
+from offsetwise.wording import many, number
 
 _BEGINS: Final = "The query starts"
 
@@ -118,6 +121,29 @@ _STARTING_OFFSETS: Final = Way(
     gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
     needs=("an empty checkpoint folder", "the job's option startingOffsets set to the file", "one Kafka source"),
 )
+
+
+@finding(
+    code="CHILDREN_AT_NOW",
+    severity=Severity.BLOCKS,
+    title="Shards that the checkpoint does not name begin at the job's own start",
+    remedy="Name them in what is written: a starting position of every shard, or LATEST skips what they hold.",
+    rank=1170,
+    stage=Stage.MIGRATION,
+    unedited=True,
+)
+def children_at_now(case: MigrationCase) -> Iterator[str]:
+    """Shards were made while the query was down, which begin where its option `startingposition` says, LATEST too."""
+    made = {(pair.old_name, each.partition) for pair in case.topics if pair.old for each in pair.old.shards}
+    new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in made]
+    if new and case.checkpoint is not None and isinstance(case.checkpoint.details, SparkDetails):
+        yield (
+            f"The checkpoint does not name {many(len(new), 'shard')} of the stream, {new[0].topic_partition} first: an "
+            "unedited query begins them where its option startingposition says, and with LATEST or a JSON of other "
+            "shards skips what they hold."
+        )
+
+
 MOVING: Final = Moving(
     predict=_predict,
     ways=(_STARTING_OFFSETS,),

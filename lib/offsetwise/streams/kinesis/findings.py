@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from offsetwise.findings.case import Case
 from offsetwise.findings.register import Stage, finding
-from offsetwise.model import Severity
-from offsetwise.streams.kinesis.spec import Evidence, ShardPlace, moment
+from offsetwise.model import Problem, Severity
+from offsetwise.streams.kinesis.spec import (
+    Evidence,
+    ShardPlace,
+    evidence_of,
+    moment,
+    sequence_number,
+)
 from offsetwise.wording import many
 
 
@@ -195,3 +202,91 @@ def sequence_layout(shard: str, position: ShardPlace, more: int) -> Iterator[str
 def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) -> Iterator[str]:
     """Shards are known that nobody reads yet, because their parent is not finished."""
     yield f"{', '.join(children)} begin at their oldest record when their parent {parent}, now at {position}, is read."
+
+
+@finding(
+    code="STREAM_NOT_ASKED",
+    severity=Severity.WARNS,
+    title="The stream gave no answer",
+    remedy="Give the environment credentials and a way to Kinesis, and compare again; or go on without that check.",
+    rank=400,
+    stage=Stage.READER,
+)
+def stream_not_asked(why: str) -> Iterator[str]:
+    """Nobody answered for the stream, so only the checkpoint tells of it."""
+    yield f"The stream was not asked: expired positions and shards that are gone were not seen. {why}"
+
+
+def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[Problem]:
+    """Say that Kinesis refuses a number, under the code that the number itself may lead to."""
+    yield sequence_foreign.problem(f"Shard {shard} is at {position}, which the stream refuses. {said}")
+
+
+@finding(
+    code="CLOSED_SHARD_UNREAD",
+    severity=Severity.WARNS,
+    title="A closed shard has records behind its position",
+    remedy="Name the closed shard in what is written. Spark's awslabs connector 2.0 and later never reads it on.",
+    rank=410,
+    stage=Stage.READER,
+)
+def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: bool) -> Iterator[str]:
+    """The stream was split or merged while records of the shard were unread."""
+    if count:
+        least = "at least " if more else ""
+        yield f"Shard {shard} is closed, and {least}{many(count, 'record')} lie behind its position {position}."
+
+
+@finding(
+    code="SHARD_GONE",
+    severity=Severity.BLOCKS,
+    title="The stream does not list the shard any more",
+    remedy="Begin its children at their oldest record, with a decision in writing about what may be lost.",
+    rank=1150,
+)
+def shard_gone(case: Case) -> Iterator[str]:
+    """A shard that is not read to its end has expired, or the stream was made again."""
+    place, topic = case.row.old_offset, case.old_topic
+    listed = topic is not None and topic.error is None and topic.id is not None and case.old_partition is None
+    if listed and isinstance(place, ShardPlace):
+        yield (
+            f"Stream {case.row.topic!r} lists no shard {case.row.partition}, whose position is {place}. The KCL and "
+            "Flink take such a shard for finished, without an error."
+        )
+
+
+@finding(
+    code="SEQUENCE_EXPIRED",
+    severity=Severity.BLOCKS,
+    title="The stream no longer has the record behind the position",
+    remedy="Decide in writing to go on with the oldest record: --override topic:shard=TRIM_HORIZON --reason TEXT.",
+    rank=1160,
+    overridable=True,
+)
+def sequence_expired(case: Case) -> Iterator[str]:
+    """The position lies before the oldest record, or is older than the retention: what lay between is gone."""
+    place, topic, start = case.row.old_offset, case.old_topic, case.row.old.log_start
+    if not isinstance(place, ShardPlace) or place.sequence is None or topic is None or topic.id is None:
+        return
+    found = evidence_of(place.sequence)
+    if isinstance(start, ShardPlace) and start.sequence is not None and place < start:
+        oldest = evidence_of(start.sequence)
+        apart = "" if found is None or oldest is None else f", {oldest.arrived_s - found.arrived_s:,} seconds later"
+        yield f"{place} lies before the oldest record of the shard, {start}{apart}: records between them may be gone."
+        return
+    retention_ms = dict(topic.config).get("retention.ms")
+    age_ms = 0 if found is None else case.now_ms - found.arrived_s * 1000
+    if retention_ms is not None and age_ms > int(retention_ms):
+        yield (
+            f"{place} is of a record that arrived at {moment(found.arrived_s if found else 0)}, and the stream retains "
+            f"{int(retention_ms) // 3_600_000:,} hours: what arrived behind it until then may be gone."
+        )
+
+
+def born_otherwise(shard: str, position: ShardPlace, first: str | None) -> Iterator[Problem]:
+    """Say that a number names another birth of its shard than the shard's first number."""
+    number = None if first is None else sequence_number(first)
+    birth = None if number is None else evidence_of(number)
+    found = None if position.sequence is None else evidence_of(position.sequence)
+    if birth is not None and found is not None and birth.born_s != found.born_s:
+        yield from sequence_foreign(shard, position, found, birth.born_s)

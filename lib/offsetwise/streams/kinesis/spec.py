@@ -7,14 +7,29 @@ next one to name. Numbers are compared inside one shard only, as integers; a flo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from offsetwise.errors import ConfigError
-from offsetwise.model import AnyPosition, ShardPosition, SourcePosition
+from offsetwise.model import (
+    AnyPosition,
+    Exactness,
+    Method,
+    PartitionState,
+    RawReuse,
+    RawVerdict,
+    ShardPosition,
+    ShardRange,
+    Snapshot,
+    SourcePosition,
+    TopicPartition,
+    TopicState,
+    Translation,
+)
 from offsetwise.position import OpaquePosition
 from offsetwise.streams.spec import Spec
 
@@ -235,26 +250,117 @@ def moment(at_s: int) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _check(properties: Mapping[str, str], *, where: str) -> None:  # noqa: ARG001 - whatever they are
-    raise ConfigError(
-        f"{where}: expected a cluster that is compared, found one of Kinesis, whose positions this release reads from "
-        "checkpoints only. The migration file was not used.",
-        fix="Use `offsetwise inspect` for checkpoints of Kinesis.",
-    )
+PROPERTIES: Final = {
+    "region": "The region, such as us-east-1.",
+    "endpoint": "The address of Kinesis, where it is not the region's own.",
+    "role_arn": "A role to take on.",
+    "profile": "A profile of the AWS configuration files.",
+    "dynamodb_endpoint": "The address of DynamoDB, where it is not the region's own.",
+}
+"""Of a cluster in the migration file. Secrets never stand there: boto3 finds credentials."""
+_ADDRESSES: Final = ("endpoint", "dynamodb_endpoint")
+
+
+def _check(properties: Mapping[str, str], *, where: str) -> None:
+    unknown = sorted(properties.keys() - PROPERTIES.keys())
+    if unknown or "region" not in properties:
+        found = f"{unknown[0]!r}" if unknown else "no region"
+        raise ConfigError(
+            f"{where}: expected region, and of Kinesis nothing but {', '.join(PROPERTIES)}, found {found}. The "
+            "migration file was not used.",
+            fix="Name the region and nothing secret: credentials come from the environment.",
+        )
+    for name in _ADDRESSES:
+        address = urlsplit(properties.get(name, "https://aws"))
+        if address.scheme not in ("http", "https") or not address.hostname or "@" in address.netloc:
+            raise ConfigError(
+                f"{where}.{name}: expected an http or https address without a user, found another text. The "
+                "migration file was not used.",
+                fix="Write it as http://HOST:PORT.",
+            )
 
 
 def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001 - a region's streams share one address
     return frozenset()
 
 
+def cluster_id(properties: Mapping[str, str]) -> str:
+    """Give what tells one account and region from others, whether or not they answer.
+
+    >>> cluster_id({"region": "us-east-1", "endpoint": "http://127.0.0.1:4567"})
+    'us-east-1 at http://127.0.0.1:4567'
+    """
+    at, role, profile = (properties.get(name) for name in ("endpoint", "role_arn", "profile"))
+    told = (properties["region"], at and f"at {at}", role and f"as {role}", profile and f"by profile {profile}")
+    return " ".join(each for each in told if each)
+
+
+def _translate(
+    position: AnyPosition, at: TopicPartition, there: TopicPartition, *, old: Snapshot, new: Snapshot
+) -> Translation:
+    """Copy a position, which holds as long as the stream is the same one."""
+    nowhere = Translation(
+        place=None, exactness=Exactness.UNKNOWN, method=Method.NONE, reason="", raw=RawReuse(verdict=RawVerdict.UNKNOWN)
+    )
+    if (old.cluster_id, at.topic) != (new.cluster_id, there.topic):
+        return replace(
+            nowhere,
+            reason=f"{there.topic!r} in {new.cluster_id} is another stream than {at.topic!r} in {old.cluster_id}: this "
+            "release moves positions inside one stream only.",
+        )
+    if position in (LATEST, AT_UNKNOWN_TIME):
+        return replace(nowhere, reason=f"{position} saves no place: where it is depends on when the job starts.")
+    asked = any(topic.name == there.topic and topic.id is not None for topic in new.topics)
+    return Translation(
+        place=position,
+        exactness=Exactness.PRESERVED,
+        method=Method.PRESERVED,
+        reason=f"The job stays on stream {there.topic!r}, where a number means the same record to every engine."
+        + ("" if asked else " The stream was not asked whether it still has the record."),
+        raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0),
+        replay=0,
+        skip=0,
+    )
+
+
+def _complete(
+    snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
+) -> Snapshot:
+    """Add shards that are read to their end and not listed any more; of a stream that was not asked, all."""
+    from offsetwise.streams.kinesis.findings import stream_not_asked  # noqa: PLC0415 - which imports this module
+
+    asked = {topic.name: topic for topic in snapshot.topics}
+    silent = any(problem.code == stream_not_asked.code for problem in snapshot.problems)
+    made = dict(asked)
+    for name in sorted({each.topic for each in positions if silent or each.topic in asked}):
+        topic = asked.get(name) or TopicState(name=name, shards=ranges.get(name, ()))
+        listed = {each.partition for each in topic.partitions}
+        closed = {each.partition for each in topic.shards if each.closed}
+        added = tuple(
+            PartitionState(partition=at.partition, log_start=TRIM_HORIZON, hw=end, lso=end)
+            for at in positions
+            if at.topic == name and at.partition not in listed and (silent or at.offset == SHARD_END)
+            for end in (SHARD_END if at.offset == SHARD_END or at.partition in closed else LATEST,)
+        )
+        partitions = sorted((*topic.partitions, *dict.fromkeys(added)), key=lambda each: each.partition)
+        made[name] = replace(topic, partitions=tuple(partitions))
+    return replace(snapshot, topics=tuple(made.values()))
+
+
 SPEC: Final = Spec(
     name="kinesis",
     label="Kinesis",
     kinds={"kinesis": "Kinesis", "dynamodb-streams": "DynamoDB Streams"},
-    compared=frozenset(),
+    compared=frozenset({"kinesis"}),
     check=_check,
     addresses=_addresses,
     parse=parse,
+    translate=_translate,
     as_partition=as_partition,
+    complete=_complete,
+    oldest=TRIM_HORIZON,
+    may_be_one=True,
+    properties=PROPERTIES,
+    needs=("region",),
     tells=tells,
 )

@@ -1,0 +1,219 @@
+"""Asks Kinesis, through boto3: what a stream is, which shards it has, and what is at a place.
+
+Every call counts against the quota of the stream, which jobs share: 5 reads a second and shard. One read a second and
+shard is asked for at most.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
+from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, Place, ShardPlace
+
+_DENIED: Final = frozenset(
+    {
+        "AccessDeniedException",
+        "AccessDenied",
+        "UnrecognizedClientException",
+        "InvalidClientTokenId",
+        "IncompleteSignatureException",
+        "InvalidSignatureException",
+        "SignatureDoesNotMatch",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "MissingAuthenticationTokenException",
+    }
+)
+_THROTTLED: Final = frozenset(
+    {"ProvisionedThroughputExceededException", "LimitExceededException", "ThrottlingException", "RequestLimitExceeded"}
+)
+_MISSING: Final = "ResourceNotFoundException"
+_REFUSED: Final = "InvalidArgumentException"
+_READS_APART_S: Final = 1.0
+
+T = TypeVar("T")
+
+
+class NoAnswerError(ClusterUnreachableError):
+    """Nobody answers: no network, no credentials to ask with, an address that nothing listens at."""
+
+
+class NotThereError(ClusterError):
+    """There is no such stream or shard."""
+
+
+class NotOfThisStreamError(ClusterError):
+    """Kinesis refuses a position, because its number is of another stream or shard."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """What one read gave."""
+
+    records: tuple[Mapping[str, Any], ...]
+    following: str | None
+    """The iterator behind them; None at the end of a closed shard."""
+    behind_ms: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking:
+    """One account and region."""
+
+    name: str
+    """What the migration file calls it."""
+    client: Any
+    errors: tuple[type[Exception], type[Exception], tuple[type[Exception], ...]]
+    """Of botocore: with an answer, any, and those without one."""
+    calls: int = 0
+    read: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By stream and shard, when it was read last."""
+
+    def stream(self, name: str) -> Mapping[str, Any]:
+        """Describe a stream."""
+        told = self.ask(f"stream {name!r}", lambda: self.client.describe_stream_summary(StreamName=name))
+        return dict(told["StreamDescriptionSummary"])
+
+    def shards(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """List all shards of a stream, closed ones too, page by page; a page that fails fails all."""
+        made: list[Mapping[str, Any]] = []
+        asked: dict[str, str] = {"StreamName": name}
+        while True:
+            given = dict(asked)
+            page = self.ask(f"the shards of stream {name!r}", lambda given=given: self.client.list_shards(**given))  # type: ignore[misc]
+            made += page["Shards"]
+            if page.get("NextToken") is None:
+                return made
+            asked = {"NextToken": page["NextToken"]}
+
+    def iterator(self, stream: str, shard: str, place: ShardPlace) -> str:
+        """Give an iterator at a place."""
+        told = self.ask(
+            f"{place} of {shard} of stream {stream!r}",
+            lambda: self.client.get_shard_iterator(StreamName=stream, ShardId=shard, **_starting(place)),
+        )
+        return str(told["ShardIterator"])
+
+    def records(self, stream: str, shard: str, iterator: str, *, most: int) -> Records:
+        """Read once, a second at least after the shard was read last."""
+        wait = self.read.get((stream, shard), 0.0) + _READS_APART_S - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        told = self.ask(
+            f"{shard} of stream {stream!r}", lambda: self.client.get_records(ShardIterator=iterator, Limit=most)
+        )
+        self.read[stream, shard] = time.monotonic()
+        return Records(
+            records=tuple(told["Records"]),
+            following=told.get("NextShardIterator"),
+            behind_ms=int(told.get("MillisBehindLatest") or 0),
+        )
+
+    def ask(self, what: str, call: Callable[[], T]) -> T:
+        """Make one call, and say in a sentence why it gave nothing.
+
+        Raises:
+            NoAnswerError: Nobody answers.
+            ClusterError: The answer is a refusal.
+        """
+        answered, failed, silent = self.errors
+        self.calls += 1
+        try:
+            return call()
+        except silent as error:
+            raise NoAnswerError(
+                f"{self.name!r}: expected an answer about {what}, found none: {error}. Nothing was read.",
+                fix="Check the network, the endpoint, and that the environment has credentials of AWS.",
+            ) from error
+        except answered as error:
+            raise self._refused(what, error) from error
+        except failed as error:
+            raise ClusterError(
+                f"{self.name!r}: expected an answer about {what}, but {error}. Nothing was read.",
+                fix="Check region and endpoint in the migration file.",
+            ) from error
+
+    def _refused(self, what: str, error: Any) -> ClusterError:
+        body = error.response.get("Error", {})
+        code, message = str(body.get("Code")), str(body.get("Message"))[:300]
+        told = f"{self.name!r}: expected to read {what}, but Kinesis says {code}: {message}. Nothing was read."
+        if code in _DENIED:
+            fix = "Grant kinesis:DescribeStreamSummary, ListShards, GetShardIterator and GetRecords on the stream."
+            return ClusterAuthError(told, fix=fix)
+        if code == _MISSING:
+            fix = "Check the stream's name, the region and the account: a stream is found in its own region only."
+            return NotThereError(told, fix=fix)
+        if code == _REFUSED:
+            return NotOfThisStreamError(told, fix="Find out which stream the position was read from.")
+        if code in _THROTTLED:
+            return ClusterError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
+        return ClusterError(
+            told, fix="Try again; where it stays so, look the answer up in the Kinesis API's reference."
+        )
+
+
+def _starting(place: ShardPlace) -> dict[str, Any]:
+    match place.place:
+        case Place.AFTER if place.sub is None:
+            return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
+        case Place.AFTER | Place.AT:
+            return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
+        case Place.AT_TIMESTAMP if place.at_ms is not None:
+            return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": place.at_ms / 1000}
+        case Place.TRIM_HORIZON | Place.LATEST:
+            return {"ShardIteratorType": str(TRIM_HORIZON if place.place is Place.TRIM_HORIZON else LATEST)}
+    raise ValueError(f"nothing is read at {place}")
+
+
+def asking(config: ClusterConfig) -> Asking:
+    """Get ready to ask one account and region; nothing is asked yet but for a role that is taken on.
+
+    Raises:
+        ConfigError: boto3 is not installed, or region or profile are none.
+        ClusterError: The role was refused.
+        NoAnswerError: There are no credentials to take on the role with.
+    """
+    try:
+        import boto3  # noqa: PLC0415 - of an extra, and slow to import
+        from botocore import exceptions as of  # noqa: PLC0415 - as above
+        from botocore.config import Config  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise ConfigError(
+            f"cluster {config.name!r}: expected boto3 to be installed, found {error}. Nothing was read.",
+            fix="Install it: pip install 'offsetwise[kinesis]'.",
+        ) from error
+    silent = (of.ConnectionError, of.HTTPClientError, of.NoCredentialsError, of.PartialCredentialsError)
+    errors = (of.ClientError, of.BotoCoreError, (*silent, of.CredentialRetrievalError))
+    given = config.properties
+    settings = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
+    try:
+        session = boto3.Session(region_name=given["region"], profile_name=given.get("profile"))
+        keys: dict[str, str] = {}
+        if given.get("role_arn") is not None:
+            made = Asking(name=config.name, client=session.client("sts", config=settings), errors=errors)
+            keys = made.ask(
+                f"role {given['role_arn']}",
+                lambda: _keys(made.client.assume_role(RoleArn=given["role_arn"], RoleSessionName="offsetwise")),
+            )
+        client = session.client("kinesis", endpoint_url=given.get("endpoint"), config=settings, **keys)
+    except (of.BotoCoreError, ValueError) as error:
+        raise ConfigError(
+            f"cluster {config.name!r}: expected a region and a profile that boto3 knows, but {error}. Nothing "
+            "was read.",
+            fix="Correct them in the migration file.",
+        ) from error
+    return Asking(name=config.name, client=client, errors=errors)
+
+
+def _keys(answer: Mapping[str, Any]) -> dict[str, str]:
+    given = answer["Credentials"]
+    return {
+        "aws_access_key_id": given["AccessKeyId"],
+        "aws_secret_access_key": given["SecretAccessKey"],
+        "aws_session_token": given["SessionToken"],
+    }

@@ -1,0 +1,338 @@
+"""Reads streams of Kinesis: what `streams.reader.Reader` asks for.
+
+What a stream does not have, as groups, ACLs and transactions, is answered by nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ClusterError
+from offsetwise.findings.logs import topic_missing
+from offsetwise.model import (
+    AnyPosition,
+    Cluster,
+    PartitionState,
+    PlannedTransaction,
+    Problem,
+    ShardRange,
+    Snapshot,
+    TopicPartition,
+    TopicState,
+    time_of,
+)
+from offsetwise.progress import Progress
+from offsetwise.streams.access import AclCommand, Permissions, Step
+from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotOfThisStreamError, NotThereError, asking
+from offsetwise.streams.kinesis.findings import (
+    born_otherwise,
+    closed_shard_unread,
+    not_of_this_stream,
+    stream_not_asked,
+)
+from offsetwise.streams.kinesis.spec import (
+    LATEST,
+    SHARD_END,
+    TRIM_HORIZON,
+    Place,
+    ShardPlace,
+    at,
+    at_time,
+    cluster_id,
+    sequence_number,
+    shard_number,
+)
+from offsetwise.streams.reader import Place as AtPlace
+from offsetwise.transactions.ended import Ends
+from offsetwise.transactions.observed import Held
+from offsetwise.transactions.report import Looks
+from offsetwise.transactions.upgrade import Facts
+
+_HOUR_MS: Final = 3_600_000
+_COUNTED: Final = 1_000
+"""How many records are counted of what a closed shard has left."""
+_READS: Final = 3
+"""How many reads may come back empty before what is left counts as unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamReading:
+    """What one account and region said of some streams."""
+
+    whole: Snapshot
+
+    @property
+    def name(self) -> str:
+        """What the migration file calls it."""
+        return self.whole.name
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Account and region, as far as the migration file tells them apart."""
+        return self.whole.cluster_id
+
+    def snapshot(
+        self,
+        topics: Collection[str] | None,
+        groups: Collection[str] | None,  # noqa: ARG002 - there are none
+        *,
+        if_there: Collection[str] = (),
+    ) -> Snapshot:
+        """Tell of some of the streams."""
+        kept = tuple(each for each in self.whole.topics if topics is None or each.name in topics)
+        missing = tuple(
+            _missing(self.whole.name, each)
+            for each in sorted(() if topics is None or self._silent else topics)
+            if each not in if_there and each not in {topic.name for topic in kept}
+        )
+        return replace(self.whole, topics=kept, problems=(*self.whole.problems, *missing))
+
+    @property
+    def _silent(self) -> bool:
+        return bool(self.whole.problems)
+
+
+def read_whole(
+    cluster: Cluster,
+    config: ClusterConfig,
+    *,
+    topics: tuple[str, ...] | None,
+    groups: tuple[str, ...] | None,  # noqa: ARG001 - there are none
+) -> StreamReading:
+    """Read streams by their names; all of an account are never read."""
+    taken = Snapshot(
+        cluster=cluster,
+        name=config.name,
+        alias=config.alias,
+        cluster_id=cluster_id(config.properties),
+        taken_at=time_of(datetime.now(UTC)),
+    )
+    made: list[TopicState] = []
+    try:
+        asked = asking(config)
+        for name in sorted(topics or ()):
+            try:
+                made.append(_stream(asked, name))
+            except NotThereError:
+                continue  # `snapshot` says so to those who want it
+    except NoAnswerError as error:
+        return StreamReading(whole=replace(taken, problems=tuple(stream_not_asked(error.problem))))
+    return StreamReading(whole=replace(taken, topics=tuple(made)))
+
+
+def read_cluster(
+    cluster: Cluster,
+    config: ClusterConfig,
+    *,
+    topics: tuple[str, ...] | None,
+    groups: tuple[str, ...] | None,
+    if_there: tuple[str, ...] = (),
+    mirror: bool = True,  # noqa: ARG001 - a stream has none
+    timeout_s: float = 20,  # noqa: ARG001 - each call has its own
+) -> Snapshot:
+    """Take a snapshot; see `streams.reader.Reader`."""
+    return read_whole(cluster, config, topics=topics, groups=groups).snapshot(topics, groups, if_there=if_there)
+
+
+def offsets_for_times(
+    config: ClusterConfig,  # noqa: ARG001 - a time is a position here
+    times: Mapping[TopicPartition, int],
+) -> Mapping[TopicPartition, AnyPosition | None]:
+    """Give the position of each time: Kinesis begins at the first record that arrived then."""
+    return {key: at_time(time_ms) for key, time_ms in times.items()}
+
+
+def log_starts(
+    config: ClusterConfig, partitions: Iterable[TopicPartition]
+) -> Mapping[TopicPartition, AnyPosition | None]:
+    """Give where each shard begins now; None where it is not listed any more."""
+    wanted = tuple(partitions)
+    names = tuple(sorted({each.topic for each in wanted}))
+    read = read_cluster(Cluster.OLD, config, topics=names, groups=(), if_there=names).partitions()
+    return {key: state.log_start if (state := read.get(key)) is not None else None for key in wanted}
+
+
+def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
+    """Give when the first record at or behind each place arrived; None where nothing came."""
+    asked = asking(config)
+    made: dict[AtPlace, int | None] = {}
+    for key, position in places:
+        found = _first(asked, key.topic, f"shardId-{key.partition:012}", position)
+        made[key, position] = None if found is None else int(found["ApproximateArrivalTimestamp"].timestamp() * 1000)
+    return made
+
+
+def problems_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Hold positions against the stream: numbers that it refuses, and what closed shards have left behind them."""
+    made: list[Problem] = []
+    asked: Asking | None = None
+    listed = {
+        TopicPartition(topic.name, each.partition): each
+        for topic in snapshot.topics
+        if topic.id is not None
+        for each in topic.shards
+    }
+    for key, position in places:
+        shard = listed.get(key)
+        if shard is None or not isinstance(position, ShardPlace):
+            continue
+        name, unread = f"shardId-{key.partition:012}", shard.closed and position == TRIM_HORIZON
+        foreign = tuple(born_otherwise(name, position, shard.first))
+        made += foreign
+        if foreign or (position.sequence is None and not unread):
+            continue
+        asked = asked or asking(config)
+        try:
+            iterator = asked.iterator(key.topic, name, position)
+            if shard.closed:
+                count, more = _left(asked, key.topic, name, iterator)
+                made += closed_shard_unread(name, position, count, more=more)
+        except NotOfThisStreamError as error:
+            made += not_of_this_stream(name, position, error.problem)
+        except NotThereError:
+            continue  # it went since the shards were listed
+    return tuple(made)
+
+
+def _left(asked: Asking, stream: str, shard: str, iterator: str) -> tuple[int, bool]:
+    """Count what a closed shard has behind a place, up to a bound; and whether there may be more."""
+    count, following = 0, iterator
+    for _ in range(_READS):
+        read = asked.records(stream, shard, following, most=_COUNTED)
+        count += len(read.records)
+        if read.following is None:
+            return count, False
+        following = read.following
+        if count >= _COUNTED:
+            break
+    return count, True
+
+
+def try_connection(
+    config: ClusterConfig,  # noqa: ARG001 - each call is a connection of its own
+    *,
+    topic: str | None,  # noqa: ARG001 - as above
+    groups: Sequence[str],  # noqa: ARG001 - as above
+    progress: Progress,  # noqa: ARG001 - as above
+) -> tuple[Step, ...]:
+    """Give nothing."""
+    return ()
+
+
+def read_permissions(
+    cluster: Cluster,
+    config: ClusterConfig,  # noqa: ARG001 - IAM is not asked
+    *,
+    topics: Sequence[str],  # noqa: ARG001 - as above
+    groups: Sequence[str],  # noqa: ARG001 - as above
+) -> Permissions:
+    """Say that nobody was asked."""
+    return Permissions(cluster=cluster, user=None, authorizer=None, granted=())
+
+
+def principal_of(config: ClusterConfig) -> str:
+    """Give the role or profile that is asked with; the cluster's name where the environment says."""
+    return config.properties.get("role_arn") or config.properties.get("profile") or config.name
+
+
+def minimum_acls(
+    config: ClusterConfig,  # noqa: ARG001 - IAM has policies; docs/kinesis.md has the one that is needed
+    *,
+    topics: Iterable[str],  # noqa: ARG001 - as above
+    mirror_topics: Iterable[str],  # noqa: ARG001 - as above
+    groups: Iterable[str],  # noqa: ARG001 - as above
+) -> tuple[AclCommand, ...]:
+    """Give nothing."""
+    return ()
+
+
+def look_at_transactions(
+    config: ClusterConfig,
+    held: Held,  # noqa: ARG001 - a stream has no transactions
+    *,
+    topics: Sequence[str] = (),  # noqa: ARG001 - as above
+    apart_s: float = 2,  # noqa: ARG001 - as above
+    timeout_s: float = 20,  # noqa: ARG001 - as above
+) -> Looks:
+    """Refuse: nothing that a sink writes to a stream is a transaction."""
+    raise ClusterError(
+        f"{config.name!r}: expected a cluster that has transactions, found one of Kinesis. Nothing was asked.",
+        fix="Name the cluster that the job's sinks write to as `job.sink_cluster`.",
+    )
+
+
+def transaction_facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:  # noqa: ARG001 - as above
+    """Find nothing."""
+    return Facts(name=config.name, brokers=())
+
+
+def read_ends(
+    config: ClusterConfig,
+    transactions: Sequence[PlannedTransaction],  # noqa: ARG001 - as above
+    *,
+    count: bool = False,  # noqa: ARG001 - as above
+    timeout_s: float = 20,  # noqa: ARG001 - as above
+) -> Ends:
+    """Find nothing."""
+    return Ends(cluster_id=cluster_id(config.properties))
+
+
+def is_of_mirror(topic: str) -> bool:  # noqa: ARG001 - a stream has no mirror
+    """Say that it is not."""
+    return False
+
+
+def _stream(asked: Asking, name: str) -> TopicState:
+    told = asked.stream(name)
+    born_s = int(told["StreamCreationTimestamp"].timestamp())
+    hours = int(told.get("RetentionPeriodHours") or 24)
+    partitions, ranges = [], []
+    for shard in asked.shards(name):
+        number = shard_number(str(shard["ShardId"]))
+        if number is None:
+            continue
+        made = _range(number, shard)
+        oldest = _first(asked, name, str(shard["ShardId"]), TRIM_HORIZON)
+        first = sequence_number(str((oldest or {}).get("SequenceNumber", made.first)))
+        end = SHARD_END if made.closed else LATEST
+        start = TRIM_HORIZON if first is None else at(first)
+        partitions.append(PartitionState(partition=number, log_start=start, hw=end, lso=end))
+        ranges.append(made)
+    return TopicState(
+        name=name,
+        id=f"{told['StreamARN']}@{born_s}",
+        partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
+        config=(("retention.ms", str(hours * _HOUR_MS)),),
+        shards=tuple(sorted(ranges, key=lambda each: each.partition)),
+    )
+
+
+def _range(number: int, shard: Mapping[str, Any]) -> ShardRange:
+    keys, numbers = shard["HashKeyRange"], shard["SequenceNumberRange"]
+    parents = (shard_number(str(shard.get(name) or "")) for name in ("ParentShardId", "AdjacentParentShardId"))
+    return ShardRange(
+        partition=number,
+        low=int(keys["StartingHashKey"]),
+        high=int(keys["EndingHashKey"]),
+        parents=tuple(sorted(each for each in parents if each is not None)),
+        first=str(numbers["StartingSequenceNumber"]),
+        closed=numbers.get("EndingSequenceNumber") is not None,
+    )
+
+
+def _first(asked: Asking, stream: str, shard: str, position: AnyPosition) -> Mapping[str, Any] | None:
+    if not isinstance(position, ShardPlace) or position.place in (Place.SHARD_END, Place.LATEST):
+        return None
+    read = asked.records(stream, shard, asked.iterator(stream, shard, position), most=1)
+    return next(iter(read.records), None)
+
+
+def _missing(cluster: str, name: str) -> Problem:
+    return topic_missing.problem(
+        f"Stream {name!r} does not exist at {cluster!r}, in the region that the migration file names.",
+        "Check the stream's name and the region.",
+    )

@@ -1,0 +1,281 @@
+"""Positions on one and the same stream: the stream is asked, the numbers are copied, and what is wrong is found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import offsetwise as ow
+from offsetwise import files
+from offsetwise.config import ClusterConfig, load_migration
+from offsetwise.errors import ClusterAuthError, ClusterError, ConfigError, OffsetwiseError
+from offsetwise.model import Cluster, Exactness, RawVerdict, ShardRange, Snapshot, TopicPartition
+from offsetwise.streams.kinesis import client, reader
+from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
+from offsetwise.streams.reader import read_cluster
+from tests.commands import call
+from tests.streams.kinesis.streams import MIDDLE, STREAM, Stream, lease, stream
+
+__all__ = ["stream"]
+
+HIGHEST = 2**128 - 1
+DATA = Path(__file__).parents[2] / "data" / "kinesis"
+REAL = "49680455763250547512785282537201273657299891119728885762"
+
+
+def read(path: Path) -> Snapshot:
+    return read_cluster(load_migration(path), Cluster.OLD, topics=(STREAM,), groups=())
+
+
+def codes(made: ow.Comparison) -> list[str]:
+    return sorted({each.code for each in made.observed.comparison.findings})
+
+
+def test_a_snapshot_has_every_listed_shard_and_where_it_begins(stream: Stream, tmp_path: Path) -> None:
+    stream.split()
+    (topic,) = read(stream.migration(tmp_path, lease(0, "5"))).topics
+
+    arn, _, born = str(topic.id).partition("@")
+    assert (arn, born.isdigit()) == ("arn:aws:kinesis:us-east-1:123456789012:stream/chain", True)
+    assert [(each.partition, each.log_start, each.hw, each.lso) for each in topic.partitions] == [
+        (0, at(1), SHARD_END, SHARD_END),
+        (1, at(1), LATEST, LATEST),
+        (2, at(0), LATEST, LATEST),
+        (3, at(0), LATEST, LATEST),
+    ]
+    assert topic.shards == (
+        ShardRange(partition=0, low=0, high=MIDDLE - 1, first="1", closed=True),
+        ShardRange(partition=1, low=MIDDLE, high=HIGHEST, first="1"),
+        ShardRange(partition=2, low=0, high=MIDDLE // 2 - 1, parents=(0,), first="0"),
+        ShardRange(partition=3, low=MIDDLE // 2, high=MIDDLE - 1, parents=(0,), first="0"),
+    )
+    assert dict(topic.config) == {"retention.ms": "86400000"}
+
+
+def test_one_stream_is_compared_with_itself_and_its_numbers_stay(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "TRIM_HORIZON"))
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    assert [(row.source_offset, row.target_offset, row.exactness, row.replay, row.skip) for row in made] == [
+        (after(5), after(5), Exactness.PRESERVED, 0, 0),
+        (TRIM_HORIZON, TRIM_HORIZON, Exactness.PRESERVED, 0, 0),
+    ]
+    assert {row.raw.verdict for row in made} == {RawVerdict.SAME}
+    assert "CLUSTER_UNCLEAR" not in codes(made)
+    told = call("compare", "--migration", path, "--checkpoint", "app", width=200)
+    for word in ("chain-0", "seq:5", "preserved", "Both are one: the job stays where its positions are."):
+        assert word in told.out
+
+
+def test_a_live_lease_table_is_compared_as_its_dump(stream: Stream, tmp_path: Path) -> None:
+    import boto3  # noqa: PLC0415 - of an extra
+
+    table = boto3.client("dynamodb", endpoint_url=stream.address, region_name="us-east-1")
+    table.create_table(
+        TableName="same-app",
+        KeySchema=[{"AttributeName": "leaseKey", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "leaseKey", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    for shard, number in ((0, "5"), (1, "9")):
+        table.put_item(TableName="same-app", Item=lease(shard, number))
+    path = stream.migration(tmp_path)
+    live = f"dynamodb://same-app?region=us-east-1&endpoint={stream.address}"
+    path.write_text(path.read_text().replace("./dumps/app.json", f'"{live}"'))
+
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    assert [row.target_offset for row in made] == [after(5), after(9)]
+    table.delete_table(TableName="same-app")
+
+
+def test_after_a_split_children_begin_at_their_oldest_record_and_read_parents_stay_away(
+    stream: Stream, tmp_path: Path
+) -> None:
+    stream.split()
+    (tmp_path / "a").mkdir()
+    parent = stream.migration(tmp_path / "a", lease(0, "5"), lease(1, "9"))
+    made = ow.Migration.load(parent).checkpoint("app").compare()
+
+    assert [(row.partition, row.source_offset, row.target_offset) for row in made] == [
+        (0, after(5), after(5)),
+        (1, after(9), after(9)),
+        (2, None, TRIM_HORIZON),
+        (3, None, TRIM_HORIZON),
+    ]
+    (unread,) = (each for each in made.observed.comparison.findings if each.code == "CLOSED_SHARD_UNREAD")
+    assert "at least 6 records lie behind its position seq:5" in unread.message
+
+    (tmp_path / "b").mkdir()
+    children = stream.migration(tmp_path / "b", lease(1, "9"), lease(2, "TRIM_HORIZON"), lease(3, "TRIM_HORIZON"))
+    made = ow.Migration.load(children).checkpoint("app").compare()
+    assert [row.partition for row in made] == [1, 2, 3]
+
+
+def test_a_shard_that_is_gone_is_named_and_one_that_was_finished_is_not(stream: Stream, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    path = stream.migration(tmp_path / "a", lease(0, "5"), lease(1, "9"), lease(7, "5"), lease(8, "SHARD_END"))
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    (gone,) = (each for each in made.observed.comparison.findings if each.code == "SHARD_GONE")
+    assert (gone.partition, "lists no shard 7, whose position is seq:5" in gone.message) == (7, True)
+    assert made["chain-8"].target_offset == SHARD_END
+
+
+def test_positions_are_not_moved_to_another_stream(stream: Stream, tmp_path: Path) -> None:
+    stream.client.create_stream(StreamName="other", ShardCount=2)
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))
+    path.write_text(path.read_text() + "topics: {map: {chain: other}}\n")
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    assert {(row.target_offset, row.exactness) for row in made} == {(None, Exactness.UNKNOWN)}
+    assert "is another stream than 'chain'" in made["chain-0"].evidence.reason
+    assert "this release moves positions inside one stream only" in made["chain-0"].evidence.reason
+    stream.client.delete_stream(StreamName="other")
+
+
+def test_without_an_answer_the_numbers_are_copied_and_the_plan_says_what_was_not_seen(
+    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {"startingHashKey": {"S": "0"}, "endingHashKey": {"S": str(HIGHEST)}}
+    path = stream.migration(tmp_path, lease(0, REAL, **keys), lease(8, "SHARD_END"))
+    nobody = path.read_text().replace(stream.address, "http://127.0.0.1:9")
+    path.write_text(nobody)
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    (topic,) = made.observed.new.topics
+    assert (topic.id, topic.shards) == (None, (ShardRange(partition=0, low=0, high=HIGHEST),))
+    assert [(each.log_start, each.hw) for each in topic.partitions] == [
+        (TRIM_HORIZON, LATEST),
+        (TRIM_HORIZON, SHARD_END),
+    ]
+    assert [row.target_offset for row in made] == [after(int(REAL)), SHARD_END]
+    assert "was not asked whether it still has the record" in made["chain-0"].evidence.reason
+    (told,) = (each for each in made.observed.comparison.findings if each.code == "STREAM_NOT_ASKED")
+    assert "expired positions and shards that are gone were not seen" in told.message
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    assert [each.code for each in read(path).problems] == ["STREAM_NOT_ASKED"]
+
+
+def test_a_stream_that_does_not_exist_is_no_silence(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), job="{stream: nowhere}")
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    assert "STREAM_NOT_ASKED" not in codes(made)
+    assert {"TOPIC_MISSING", "UNTRANSLATED"} & set(codes(made))
+    taken = read_cluster(load_migration(path), Cluster.OLD, topics=("nowhere",), groups=())
+    assert "Stream 'nowhere' does not exist" in taken.problems[0].message
+
+
+class _Answers:
+    """A client whose every call is refused, as AWS does."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    def __getattr__(self, name: str) -> Any:
+        from botocore.exceptions import ClientError  # noqa: PLC0415 - of an extra
+
+        def refused(**_: Any) -> None:
+            raise ClientError({"Error": {"Code": self.code, "Message": "as AWS says it"}}, name)
+
+        return refused
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "fix"),
+    [
+        ("AccessDeniedException", ClusterAuthError, "Grant kinesis:DescribeStreamSummary"),
+        ("ExpiredTokenException", ClusterAuthError, "Grant kinesis:DescribeStreamSummary"),
+        ("InvalidSignatureException", ClusterAuthError, "Grant kinesis:DescribeStreamSummary"),
+        ("ProvisionedThroughputExceededException", ClusterError, "use up the quota"),
+        ("LimitExceededException", ClusterError, "use up the quota"),
+        ("ResourceNotFoundException", client.NotThereError, "in its own region only"),
+        ("InvalidArgumentException", client.NotOfThisStreamError, "which stream the position was read from"),
+        ("KMSDisabledException", ClusterError, "Try again"),
+    ],
+)
+def test_a_refusal_is_an_error_in_a_sentence(
+    code: str, kind: type[OffsetwiseError], fix: str, stream: Stream, tmp_path: Path
+) -> None:
+    asked = client.asking(load_migration(stream.migration(tmp_path)).source)
+    asked.client = _Answers(code)
+
+    with pytest.raises(kind, match=f"Kinesis says {code}: as AWS says it. Nothing was read.") as caught:
+        asked.stream(STREAM)
+    assert fix in caught.value.fix
+
+
+def test_what_cannot_be_asked_with_is_named_before_anything_is_asked(
+    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_migration(stream.migration(tmp_path)).source
+
+    with pytest.raises(ConfigError, match="expected a region and a profile that boto3 knows"):
+        client.asking(config.model_copy(update={"properties": {"region": "us east"}}))
+    with pytest.raises(ConfigError, match="expected a region and a profile that boto3 knows"):
+        client.asking(config.model_copy(update={"properties": {"region": "us-east-1", "profile": "nobody"}}))
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(ConfigError) as caught:
+        client.asking(config)
+    assert "offsetwise[kinesis]" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ("{}", "found no region"),
+        ("{region: a, aws_secret_access_key: b}", "found 'aws_secret_access_key'"),
+        ("{region: a, endpoint: 'ftp://a'}", r"source.properties.endpoint: expected an http or https address"),
+        ("{region: a, dynamodb_endpoint: 'http://me:pw@a'}", r"dynamodb_endpoint: expected .* without a user"),
+    ],
+)
+def test_a_cluster_names_its_region_and_nothing_secret(properties: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "migration.yaml").write_text(
+        f"name: a\nsource: {{stream: kinesis, properties: {properties}}}\n"
+        "target: {stream: kinesis, properties: {region: a}}\n"
+    )
+    with pytest.raises(ConfigError, match=said):
+        load_migration(tmp_path / "migration.yaml")
+
+
+def test_a_shard_is_read_once_for_a_snapshot_of_both_clusters(
+    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[client.Asking] = []
+
+    def counted(config: ClusterConfig) -> client.Asking:
+        made.append(client.asking(config))
+        return made[-1]
+
+    monkeypatch.setattr("offsetwise.streams.kinesis.reader.asking", counted)
+    ow.Migration.load(stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))).checkpoint("app").compare()
+
+    # Describe, list, and of two shards an iterator and a read; then an iterator at each position.
+    assert [each.calls for each in made] == [1 + 1 + 2 * 2, 2]
+
+
+def test_a_time_is_a_position_and_every_place_has_its_arrival(stream: Stream, tmp_path: Path) -> None:
+    config = load_migration(stream.migration(tmp_path)).source
+    first, second = TopicPartition(STREAM, 0), TopicPartition(STREAM, 1)
+
+    assert reader.offsets_for_times(config, {first: 1_795_335_840_604}) == {first: at_time(1_795_335_840_604)}
+    assert reader.log_starts(config, [first, first._replace(partition=9)]) == {first: at(1), (STREAM, 9): None}
+    arrived = reader.timestamps_at(config, [(first, after(5)), (second, after(9)), (second, SHARD_END)])
+    assert arrived[first, after(5)] is not None
+    assert (arrived[second, after(9)], arrived[second, SHARD_END]) == (None, None)
+
+
+def test_a_snapshot_of_a_stream_is_kept_and_read_again(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))
+    made = ow.Migration.load(path).checkpoint("app").compare()
+    for kind, one in (("comparison", made.observed.comparison), ("snapshot", made.observed.new)):
+        assert files.load(files.dump(one), kind, subject="it") == one
