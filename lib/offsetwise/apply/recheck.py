@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
 from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import (
@@ -193,7 +194,8 @@ def _checkpoint(
         return None, {}, []
     try:
         now = world.checkpoint(wanted.uri)
-        files = world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
+        pinned = engine_of(now.engine).reads_files
+        files = dict(now.pins) if pinned else world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
     except OffsetwiseError as error:
         return None, {}, [Held(outcome=Outcome.UNKNOWN, told=error.problem)]
     running = (each.message for each in now.problems if each.code == reader_suspected.code)

@@ -161,7 +161,7 @@ class CheckpointEngine(Engine):
     schemes: frozenset[str] = frozenset()
     """Schemes of URIs that are no paths and name one of its checkpoints."""
     reads_files: bool = False
-    """Whether its checkpoints may be files of any name."""
+    """Whether its checkpoints may be files of any name. What is pinned of one is not a file in a folder then."""
     parts: Parts = _one_part
     """Which of its checkpoints a file or such a URI holds."""
     instead: Callable[[FolderReader, Sequence[Entry]], tuple[str, str] | None] = _nothing_else

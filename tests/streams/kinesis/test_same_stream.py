@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import offsetwise as ow
-from offsetwise import files
+from offsetwise import files, workflow
 from offsetwise.config import ClusterConfig, load_migration
-from offsetwise.errors import ClusterAuthError, ClusterError, ConfigError, OffsetwiseError
-from offsetwise.model import Cluster, Exactness, RawVerdict, ShardRange, Snapshot, TopicPartition
+from offsetwise.errors import ClusterAuthError, ClusterError, ConfigError, OffsetwiseError, PlanError
+from offsetwise.model import Cluster, ClusterRequirement, Exactness, RawVerdict, ShardRange, Snapshot, TopicPartition
+from offsetwise.plan import options
 from offsetwise.streams.kinesis import client, reader
+from offsetwise.streams.kinesis.client import Asking, Records
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.streams.reader import read_cluster
 from tests.commands import call
@@ -279,3 +283,104 @@ def test_a_snapshot_of_a_stream_is_kept_and_read_again(stream: Stream, tmp_path:
     made = ow.Migration.load(path).checkpoint("app").compare()
     for kind, one in (("comparison", made.observed.comparison), ("snapshot", made.observed.new)):
         assert files.load(files.dump(one), kind, subject="it") == one
+
+
+TRAITS = "{stream: chain, sink: kafka, stateful: false}"
+
+
+def drafted(path: Path, **more: Any) -> ow.Plan:
+    return ow.Migration.load(path).checkpoint("app").draft(options.target("starting-position"), author="ada", **more)
+
+
+def found(path: Path, plan: ow.Plan) -> list[str]:
+    return [str(each.kind) for each in workflow.drift(plan.document, load_migration(path))]
+
+
+def test_a_plan_holds_the_stream_and_every_shard_and_is_applied_and_verified(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"), job=TRAITS)
+    plan = drafted(path)
+    plan.save(tmp_path / "plan.json")
+    rita = ow.keygen(subject="rita")
+    public = ow.write_keys(tmp_path / "rita", rita)
+    ow.write_approval(tmp_path / "plan.approval.json", plan.sign(rita))
+
+    wanted = plan.document.requirements
+    assert wanted.old.topics == wanted.new.topics
+    (topic,) = wanted.new.topics
+    assert str(topic.id).startswith("arn:aws:kinesis:us-east-1:123456789012:stream/chain@")
+    assert [(each.partition, each.low, each.high) for each in topic.shards] == [
+        (0, 0, MIDDLE - 1),
+        (1, MIDDLE, HIGHEST),
+    ]
+    assert [str(each.new_offset) for each in plan.document.positions] == ["seq:5", "seq:9"]
+    assert {each.name: each.outcome.value for each in plan.document.gate} == {
+        "everything mirrored": "passed",
+        "no open transaction": "passed",
+        "skew within the watermark": "passed",
+        "retention after the cutover": "unknown",
+    }
+    assert found(path, plan) == []
+    receipt = plan.apply(
+        output=tmp_path / "out" / "start.json",
+        approvals=[tmp_path / "plan.approval.json"],
+        trust=[public],
+        execute=True,
+    )
+    assert receipt.document.steps[0].state.value == "done"
+    assert "shardId-000000000001" in (tmp_path / "out" / "start.json").read_text()
+    assert {str(each.found) for each in receipt.verify().positions} <= {"seq:5", "seq:9", "None"}
+
+
+def test_a_reshard_and_a_stream_made_again_after_the_review_make_the_plan_stale(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"), job=TRAITS)
+    plan = drafted(path)
+    again = replace(
+        plan.document,
+        requirements=replace(plan.document.requirements, new=another_birth(plan.document.requirements.new)),
+    )
+    assert [str(each.kind) for each in workflow.drift(again, load_migration(path))] == ["TOPIC_RECREATED"]
+
+    stream.split()
+    assert found(path, plan) == ["PARTITIONS_CHANGED"] * 2
+    (tmp_path / "dumps" / "app.json").write_text(json.dumps({"Items": [lease(0, "6"), lease(1, "9")]}))
+    assert found(path, plan) == ["PARTITIONS_CHANGED"] * 2 + ["CHECKPOINT_EDITED"]
+
+
+def another_birth(wanted: ClusterRequirement) -> ClusterRequirement:
+    return replace(wanted, topics=tuple(replace(each, id=f"{each.id}9") for each in wanted.topics))
+
+
+def test_a_plan_that_was_made_without_the_stream_still_holds_without_it_and_not_with_it(
+    stream: Stream, tmp_path: Path
+) -> None:
+    keys = {"startingHashKey": {"S": "0"}, "endingHashKey": {"S": str(HIGHEST)}}
+    path = stream.migration(tmp_path, lease(0, REAL, **keys), job=TRAITS)
+    asked = path.read_text()
+    path.write_text(asked.replace(stream.address, "http://127.0.0.1:9"))
+    plan = drafted(path)
+
+    assert [each.code for each in plan.document.findings if each.code == "STREAM_NOT_ASKED"] == ["STREAM_NOT_ASKED"]
+    assert plan.document.requirements.new.topics[0].shards == (ShardRange(partition=0, low=0, high=HIGHEST),)
+    assert found(path, plan) == []
+    path.write_text(asked)
+    assert found(path, plan)[0] == "CLUSTER_REPLACED"
+
+
+def test_an_expired_position_is_refused_and_a_person_may_decide_it(
+    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"), job=TRAITS)
+    first = Asking.records
+
+    def trimmed(self: Asking, stream: str, shard: str, iterator: str, *, most: int) -> Records:
+        read = first(self, stream, shard, iterator, most=most)
+        oldest = [{**each, "SequenceNumber": "8"} for each in read.records]
+        return Records(records=tuple(oldest), following=read.following, behind_ms=read.behind_ms)
+
+    monkeypatch.setattr(Asking, "records", trimmed)  # moto never trims
+    with pytest.raises(PlanError, match=r"SEQUENCE_EXPIRED: seq:5 lies before the oldest record of the shard, at:8"):
+        drafted(path)
+    given = ("--checkpoint", "app", "--target", "starting-position", "--author", "ada", "--out", tmp_path / "p.json")
+    decided = ("--override", "chain:0=TRIM_HORIZON", "--reason", "nothing was written in between", "--json")
+    (first_shard, _) = call("draft", "--migration", path, *given, *decided).answered()["positions"]
+    assert (first_shard["new_offset"], first_shard["start"]) == ("TRIM_HORIZON", "specific")
