@@ -20,6 +20,7 @@ from offsetwise.plan.exports import by_partition, whole_topics
 from offsetwise.plan.moving import Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
 from offsetwise.plan.ways import Way
+from offsetwise.position import offset_or_none
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.wording import many, number
 
@@ -46,7 +47,7 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
     renamed = first(rows, lambda row: row.new_topic != row.topic)
     beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
-    added = first(comparison.partitions, lambda row: row.old_offset is None and bool(row.new.log_start))
+    added = first(comparison.partitions, lambda row: row.old_offset is None and bool(offset_or_none(row.new.log_start)))
     told = []
     if renamed is not None:
         told.append(f"The query fails: the new cluster has no topic {renamed.topic}, it is called {renamed.new_topic}.")

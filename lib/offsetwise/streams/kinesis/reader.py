@@ -86,14 +86,10 @@ class StreamReading:
         kept = tuple(each for each in self.whole.topics if topics is None or each.name in topics)
         missing = tuple(
             _missing(self.whole.name, each)
-            for each in sorted(() if topics is None or self._silent else topics)
+            for each in sorted(topics or ())
             if each not in if_there and each not in {topic.name for topic in kept}
         )
         return replace(self.whole, topics=kept, problems=(*self.whole.problems, *missing))
-
-    @property
-    def _silent(self) -> bool:
-        return bool(self.whole.problems)
 
 
 def read_whole(
@@ -120,7 +116,9 @@ def read_whole(
             except NotThereError:
                 continue  # `snapshot` says so to those who want it
     except NoAnswerError as error:
-        return StreamReading(whole=replace(taken, problems=tuple(stream_not_asked(error.problem))))
+        # A topic without an id says that nobody answered for it.
+        silent = tuple(TopicState(name=name) for name in sorted(topics or ()))
+        return StreamReading(whole=replace(taken, topics=silent, problems=tuple(stream_not_asked(error.problem))))
     return StreamReading(whole=replace(taken, topics=tuple(made)))
 
 

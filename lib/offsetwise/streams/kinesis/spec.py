@@ -27,7 +27,6 @@ from offsetwise.model import (
     Snapshot,
     SourcePosition,
     TopicPartition,
-    TopicState,
     Translation,
 )
 from offsetwise.position import OpaquePosition
@@ -327,24 +326,27 @@ def _complete(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:
     """Add shards that are read to their end and not listed any more; of a stream that was not asked, all."""
-    from offsetwise.streams.kinesis.findings import stream_not_asked  # noqa: PLC0415 - which imports this module
-
-    asked = {topic.name: topic for topic in snapshot.topics}
-    silent = any(problem.code == stream_not_asked.code for problem in snapshot.problems)
-    made = dict(asked)
-    for name in sorted({each.topic for each in positions if silent or each.topic in asked}):
-        topic = asked.get(name) or TopicState(name=name, shards=ranges.get(name, ()))
+    made = []
+    for topic in snapshot.topics:
+        silent = topic.id is None
+        shards = topic.shards or (ranges.get(topic.name, ()) if silent else ())
         listed = {each.partition for each in topic.partitions}
-        closed = {each.partition for each in topic.shards if each.closed}
-        added = tuple(
-            PartitionState(partition=at.partition, log_start=TRIM_HORIZON, hw=end, lso=end)
+        closed = {each.partition for each in shards if each.closed}
+        added = {
+            at.partition: SHARD_END if at.offset == SHARD_END or at.partition in closed else LATEST
             for at in positions
-            if at.topic == name and at.partition not in listed and (silent or at.offset == SHARD_END)
-            for end in (SHARD_END if at.offset == SHARD_END or at.partition in closed else LATEST,)
-        )
-        partitions = sorted((*topic.partitions, *dict.fromkeys(added)), key=lambda each: each.partition)
-        made[name] = replace(topic, partitions=tuple(partitions))
-    return replace(snapshot, topics=tuple(made.values()))
+            if at.topic == topic.name and at.partition not in listed and isinstance(at.offset, ShardPlace)
+            if silent or at.offset == SHARD_END
+        }
+        if added:
+            states = (
+                PartitionState(partition=number, log_start=TRIM_HORIZON, hw=end, lso=end)
+                for number, end in added.items()
+            )
+            partitions = tuple(sorted((*topic.partitions, *states), key=lambda each: each.partition))
+            topic = replace(topic, partitions=partitions, shards=shards)  # noqa: PLW2901 - the same one, filled in
+        made.append(topic)
+    return replace(snapshot, topics=tuple(made))
 
 
 SPEC: Final = Spec(
