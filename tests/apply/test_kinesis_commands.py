@@ -1,0 +1,175 @@
+"""Plans on one stream of Kinesis from the command line: drafted, signed, applied, verified and taken back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from offsetwise import approval
+from offsetwise.engines.checkpoint import read_checkpoint
+from tests.apply.kinesis_plans import ARN, CHAIN
+from tests.apply.plans import aged
+from tests.apply.test_kcl_leases import TABLE, Application, app
+from tests.apply.test_kinesis_state import LEGACY, data_of, source_of
+from tests.commands import Ran, call
+from tests.engines.test_kinesis import DATA
+from tests.storage.test_dynamodb import dynamodb, live
+
+__all__ = ["app", "dynamodb"]
+
+NOBODY: Final = "http://127.0.0.1:9"
+JOB: Final = ("--uid", "kinesis-src", "--stream-arn", f"{ARN}chain", "--parallelism", "1", "--max-parallelism", "128")
+
+
+@pytest.fixture
+def without_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Leave nobody to ask: the stream gives no answer."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+
+
+class Folder:
+    """A migration of one application, and what is made of it."""
+
+    def __init__(self, path: Path, uri: str | Path, *, stream: str | None = "chain", **properties: str) -> None:
+        self.path = path
+        given = {"region": "us-east-1", "endpoint": NOBODY, **properties}
+        (path / "out").mkdir()
+        body = {
+            "name": "chain",
+            "source": {"name": "a", "stream": "kinesis", "properties": given},
+            "target": {"name": "b", "stream": "kinesis", "properties": given},
+            "checkpoint_roots": [str(uri)],
+            "write_roots": [str(path / "out")],
+            "checkpoints": [{"name": "app", "uri": str(uri), "job": {"stream": stream, "sink": "kafka"}}],
+        }
+        (path / "m.yaml").write_text(json.dumps(body))
+        approval.write_keys(path / "reviewer", approval.keygen(subject="reviewer"))
+
+    def draft(self, *more: str | Path) -> Ran:
+        plan = self.path / "plan.json"
+        plan.unlink(missing_ok=True)
+        return self.run("draft", "--checkpoint", "app", "--author", "ann", "--out", plan, *more)
+
+    def apply(self, *more: str | Path) -> Ran:
+        approved = self.path / "plan.approval.json"
+        if not approved.exists():
+            signed = call(
+                "sign", self.path / "plan.json", "--key", self.path / "reviewer", "--as", "reviewer", "--out", approved
+            )
+            assert signed.code == 0, signed.err
+        receipt = ("--receipt", self.path / "receipt.json", "--approval", approved)
+        return self.run("apply", self.path / "plan.json", "--trust", self.path / "reviewer.pub", *receipt, *more)
+
+    def after(self, verb: str, *more: str | Path) -> Ran:
+        return self.run(verb, self.path / "receipt.json", *more)
+
+    def run(self, verb: str, *more: str | Path) -> Ran:
+        return call(verb, *more, "--migration", self.path / "m.yaml")
+
+
+@pytest.mark.usefixtures("without_credentials")
+def test_a_savepoint_of_a_lease_table_alone_though_nobody_can_ask_the_stream(tmp_path: Path) -> None:
+    dump = tmp_path / "app.json"
+    shutil.copy(DATA / CHAIN, dump)
+    folder = Folder(tmp_path, dump)
+    target, out = ("--target", "flink-savepoint-from-positions"), tmp_path / "out" / "savepoint"
+
+    refused = folder.draft(*target)
+    assert refused.code == 1
+    assert "NEW_SAVEPOINT" in refused.err
+    drafted = folder.draft(*target, *JOB)
+    assert drafted.code == 0, drafted.err
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["savepoint"]["uid"] == "kinesis-src"
+    assert "every other operator of the job starts empty" in " ".join(plan["gives_up"])
+    assert "STREAM_NOT_ASKED" in {each["code"] for each in plan["findings"]}
+
+    assert folder.apply("--output", out).code == 0
+    assert not out.exists()
+    applied = folder.apply("--output", out, "--execute")
+    assert applied.code == 0, applied.err
+    assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("made-from-kcl-leases"))
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err
+    taken = folder.after("rollback", "--trust", tmp_path / "reviewer.pub", "--execute")
+    assert taken.code == 0, taken.err
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("without_credentials")
+def test_a_lease_table_that_has_moved_on_since_the_review_is_stale(tmp_path: Path) -> None:
+    dump = tmp_path / "app.json"
+    shutil.copy(DATA / CHAIN, dump)
+    folder = Folder(tmp_path, dump)
+    assert folder.draft("--target", "starting-position").code == 0
+    dump.write_text(dump.read_text().replace("49680455763250547512785282537201273657299891119728885762", "77"))
+
+    stale = folder.apply("--output", tmp_path / "out" / "start.json", "--execute")
+    assert stale.code != 0
+    assert "Nothing was written" in " ".join(stale.err.split())
+    assert not (tmp_path / "out" / "start.json").exists()
+
+
+def make_stream(moto: str, name: str, shards: int, request: pytest.FixtureRequest) -> None:
+    import boto3  # noqa: PLC0415 - slow to import
+
+    kinesis = boto3.client("kinesis", endpoint_url=moto, region_name="us-east-1")
+    kinesis.create_stream(StreamName=name, ShardCount=shards)
+    request.addfinalizer(lambda: kinesis.delete_stream(StreamName=name))
+
+
+@pytest.mark.usefixtures("dynamodb")
+def test_a_legacy_savepoint_is_converted_with_the_arn_that_the_stream_told(
+    moto: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    savepoint = tmp_path / "savepoint"
+    shutil.copytree(DATA / "flink" / LEGACY, savepoint)
+    aged(savepoint)
+    make_stream(moto, "lg", 2, request)
+    folder, out = Folder(tmp_path, savepoint, stream=None, endpoint=moto), tmp_path / "out" / "converted"
+    decided = [each for shard in range(2) for each in ("--override", f"lg:{shard}=TRIM_HORIZON")]
+
+    drafted = folder.draft("--target", "flink-savepoint-converted", *decided, "--reason", "read all again")
+    assert drafted.code == 0, drafted.err
+    applied = folder.apply("--output", out, "--execute")
+    assert applied.code == 0, applied.err
+    (source,) = read_checkpoint(str(out)).sources
+    assert [(each.stream or "").rpartition(":")[2] for each in source.shards] == ["stream/lg"] * 2
+    assert {str(each.position) for each in source.shards} == {"TRIM_HORIZON"}
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err
+
+
+def test_an_application_is_rewound_and_put_back(
+    app: Application,
+    moto: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setattr("offsetwise.targets.kcl.leases.APART_S", 0.0)
+    make_stream(moto, "chain", 3, request)
+    folder = Folder(tmp_path, live(moto, TABLE), endpoint=moto, dynamodb_endpoint=moto)
+    before = app.rows()
+    expired = folder.draft("--target", f"kcl-leases:{TABLE}")
+    assert "SEQUENCE_EXPIRED" in expired.err
+
+    decided = [each for shard in range(3) for each in ("--override", f"chain:{shard}=TRIM_HORIZON")]
+    drafted = folder.draft("--target", f"kcl-leases:{TABLE}", *decided, "--reason", "read all again")
+    assert drafted.code == 0, drafted.err
+    applied = folder.apply("--execute")
+    assert applied.code == 0, applied.err
+    assert {json.loads(row)["checkpoint"]["S"] for row in app.rows().values()} == {"TRIM_HORIZON"}
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err
+    taken = folder.after("rollback", "--trust", tmp_path / "reviewer.pub", "--execute")
+    assert taken.code == 0, taken.err
+    assert app.rows() == before
