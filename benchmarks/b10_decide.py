@@ -30,6 +30,7 @@ from offsetwise.review.board import Board
 from offsetwise.review.people import Person
 from offsetwise.review.risk import Facts
 from offsetwise.store.store import Store, open_store
+from tests.subjects import checkpoint
 
 Made = TypeVar("Made")
 Clock = Callable[[], float]
@@ -119,7 +120,9 @@ def wide_plan(count: int) -> Plan:
     seen = workflow.load_observed(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
     row = seen.comparison.partitions[0]
     comparison = replace(seen.comparison, partitions=tuple(replace(row, partition=number) for number in range(count)))
-    request = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="benchmark", checkpoint="payments")
+    request = DraftRequest(
+        targets=(Target(kind="spark-checkpoint"),), author="benchmark", subject=checkpoint("payments")
+    )
     old, new = (wide(each, count) for each in (seen.old, seen.new))
     return draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
 

@@ -42,6 +42,7 @@ from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.observed import Held, Look, to_describe
 from offsetwise.transactions.report import report
 from tests.plans import plan_of
+from tests.subjects import checkpoint
 
 IDS_TARGET_S, END_TARGET_S = 1.0, 5.0
 TOPIC, PARTITIONS = "sink", 4
@@ -122,7 +123,7 @@ def end(wire: Wire, config: ClusterConfig, journal: Path, number: int, count: in
         transactions=tuple(transaction(each, *begun[each]) for each in held_ids),
     )
     found = report(held, look_at_transactions(config, held, apart_s=0))
-    request = DraftRequest(targets=(TARGET,), author="amy", checkpoint="job")
+    request = DraftRequest(targets=(TARGET,), author="amy", subject=checkpoint("job"))
     now_ms = time.time_ns() // 1_000_000
     planned = settle(found, cluster="old", topics=(), request=request, job=JobTraits(), now_ms=now_ms)
     plan = planned_as(planned)

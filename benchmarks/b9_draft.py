@@ -19,10 +19,11 @@ from offsetwise.plan.digest import digest
 from offsetwise.plan.draft import draft
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
+from tests.subjects import checkpoint
 
 ROUNDS, TARGET_S = 5, 2.0
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
-REQUEST = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="benchmark", checkpoint="payments")
+REQUEST = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="benchmark", subject=checkpoint("payments"))
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from offsetwise.plan.request import DraftRequest
 from offsetwise.review.bundle import pack
 from offsetwise.store.review_rows import EditorRow, Who
 from tests.plan.scene import observed
+from tests.subjects import checkpoint
 
 
 def written(partitions: int) -> dict[str, bytes]:
@@ -21,7 +22,9 @@ def written(partitions: int) -> dict[str, bytes]:
     rows = tuple(replace(row, partition=number) for number in range(partitions))
     comparison = replace(seen.comparison, partitions=rows)
     old, new = _wide(seen.old, partitions), _wide(seen.new, partitions)
-    request = DraftRequest(targets=(Target(kind="spark-checkpoint"),), author="ada of https://a", checkpoint="payments")
+    request = DraftRequest(
+        targets=(Target(kind="spark-checkpoint"),), author="ada of https://a", subject=checkpoint("payments")
+    )
     plan = draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
     made: dict[str, files.Stored] = {"plan": plan, "comparison": comparison, "old": old, "new": new}
     return {kind: files.dump(each).encode() for kind, each in made.items()}

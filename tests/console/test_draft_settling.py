@@ -16,6 +16,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
+from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Plan, Settlement, Subject, time_of
 from offsetwise.plan.reading import read_plan
@@ -48,6 +49,7 @@ MIGRATION = Migration.model_validate(
         "checkpoints": [{"name": "orders", "uri": SAVEPOINT, "job": {"sink_cluster": "old"}}],
     }
 )
+HOSTILE = "<img src=x onerror=alert(1)>=cmd()**x**[a](javascript:1)\u202e`ls`-0-7"
 UNEXPLAINED = row(5, Decision.UNEXPLAINED, reason="Nothing explains <b>it</b>.")
 
 
@@ -79,7 +81,7 @@ class SinkReader(ValueReader):
         assert (migration, subject) == ("orders-to-new", ORDERS)
         self.calls["settled"] += 1
         progress("count", 1, 1)
-        request = replace(request, checkpoint=subject.name)
+        request = replace(request, subject=subject)
         job = MIGRATION.checkpoints[0].job
         made = settle(
             found(*self.rows), cluster="old", topics=request.sink_topics, request=request, job=job, now_ms=NOW_MS
@@ -237,6 +239,20 @@ def test_26_hanging_ones_are_a_plan_of_their_own_and_looked_for_on_topics_that_a
     table = next(each.value for each in page.dataframe if "EndTxn" in each.value)
     assert (table["transactional id"].tolist(), table["EndTxn"].tolist()) == (["none: it hangs"], ["markers"])
     assert off(page) == {"save": False, "submit": False}
+
+
+def test_38_names_that_attack_are_shown_escaped_and_decided_about_like_others(kept: Store) -> None:
+    reader = SinkReader(row(5, Decision.UNEXPLAINED, transactional_id=HOSTILE, reason=f"{HOSTILE} is open."))
+    page = press(opened(reader), ASK)
+    assert f"**{markdown(HOSTILE)}**" in words(page) + "".join(str(each.value) for each in page.markdown)
+    decide(page, [HOSTILE], Settlement.ABORT, HOSTILE)
+    press(page, PLAN)
+
+    shown = [str(each.value) for each in page.markdown]
+    assert not [text for text in shown if "<img" in text.replace("\\<img", "")]
+    assert "\u202e" not in "".join(shown) + "".join(str(each.value.to_dict()) for each in page.dataframe)
+    press(page, "save")
+    assert kept_plan(kept).transactions[0].transactional_id == HOSTILE
 
 
 @pytest.mark.parametrize("who", ["viewer", "reviewer"])

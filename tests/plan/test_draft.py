@@ -220,7 +220,7 @@ class TestTraits:
         assert "the state" in made.gives_up
 
     def test_traits_are_found_by_the_checkpoints_name_or_its_path(self) -> None:
-        named = drafted(comparison(checkpoint=checkpoint(uri="elsewhere")), checkpoint="orders")
+        named = drafted(comparison(checkpoint=checkpoint(uri="elsewhere")), subject=subjects.checkpoint("orders"))
 
         assert named.job.sink == "kafka"
         assert drafted().job.sink == "kafka"

@@ -25,6 +25,7 @@ from offsetwise.targets.transactions.writer import SinkWriter
 from offsetwise.transactions.deciding import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.worlds import NOW, REVIEWER, approval
+from tests.subjects import checkpoint
 from tests.transactions.coordinator import CLUSTER_ID, FileSink, Held
 from tests.transactions.recorded import DATA
 
@@ -60,7 +61,7 @@ def found(*rows: SinkTransaction, **changes: Any) -> SinkTransactions:
 
 def asked(*targets: Target, **changes: Any) -> DraftRequest:
     """Ask for a plan."""
-    return replace(DraftRequest(targets=targets or (TO_SINK,), author="amy", checkpoint="orders"), **changes)
+    return replace(DraftRequest(targets=targets or (TO_SINK,), author="amy", subject=checkpoint("orders")), **changes)
 
 
 def choice(name: str, decision: Any, reason: str = "The job is gone.") -> SettlementChoice:

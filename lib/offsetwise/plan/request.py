@@ -15,6 +15,7 @@ from offsetwise.model import (
     Problem,
     Settlement,
     Start,
+    Subject,
     Target,
     TopicPartition,
 )
@@ -58,8 +59,9 @@ class DraftRequest:
     editors: tuple[str, ...] = ()
     identities: tuple[Identity, ...] = ()
     """Of those of them whom an identity provider signed in."""
-    checkpoint: str | None = None
-    """The checkpoint's name in the migration file, which states the job's traits; found by its path where not given."""
+    subject: Subject | None = None
+    """Whose positions these are. The migration file states the job's traits of a checkpoint; where none is named, that
+    of the same URI does."""
     rewind_to: int | None = None
     overrides: tuple[tuple[TopicPartition, Override], ...] = ()
     """By partition of the old cluster."""
@@ -79,6 +81,11 @@ class DraftRequest:
     """When the job is to start on the new cluster, epoch ms."""
     newest: tuple[tuple[TopicPartition, int | None], ...] = ()
     """(partition of the new cluster, time of its newest record in epoch ms), where they were read."""
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The checkpoint's name in the migration file; None for a group, and where none is named."""
+        return None if self.subject is None else self.subject.checkpoint
 
 
 def traits_of(migration: Migration, comparison: Comparison, name: str | None) -> JobTraits:

@@ -66,7 +66,7 @@ def draft(
         ConfigError: The migration names no such checkpoint, or there is neither a job nor a comparison.
         SparkError: Spark cannot read the records.
     """
-    request = replace(request, checkpoint=None if subject is None else subject.checkpoint)
+    request = replace(request, subject=subject)
     settling = None
     if request.mark_settled or ends_of(request.targets):
         check_request(request)
