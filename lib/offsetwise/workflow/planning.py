@@ -85,7 +85,7 @@ def draft(
                 fix="Name one checkpoint of the migration file, or one consumer group.",
             )
         observed = observe(
-            migration,
+            _with_stream(migration, subject, request),
             subject,
             progress=progress,
             rewind_to=request.rewind_to,
@@ -114,6 +114,23 @@ def draft(
         request,
         drafted_at=drafted_at,
         settling=settling,
+    )
+
+
+def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:
+    """Let the ARN that a savepoint is made for name the stream of a checkpoint that names none."""
+    if request.savepoint is None:
+        return migration
+    stated = {"stream": request.savepoint.stream_arn}
+    return migration.model_copy(
+        update={
+            "checkpoints": tuple(
+                each.model_copy(update={"job": each.job.model_copy(update=stated)})
+                if each.name == subject.checkpoint and each.job.stream is None
+                else each
+                for each in migration.checkpoints
+            )
+        }
     )
 
 

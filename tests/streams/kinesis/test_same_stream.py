@@ -384,3 +384,14 @@ def test_an_expired_position_is_refused_and_a_person_may_decide_it(
     decided = ("--override", "chain:0=TRIM_HORIZON", "--reason", "nothing was written in between", "--json")
     (first_shard, _) = call("draft", "--migration", path, *given, *decided).answered()["positions"]
     assert (first_shard["new_offset"], first_shard["start"]) == ("TRIM_HORIZON", "specific")
+
+
+def test_the_arn_that_a_savepoint_is_made_for_names_the_stream_of_a_lease_table(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"), job="{sink: kafka, stateful: false}")
+    arn = "arn:aws:kinesis:us-east-1:123456789012:stream/chain"
+    given = ("--checkpoint", "app", "--target", "flink-savepoint-from-positions", "--author", "ada", "--json")
+    made = ("--uid", "src", "--stream-arn", arn, "--parallelism", "1", "--max-parallelism", "128")
+    plan = call("draft", "--migration", path, *given, *made, "--out", tmp_path / "p.json").answered()
+
+    assert [(each["topic"], each["partition"]) for each in plan["positions"]] == [("chain", 0), ("chain", 1)]
+    assert plan["savepoint"]["stream_arn"] == arn

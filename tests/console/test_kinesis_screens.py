@@ -1,0 +1,71 @@
+"""Every screen over positions of a stream that is asked on moto's server: read, compared, drafted, reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.reader import Reader
+from offsetwise.console.server import access
+from offsetwise.store.store import open_store
+from tests.console.boards import ADA, RITA
+from tests.console.conftest import settle
+from tests.console.test_toys import Console, press, said
+from tests.review import people
+from tests.streams.kinesis.streams import Stream, lease, stream
+
+__all__ = ["stream"]
+
+APP = "checkpoint app"
+
+
+@pytest.fixture
+def console(stream: Stream, tmp_path: Path) -> Iterator[Console]:
+    stream.split()
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"), job="{stream: chain, sink: kafka, stateful: false}")
+    st.cache_resource.clear()
+    with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=60) as store:
+        access.use(people.access_with_key(tmp_path))
+        board.use(lambda: store.reviews)
+        yield Console(Reader((path,)))
+    access.use(access.Access())
+    st.cache_resource.clear()
+
+
+def test_from_checkpoint_to_review(console: Console) -> None:
+    page = console.open("pages/explore/checkpoint.py", migration="chain", of=APP)
+    settle(page)
+    assert any("seq:5" in one.value.to_string() for one in page.dataframe)
+
+    page = press(console.open("pages/explore/compare.py", migration="chain", of=APP), "compare-now")
+    settle(page)
+    assert not page.exception
+    for told in ("CLOSED_SHARD_UNREAD", "Both are one", "**Why TRIM_HORIZON**", "right for all 4 partitions"):
+        assert told in said(page)
+
+    page = console.open("pages/explore/overview.py", ADA)
+    assert not page.exception
+
+    way = "begin a Spark query at the positions, without its state"
+    page = console.open("pages/plan/draft.py", ADA, way=way, migration="chain", of=APP)
+    assert not page.exception
+    held = "\n".join(one.value.to_string() for one in page.dataframe)
+    for told in ("seq:5", "seq:9", "TRIM_HORIZON"):
+        assert told in held
+    page = press(page, "submit")
+    assert "Plan 1 waits for a decision about exactly" in said(page)
+
+    page = console.open("pages/plan/review.py", RITA, plan="1")
+    for told in ("seq:5", "dumps/app.json"):
+        assert told in said(page)
+
+
+@pytest.mark.parametrize("screen", ["explore/clusters", "explore/lag", "operate/fleet", "plan/export"])
+def test_the_other_screens_stand(screen: str, console: Console) -> None:
+    page = console.open(f"pages/{screen}.py", ADA, migration="chain", of=APP)
+    settle(page)
+    assert not page.exception
