@@ -53,6 +53,13 @@ def _source(source: CheckpointSource, batch: Batch) -> CheckpointSource:
     then: BatchSource | None = next((each for each in batch.sources if each.id == source.id), None)
     if not is_compared(source.kind):
         return source
+    if source.shards:
+        raise PlanError(
+            f"Batch {batch.id}: expected the positions after it of source {source.id}, found shards, whose positions "
+            "are read after the last batch only. Nothing was drafted.",
+            fix="Draft without --rewind-to, and give each shard its earlier position: --override topic:shard=POSITION "
+            "--reason TEXT.",
+        )
     if then is None:
         raise PlanError(
             f"Batch {batch.id}: expected a position of source {source.id}, found none. Nothing was drafted.",

@@ -10,8 +10,9 @@ import pytest
 
 from offsetwise import files
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.errors import CheckpointError, FileError
+from offsetwise.errors import CheckpointError, FileError, PlanError
 from offsetwise.model import Cluster, PartitionState, ShardRange, Snapshot, SourcePosition, TopicState
+from offsetwise.plan.rewind import rewound
 from offsetwise.streams.kinesis.shards import LAST_HASH_KEY
 from offsetwise.streams.kinesis.spec import LATEST, at
 from offsetwise.streams.subjects import positions_of
@@ -93,3 +94,10 @@ def test_a_hash_key_has_one_spelling_and_128_bits(key: str) -> None:
 
     with pytest.raises(FileError, match=r"topics\.0\.shards\.[02]\.high is wrong"):
         files.load(text.replace(str(LAST_HASH_KEY), key), "snapshot", subject="it")
+
+
+def test_shards_are_not_taken_back_to_an_earlier_batch_whose_ends_nobody_read() -> None:
+    read = read_checkpoint(str(KINESIS / "spark/awslabs-2.0.0-aggregated"))
+
+    with pytest.raises(PlanError, match="found shards, whose positions are read after the last batch only"):
+        rewound(read, 0, files=())
