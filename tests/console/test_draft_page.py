@@ -274,6 +274,8 @@ def test_a_way_that_needs_another_reading_gives_its_command() -> None:
 
 def test_several_targets_stand_in_one_plan(kept: Store) -> None:
     page = opened("author")
+    # What only another stream's jobs write is not offered.
+    assert not [each for each in page.multiselect(key="also").options if "kcl" in each or "position" in each]
     page.multiselect(key="also").select("consumer-group:orders-etl").run()
     press(page, "save")
     assert [str(each) for each in sheet_of(kept).plan.targets] == ["spark-checkpoint", "consumer-group:orders-etl"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from offsetwise import cli, workflow
-from offsetwise.config import JobTraits
+from offsetwise.config import JobTraits, Migration
 from offsetwise.model import BelongsTo, Cluster, Comparison, Exactness
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.targets import FOLDERS
@@ -137,3 +137,16 @@ def test_the_samples_are_judged_by_what_their_jobs_state() -> None:
     assert made["checkpoint-copy"].applies
     assert "the file sink ignores batch ids" in made["fresh-seeded"].why_not[0]
     assert "--checkpoint payments" in made["checkpoint-copy"].commands[0]
+
+
+def test_what_only_one_stream_has_room_for_is_a_way_of_its_migrations_alone() -> None:
+    of = migration()
+    kinesis = of.model_copy(update={"source": of.source.model_copy(update={"stream": "kinesis"}), "target": of.target})
+
+    def commands(migrated: Migration) -> dict[str, str]:
+        return {each.kind.name: each.commands[0] for each in judge_strategies(comparison(), migrated)}
+
+    shown = commands(kinesis)
+    assert commands(of).keys() == shown.keys() - {"kcl-leases", "savepoint-from-positions", "starting-position"}
+    assert " --target kcl-leases:APPLICATION " in shown["kcl-leases"]
+    assert " --uid UID --stream-arn ARN " in shown["savepoint-from-positions"]

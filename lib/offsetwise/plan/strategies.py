@@ -154,7 +154,7 @@ def _commands(way: Way, comparison: Comparison, subject: str, path: str, job: Jo
     file = quote(way.migration_file or path)
     group = comparison.group or job.commits_to or "GROUP"
     written = [
-        f"{name}:{group}" if spec_of(name).takes_group else name
+        f"{name}:{'APPLICATION' if spec_of(name).names_table else group}" if spec_of(name).takes_group else name
         for name in (way.target, way.beside)
         if name is not None
     ]

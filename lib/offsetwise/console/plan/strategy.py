@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import streamlit as st
@@ -38,7 +39,7 @@ def choose(strategies: tuple[Strategy, ...], new: Snapshot, *, group: str | None
         st.markdown(f"**Not drafted here.** {chosen.kind.elsewhere}. On the command line:")
         st.code(chosen.commands[0], language=None, wrap_lines=True)
         return ()
-    return _targets(chosen.kind, new, group)
+    return _targets(chosen.kind, new, group, {each.kind.target for each in strategies})
 
 
 def _consequences(chosen: Strategy) -> None:
@@ -73,7 +74,7 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
         )
 
 
-def _targets(way: Way, new: Snapshot, moved: str | None) -> tuple[Target, ...]:
+def _targets(way: Way, new: Snapshot, moved: str | None, shown: Collection[str]) -> tuple[Target, ...]:
     if spec_of(way.target).takes_group:
         groups = _each(way.target, new)
         if not groups:
@@ -82,7 +83,8 @@ def _targets(way: Way, new: Snapshot, moved: str | None) -> tuple[Target, ...]:
         main = _one_of(groups, moved)
     else:
         main = Target(kind=way.target)
-    others = {str(each): each for spec in specs() if spec.beside for each in _each(spec.name, new) if each != main}
+    beside = [spec.name for spec in specs() if spec.beside and (spec.of_stream is None or spec.name in shown)]
+    others = {str(each): each for name in beside for each in _each(name, new) if each != main}
     also = st.multiselect(
         "Write as well",
         list(others),
@@ -101,6 +103,8 @@ def _one_of(groups: list[Target], moved: str | None) -> Target:
 
 def _each(name: str, new: Snapshot) -> list[Target]:
     """Give every target of one kind that can be written: a kind that takes a group, once for each that was read."""
+    if spec_of(name).names_table:
+        return []  # no cluster tells which tables there are
     if spec_of(name).takes_group:
         return [Target(kind=name, group=group.name) for group in new.groups]
     return [Target(kind=name)]

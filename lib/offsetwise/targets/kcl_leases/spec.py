@@ -76,6 +76,7 @@ _WAY: Final = Way(
         "every worker of the application is stopped",
         "the rights dynamodb:Scan, UpdateItem and PutItem on the table; DeleteItem to take new leases back",
     ),
+    elsewhere="This page does not know which tables there are",
 )
 SPEC: Final = Spec(
     name=_NAME,

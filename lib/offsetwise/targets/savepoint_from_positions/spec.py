@@ -89,6 +89,7 @@ _WAY: Final = Way(
         "a job of that maximum parallelism",
     ),
     options=" --uid UID --stream-arn ARN --parallelism N --max-parallelism N",
+    elsewhere="This page does not ask which source of which job it is for",
     start=("flink run -s DIR JOB",),
 )
 SPEC: Final = Spec(
