@@ -26,7 +26,13 @@ from kafka.protocol.producer.produce import ProduceRequest
 from kafka.protocol.producer.transaction import EndTxnRequest, InitProducerIdRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from offsetwise import files
+from offsetwise.console.reader import Reader
+from offsetwise.model import Target
 from offsetwise.plan import settling
+from offsetwise.plan.reading import read_plan
+from offsetwise.plan.request import DraftRequest
+from offsetwise.progress import unheard
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.targets.transactions import kafka as sink_of
@@ -36,6 +42,7 @@ from tests.integration.clusters import config, create, fill
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 from tests.integration.test_transactions_live import PREFIX, RECORDED, TOPIC, hang, leave_open, producers
 from tests.integration.transaction_proxy import Fault, Proxy, proxied
+from tests.subjects import checkpoint
 from tests.transactions.recorded import recorded
 from tests.transactions.savepoints import savepoint
 
@@ -225,6 +232,24 @@ def test_10_a_commit_whose_time_runs_out_before_it_can_be_sent_is_refused_as_the
     assert ran.err.count("so that it would be too late to commit it") == len(HELD)
     assert set(case.states().values()) == {"Ongoing"}
     assert not (case.folder / "receipt.json.journal").exists()
+
+
+def test_the_console_drafts_what_the_command_line_drafts(case: Case) -> None:
+    assert case.draft().code == 0
+    reader, orders = Reader((case.migration,)), checkpoint("orders")
+    request = DraftRequest(targets=(Target(kind="sink-transactions"),), author="amy")
+
+    drafted = reader.settled("moving", orders, request, unheard)
+
+    of_console, of_command = (
+        [each | {"reason": ""} for each in body]  # it names the time that was left
+        for body in (json.loads(files.dump(drafted))["transactions"], case.planned())
+    )
+    assert of_console == of_command
+    assert [each["transactional_id"] for each in of_console] == [*HELD, LATER]
+    (live,) = (each for each in reader.offered() if not each.recorded)
+    assert dict(live.sinks) == {orders: read_plan(case.plan.read_bytes(), subject="the plan").moves}
+    assert set(case.states().values()) == {"Ongoing"}
 
 
 @pytest.mark.parametrize("number", [0, 2])
