@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,14 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return registered
 
 
-def opened(log: Path | None = None) -> str:
-    """Open a session in a process of its own, and give what it said; `log` gets where its classes came from."""
+def opened(log: Path | None = None, *, within: Sequence[str] = ()) -> str:
+    """Open a session in a process of its own, and give what it said; `log` gets where its classes came from.
+
+    `within` is a command that runs the one behind it.
+    """
     told = {} if log is None else {OPTIONS: f"-Xlog:class+load=info:file={log}"}
     ran = subprocess.run(
-        [sys.executable, "-c", OPEN, '[{"master": "local[1]"}, true]'],
+        [*within, sys.executable, "-c", OPEN, '[{"master": "local[1]"}, true]'],
         env={**os.environ, **told},
         capture_output=True,
         text=True,
@@ -193,6 +196,17 @@ def test_a_cache_folder_that_cannot_be_one_is_left_alone(cache: Path) -> None:
     assert archive_options(find_java()) == []
     assert opened() == "7 UTC\n"
     assert cache.read_text() == "a file"
+
+
+@pytest.mark.proof
+def test_a_cache_that_cannot_be_written_is_left_alone(cache: Path) -> None:
+    cache.mkdir()
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    read_only = [*alone, "sh", "-c", 'mount -t tmpfs -o ro none "$0" && exec "$@"', str(cache)]
+
+    assert subprocess.run([*read_only, "touch", str(cache / "file")], capture_output=True, check=False).returncode != 0
+    assert opened(within=read_only) == "7 UTC\n"
+    assert list(cache.iterdir()) == []
 
 
 @pytest.mark.usefixtures("cache")
