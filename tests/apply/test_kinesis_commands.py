@@ -48,7 +48,7 @@ class Folder:
             "target": {"name": "b", "stream": "kinesis", "properties": given},
             "checkpoint_roots": [str(uri)],
             "write_roots": [str(path / "out")],
-            "checkpoints": [{"name": "app", "uri": str(uri), "job": {"stream": stream, "sink": "kafka"}}],
+            "checkpoints": [{"name": "app", "uri": str(uri), "job": {"stream": stream}}],
         }
         (path / "m.yaml").write_text(json.dumps(body))
         approval.write_keys(path / "reviewer", approval.keygen(subject="reviewer"))

@@ -285,7 +285,7 @@ def test_a_snapshot_of_a_stream_is_kept_and_read_again(stream: Stream, tmp_path:
         assert files.load(files.dump(one), kind, subject="it") == one
 
 
-TRAITS = "{stream: chain, sink: kafka, stateful: false}"
+TRAITS = "{stream: chain, stateful: false}"
 
 
 def drafted(path: Path, **more: Any) -> ow.Plan:

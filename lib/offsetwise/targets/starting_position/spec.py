@@ -86,13 +86,10 @@ def _why(one: PlannedPosition) -> str:
     return "that names no record and no time"
 
 
-def _against(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
-    job: JobTraits,
-    *,
-    sink_rewound: bool,
-) -> Iterator[Problem]:
-    yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
+def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+    # A sink has seen no batch of a job that never worked in batches.
+    if comparison.checkpoint is not None and comparison.checkpoint.details.last_planned_batch is not None:
+        yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
 
 
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
