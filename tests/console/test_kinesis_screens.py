@@ -64,7 +64,16 @@ def test_from_checkpoint_to_review(console: Console) -> None:
         assert told in said(page)
 
 
-@pytest.mark.parametrize("screen", ["explore/clusters", "explore/lag", "operate/fleet", "plan/export"])
+def test_the_clusters_are_one_stream_and_agree(console: Console) -> None:
+    page = press(console.open("pages/explore/clusters.py", ADA, migration="chain", of=APP), "read-both")
+    settle(page)
+
+    assert not page.exception
+    assert "**The topic agrees**" in said(page)
+    assert "expected two clusters" not in said(page)
+
+
+@pytest.mark.parametrize("screen", ["explore/lag", "operate/fleet", "plan/export"])
 def test_the_other_screens_stand(screen: str, console: Console) -> None:
     page = console.open(f"pages/{screen}.py", ADA, migration="chain", of=APP)
     settle(page)

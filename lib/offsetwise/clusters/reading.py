@@ -14,10 +14,21 @@ from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import AnyPosition, Checkpoint, Cluster, Link, Snapshot, TopicPartition
+from offsetwise.model import (
+    AnyPosition,
+    Cluster,
+    Link,
+    Snapshot,
+    SourcePosition,
+    Subject,
+    SubjectKind,
+    TopicPartition,
+)
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.streams.spec import spec_of
+from offsetwise.streams.subjects import ReadSubject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +57,14 @@ class MinimumAcls:
 
 
 def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadCluster:
-    """Read all topics of a cluster, and the groups of the migration.
+    """Read all topics of a cluster, or of one that many share those of the migration, and the migration's groups.
 
     Raises:
         ClusterError: The cluster gave no answer.
     """
-    return _named(migration, read_cluster(migration, cluster, topics=None, groups=migration.groups, progress=progress))
+    topics = _topics(migration, cluster)[0] if spec_of(migration.source.stream).by_name else None
+    taken = read_cluster(migration, cluster, topics=topics, groups=migration.groups, progress=progress)
+    return _named(migration, taken)
 
 
 def recorded(migration: Migration, cluster: Cluster, which: Bundled = Bundled.SPARK) -> ReadCluster:
@@ -121,10 +134,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     if cluster is Cluster.OLD:
         made, _ = _checkpoints(migration)
         positions += [
-            (f"checkpoint {name}", each.topic_partition, each.offset)
-            for name, checkpoint in made.items()
-            for source in checkpoint.sources
-            for each in source.positions
+            (f"checkpoint {name}", each.topic_partition, each.offset) for name, read in made.items() for each in read
         ]
     progress("read the positions", 1, 1)
     progress("read the records at the positions", 0, 1)
@@ -151,17 +161,21 @@ def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
 def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give the topics that the migration names, by their names on this cluster, and the checkpoints not read."""
     made, unread = _checkpoints(migration)
-    old = {each.topic for read in made.values() for source in read.sources for each in source.positions}
+    old = {each.topic for read in made.values() for each in read}
     old |= set(migration.topics.map)
     names = old if cluster is Cluster.OLD else {migration.new_topic(name) for name in old}
     return tuple(sorted(names)), unread
 
 
-def _checkpoints(migration: Migration) -> tuple[dict[str, Checkpoint], tuple[str, ...]]:
+def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, ...]], tuple[str, ...]]:
+    """Give the positions of each checkpoint, and the checkpoints that could not be read."""
     made, unread = {}, []
     for each in migration.checkpoints:
         try:
-            made[each.name] = read_checkpoint(each.uri, roots=migration.checkpoint_roots, batches=1)
+            read = read_checkpoint(each.uri, roots=migration.checkpoint_roots, batches=1)
+            whose = Subject(kind=SubjectKind.CHECKPOINT, name=each.name)
+            subject = ReadSubject.of(whose, migration, read=read, traits=each.job)
+            made[each.name] = tuple(at for source in read.sources for at in subject.positions(source))
         except OffsetwiseError:
             unread.append(each.name)
     return made, tuple(unread)

@@ -36,6 +36,7 @@ from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
 from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
+from offsetwise.streams.spec import spec_of
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.watch.background import BackgroundSamplers, Sampling
 from offsetwise.watch.recording import recorded_lag
@@ -61,6 +62,8 @@ class Offered:
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
     sinks: tuple[tuple[Subject, str], ...] = ()
     """Live checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
+    may_be_one: bool = False
+    """Whether both clusters may be one, as with positions that stay in their stream."""
 
     def address(self, subject: Subject) -> dict[str, str]:
         """Give what leads a page to these positions, as its query."""
@@ -320,6 +323,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
         recorded=recorded,
         sinks=() if recorded else tuple(sinks),
+        may_be_one=spec_of(migration.source.stream).may_be_one,
     )
 
 

@@ -362,6 +362,7 @@ SPEC: Final = Spec(
     complete=_complete,
     oldest=TRIM_HORIZON,
     may_be_one=True,
+    by_name=True,
     properties=PROPERTIES,
     needs=("region",),
     tells=tells,

@@ -31,7 +31,7 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
     shown = view(held[Cluster.OLD], held[Cluster.NEW])
     head.says(_caption(migration, shown))
     with guard.block("clusters"):
-        if shown.old is not None and shown.new is not None:
+        if shown.old is not None and shown.new is not None and not migration.may_be_one:
             check_two_clusters(shown.old.snapshot, shown.new.snapshot)
         if shown.old is not None or shown.new is not None:
             _read(answers, migration, held, shown)
