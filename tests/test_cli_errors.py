@@ -18,6 +18,7 @@ import yaml
 import offsetwise
 from tests.commands import COMMAND, Ran, call, run
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
+from tests.engines.test_kinesis import DATA as KINESIS
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 EFFECT = ("Nothing was", "No position was", "No record was", "so everything would be compared with itself")
@@ -167,13 +168,21 @@ def test_a_damaged_checkpoint_is_shown_with_its_damage_and_never_with_a_wrong_nu
     if any(source["positions"] for source in body["sources"]):
         assert "CHECKPOINT_DAMAGED" in {finding["code"] for finding in ran.answered()["findings"]}
     else:
-        refused(ran, "CheckpointError", "expected Kafka positions", "offsetwise inspect")
+        refused(ran, "CheckpointError", "expected positions of Kafka", "offsetwise inspect")
 
 
 def test_a_checkpoint_without_kafka_positions_cannot_be_compared(sample: Path) -> None:
     folder = sample / "checkpoints" / "orders"
     shutil.rmtree(folder)
     write(checkpoint({0: '{"value":7}'}, (0,), initial={}), folder)
+
+    refused(compare(sample), "CheckpointError", "it has no Kafka source", "Nothing was compared.")
+
+
+def test_a_checkpoint_of_another_stream_cannot_be_compared(sample: Path) -> None:
+    folder = sample / "checkpoints" / "orders"
+    shutil.rmtree(folder)
+    shutil.copytree(KINESIS / "spark" / "qubole-1.2.0-committed", folder)
 
     refused(compare(sample), "CheckpointError", "it has no Kafka source", "Nothing was compared.")
 

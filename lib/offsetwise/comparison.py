@@ -340,6 +340,7 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
 def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs_to: BelongsTo) -> MigrationCase:
     names = sorted({(row.topic, row.new_topic) for row in rows})
     return MigrationCase(
+        kinds=spec_of(scene.migration.source.stream).compared,
         old=scene.old,
         new=scene.new,
         checkpoint=scene.subject.read,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import pytest
 
@@ -18,6 +19,8 @@ from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.edit import EditedSavepoint, edit_savepoint
 from offsetwise.targets.moves import Move
 from offsetwise.targets.savepoint_without_sources.drop import without_sources
+from tests.apply.test_kinesis_state import data_of
+from tests.apply.test_kinesis_state import elements as kinesis_elements
 from tests.engines.flink import files as flink
 from tests.engines.flink.files import Op, positions
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
@@ -341,6 +344,29 @@ class TestRefusals:
     def test_the_legacy_consumers_topics_keep_their_names(self) -> None:
         with pytest.raises(ApplyError, match="Kryo"):
             _edit({"_metadata": _sample("flink-1.20-legacy-consumer")}, rename=lambda _: "other")
+
+
+class TestBesideKinesis:
+    """A source of Kinesis in the same savepoint has no offsets, and stays as it is."""
+
+    SPLITS = tuple(kinesis_elements(data_of("streams-source-5.1.0-two-shards")))
+    BESIDE = Op(uid="shards", subtasks=[flink.subtask(0, flink.state(READER, [each for _, each in SPLITS]))])
+    HELD: ClassVar = {"_metadata": flink.metadata(flink.kafka_source({0: 5}), BESIDE)}
+
+    def test_only_the_offsets_of_kafka_change(self) -> None:
+        before = _read(self.HELD)
+        made = _edit(self.HELD, move=lambda offset: offset + 1)
+
+        after = _read({**self.HELD, **made.files})
+        assert positions(after) == {("orders", 0): 6}
+        assert [each.shards for each in after.sources] == [each.shards for each in before.sources]
+        assert sum(len(each.shards) for each in after.sources) == 2
+        assert list(kinesis_elements(made.files["_metadata"]))[1:] == list(self.SPLITS)
+
+    def test_only_the_source_of_kafka_is_left_out(self) -> None:
+        made = without_sources(self.HELD, [flink.UID], uri="savepoint-1")
+
+        assert list(kinesis_elements(made)) == list(self.SPLITS)
 
 
 class TestDropped:

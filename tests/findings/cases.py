@@ -139,6 +139,7 @@ def migration(**changes: Any) -> MigrationCase:
         topics=(TopicPair(old_name="orders", old=topic(), new=topic()),),
         rows=(ROW,),
         now_ms=NOW_MS,
+        kinds=("kafka",),
     )
     return replace(standard, **changes)
 

@@ -123,6 +123,11 @@ FIRES: dict[str, tuple[MigrationCase, str, str]] = {
         "SOURCE_NOT_COMPARED",
         "Source 1 is of kind other",
     ),
+    "source of another stream": (
+        migration(checkpoint=checkpoint(sources=(CheckpointSource(index=0, id="a", kind="kinesis"),))),
+        "SOURCE_NOT_COMPARED",
+        "Source 0 is of kind kinesis",
+    ),
     "checkpoint of last week": (
         migration(checkpoint=checkpoint(batches=planned(NOW_MS - 9 * DAY_MS))),
         "CHECKPOINT_OLD",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from offsetwise.model import (
@@ -107,6 +108,8 @@ class MigrationCase:
     rows: tuple[PartitionComparison, ...]
     now_ms: int
     """When the clusters were read (not when somebody looks at the comparison)."""
+    kinds: Collection[str]
+    """The kinds of source that are moved: those of the migration's stream."""
     old_group: GroupState | None = None
     """The compared group on the old cluster; None for a checkpoint."""
     new_group: GroupState | None = None

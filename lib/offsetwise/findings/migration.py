@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from offsetwise.findings.case import MigrationCase, TopicPair
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
-from offsetwise.streams.spec import is_compared
 from offsetwise.wording import duration, many, utc
 
 HEARTBEAT_AGE_MS = 60_000
@@ -113,10 +112,10 @@ def checkpoint_old(case: MigrationCase) -> Iterator[str]:
     stage=Stage.MIGRATION,
 )
 def source_not_compared(case: MigrationCase) -> Iterator[str]:
-    """The job also reads a source whose positions are not those of one Kafka cluster."""
+    """The job also reads a source whose positions are not those of a cluster of the migration."""
     sources = () if case.checkpoint is None else case.checkpoint.sources
     for source in sources:
-        if not is_compared(source.kind):
+        if source.kind not in case.kinds:
             yield (
                 f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved. A copy "
                 "keeps it as it is, and a fresh checkpoint loses it."

@@ -193,5 +193,10 @@ def completed(
 
 
 def is_compared(kind: str) -> bool:
-    """Say whether a source of this kind has positions of one cluster, which are compared and moved."""
+    """Say whether a source of this kind has positions of one cluster, which a migration of its stream moves."""
     return any(kind in each.compared for each in specs())
+
+
+def has_offsets(kind: str) -> bool:
+    """Say whether these positions are integers, which files of offsets and edits of states can hold."""
+    return any(kind in each.compared for each in specs() if each.has_integers)

@@ -17,7 +17,7 @@ from offsetwise.plan.rewind import rewound
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import Reading, read_cluster, read_whole
-from offsetwise.streams.spec import is_compared, spec_of
+from offsetwise.streams.spec import spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import Standing, belongs_to
 from offsetwise.translation.resolve import Position
@@ -176,11 +176,14 @@ def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) ->
 
 def _checkpoint(migration: Migration, config: CheckpointConfig, rewind_to: int | None) -> Checkpoint:
     read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
-    if not any(source.positions or source.shards for source in read.sources if is_compared(source.kind)):
-        has = "its Kafka source holds no partition yet" if any(is_compared(each.kind) for each in read.sources) else ""
-        why = "; ".join(problem.message for problem in read.problems) or has or "it has no Kafka source"
+    stream = spec_of(migration.source.stream)
+    moved = [source for source in read.sources if source.kind in stream.compared]
+    if not any(source.positions or source.shards for source in moved):
+        has = f"its {stream.label} source holds no partition yet" if moved else f"it has no {stream.label} source"
+        why = "; ".join(problem.message for problem in read.problems) or has
         raise CheckpointError(
-            f"{config.uri}: expected Kafka positions, found none that can be used: {why}. Nothing was compared.",
+            f"{config.uri}: expected positions of {stream.label}, found none that can be used: {why}. Nothing was "
+            "compared.",
             fix=f"Look at it: offsetwise inspect {config.uri}",
         )
     if rewind_to is None:

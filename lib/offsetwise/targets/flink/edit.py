@@ -33,7 +33,7 @@ from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import is_compared, stream_of
+from offsetwise.streams.spec import has_offsets, stream_of
 from offsetwise.targets.flink.elements import (
     Moves,
     NotEditableError,
@@ -116,7 +116,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
     wanted: dict[str, dict[TopicPartition, int]] = {}
     try:
         for source in before.sources:
-            if not is_compared(source.kind):
+            if not has_offsets(source.kind):
                 continue
             given = _moves_of(source, moves, uri)
             entry = entry_of(source, metadata)
@@ -158,8 +158,11 @@ def require_editable(before: Checkpoint, uri: str) -> None:
                     "would share them with the job that owns them. Nothing was written.",
                     fix=_TAKE,
                 )
-    known = (source for source in before.sources if stream_of(source.kind) is not None)
-    dynamic = [source.id for source in known if not is_compared(source.kind)]
+    dynamic = [
+        source.id
+        for source in before.sources
+        if (stream := stream_of(source.kind)) is not None and stream.has_integers and source.kind not in stream.compared
+    ]
     if dynamic:
         raise refused(uri, f"sources of one cluster, found the DynamicKafkaSource {dynamic[0]!r}")
 

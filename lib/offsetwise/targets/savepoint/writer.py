@@ -20,7 +20,7 @@ from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import Plan, ReceiptStep, Start
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import is_compared
+from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.edit import edit_savepoint
 from offsetwise.targets.flink.marks import mark_committed, unmarked
 from offsetwise.targets.flink.reviewed import reviewed_files
@@ -67,7 +67,7 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     found = {
         (source.id, at.topic, at.partition): at.offset
         for source in copy.sources
-        if is_compared(source.kind)
+        if has_offsets(source.kind)
         for at in source.positions
     }
     ids = {source for source, _, _ in found}

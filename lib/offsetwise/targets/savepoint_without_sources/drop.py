@@ -19,7 +19,7 @@ from offsetwise.engines.flink.source import READER_STATE
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import is_compared
+from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.edit import entry_of, is_of, refused, require_editable
 from offsetwise.targets.flink.elements import NotEditableError, Piece, spliced
 
@@ -43,7 +43,7 @@ def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: s
     require_editable(before, uri)
     data = held[METADATA]
     metadata = parse_metadata(data)
-    sources = [source for source in before.sources if is_compared(source.kind)]
+    sources = [source for source in before.sources if has_offsets(source.kind)]
     unplanned = [source.id for source in sources if not any(is_of(source, each) for each in named)]
     unused = [each for each in named if not any(is_of(source, each) for source in sources)]
     if unplanned or unused or not sources:
@@ -81,7 +81,7 @@ def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> 
     except OffsetwiseError as error:
         raise refused(folder.uri, f"to read the savepoint without its sources, found {error.problem}") from error
     left = tuple(each for each in flink_details(before).operators if each.id not in dropped)
-    others = [replace(source, index=0) for source in before.sources if not is_compared(source.kind)]
+    others = [replace(source, index=0) for source in before.sources if not has_offsets(source.kind)]
     same = (flink_details(after).operators, after.details.transactions, _saved(after)) == (
         left,
         before.details.transactions,

@@ -14,7 +14,7 @@ from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.ways import Way
-from offsetwise.streams.spec import is_compared
+from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.targets.spec import Spec, Where
 from offsetwise.wording import many
@@ -42,7 +42,7 @@ def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
 def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
     yield from against_several(comparison, job)
     held = () if comparison.checkpoint is None else comparison.checkpoint.sources
-    others = sum(not is_compared(source.kind) for source in held)
+    others = sum(not has_offsets(source.kind) for source in held)
     if others:
         yield sources.problem(f"The job has {many(others, 'other source')}, whose positions would be lost.")
     yield from against_anew(comparison, job, sink_rewound=sink_rewound)
