@@ -21,7 +21,8 @@ from offsetwise.engines.flat import flatten
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import BatchSource, Checkpoint
 
-_DECIMAL: Final = ("Offset", "AnyPosition", "Count")
+_DECIMAL: Final = ("Offset", "AnyPosition", "Count", "HashKey")
+"""What the model calls numbers that files carry as decimal strings."""
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -113,6 +114,4 @@ def _fields(value: Any) -> dict[str, Any]:
 @cache
 def _decimal(kind: type) -> tuple[str, ...]:
     """Name the fields that files carry as decimal strings."""
-    return tuple(
-        each.name for each in fields(kind) if str(each.type).partition(" ")[0] in ("Offset", "AnyPosition", "Count")
-    )
+    return tuple(each.name for each in fields(kind) if str(each.type).partition(" ")[0] in _DECIMAL)
