@@ -64,14 +64,7 @@ def shard_plan(
         shards=tuple(known[number] for number in sorted(known)),
     )
     wanted = made.requirements
-    required = CheckpointRequirement(
-        uri=read.uri,
-        engine=read.engine,
-        job_id=read.job_id,
-        last_planned_batch=read.details.last_planned_batch,
-        last_committed_batch=read.details.last_committed_batch,
-        files=read.pins,
-    )
+    required = CheckpointRequirement.of(read)
     return replace(
         made,
         requirements=replace(

@@ -105,14 +105,7 @@ def drafted(
         rewind_to=rewind_to,
         dropped_batch=read.details.reruns_batch if polluted and rewind_to is None else None,
     )
-    required = CheckpointRequirement(
-        uri=read.uri,
-        engine=read.engine,
-        job_id=read.job_id,
-        last_planned_batch=read.details.last_planned_batch,
-        last_committed_batch=read.details.last_committed_batch,
-        files=read.pins,
-    )
+    required = CheckpointRequirement.of(read)
     return replace(made, requirements=replace(made.requirements, checkpoint=required))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
+from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method
 from offsetwise.model.clusters import LogRange, ShardRange
 from offsetwise.model.comparison import Neighbour, RawReuse, RestartPoint
@@ -179,6 +180,18 @@ class CheckpointRequirement:
     last_committed_batch: int | None
     files: tuple[tuple[str, str], ...]
     """(relative path, SHA-256 in hex) of the offset files the positions were read from."""
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> CheckpointRequirement:
+        """Require a checkpoint as it was read."""
+        return cls(
+            uri=checkpoint.uri,
+            engine=checkpoint.engine,
+            job_id=checkpoint.job_id,
+            last_planned_batch=checkpoint.details.last_planned_batch,
+            last_committed_batch=checkpoint.details.last_committed_batch,
+            files=checkpoint.pins,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -349,16 +349,7 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
     return Requirements(
         old=_cluster(comparison.old, old, old_names),
         new=_cluster(comparison.new, new, new_names),
-        checkpoint=None
-        if checkpoint is None
-        else CheckpointRequirement(
-            uri=checkpoint.uri,
-            engine=checkpoint.engine,
-            job_id=checkpoint.job_id,
-            last_planned_batch=checkpoint.details.last_planned_batch,
-            last_committed_batch=checkpoint.details.last_committed_batch,
-            files=checkpoint.pins,
-        ),
+        checkpoint=None if checkpoint is None else CheckpointRequirement.of(checkpoint),
         groups=tuple(_group(new, name, new_keys) for name in groups_of(request.targets)),
         old_group=None if comparison.group is None else _group(old, comparison.group, old_keys),
     )

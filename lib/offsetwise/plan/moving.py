@@ -8,7 +8,7 @@ from importlib import import_module
 
 from offsetwise.engines.registry import keeper_of
 from offsetwise.model import Comparison, GateCheck, PartitionComparison, Plan, Prediction
-from offsetwise.plan.ways import Against, Way
+from offsetwise.plan.ways import Against, Way, unopposed
 
 
 def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as every engine's
@@ -26,7 +26,7 @@ class StartingOffsets:
     mime: str
     draft: Callable[[str, str], str]
     """From the text, and a sentence that says nobody agreed to it, makes one that no job begins by."""
-    against: Against
+    against: Against = unopposed
     """What speaks against beginning so."""
     by_source: bool = False
     """Whether each source has offsets of its own in it, so that two may read one partition."""

@@ -51,14 +51,7 @@ def draft_settling(
         requirements=Requirements(
             old=ClusterRequirement(name=migration.source.name, cluster_id=None, topics=()),
             new=ClusterRequirement(name=migration.target.name, cluster_id=None, topics=()),
-            checkpoint=CheckpointRequirement(
-                uri=checkpoint.uri,
-                engine=checkpoint.engine,
-                job_id=checkpoint.job_id,
-                last_planned_batch=checkpoint.details.last_planned_batch,
-                last_committed_batch=checkpoint.details.last_committed_batch,
-                files=checkpoint.pins,
-            ),
+            checkpoint=CheckpointRequirement.of(checkpoint),
             sink=settling.requirement,
         ),
         gate=(settling.gate,),

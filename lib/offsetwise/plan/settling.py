@@ -315,14 +315,7 @@ def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTran
     """Give what counts: of a plan that ends hanging ones these alone, else everything held or open but those."""
     hangs = Decision.HANGING in ends
     return tuple(
-        SeenTransaction(
-            transactional_id=row.transactional_id,
-            producer_id=row.producer_id,
-            epoch=row.epoch,
-            state=row.broker_state,
-            decision=row.decision,
-            partitions=row.partitions,
-        )
+        row.seen
         for row in found.transactions
         if row.decision not in _NOT_OURS and (row.transactional_id is None) == hangs
     )

@@ -31,6 +31,16 @@ class Against(Protocol):
         """Give every reason."""
 
 
+def unopposed(
+    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
+    job: JobTraits,  # noqa: ARG001 - as above
+    *,
+    sink_rewound: bool,  # noqa: ARG001 - as above
+) -> Iterator[Problem]:
+    """Say nothing against a target."""
+    yield from ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """One way to move a job."""

@@ -29,9 +29,10 @@ _CHECK_DUMP: Final = (
     "Give the folder; or take the dump again: aws dynamodb scan --table-name TABLE --consistent-read > TABLE.json"
 )
 _MISSING: Final = frozenset({"ResourceNotFoundException"})
-_REFUSED: Final = frozenset(
+REFUSED: Final = frozenset(
     {"AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"}
 )
+"""How DynamoDB says that somebody may not do something."""
 _THROTTLED: Final = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
 
 Item = Mapping[str, Mapping[str, Any]]
@@ -258,7 +259,7 @@ def _answered(uri: str, said: Mapping[str, Any]) -> StorageError:
             f"{uri}: expected a table of this name, found none in this region and account. Nothing was read.",
             fix="Check the table's name (of a KCL application: the application's), the region and the account.",
         )
-    if code in _REFUSED:
+    if code in REFUSED:
         return StorageError(
             f"{uri}: expected to be allowed to read the table, found access refused ({code}: {message}). Nothing was "
             "used from it.",

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from offsetwise import targets
 from offsetwise.model import Plan, Problem, ReceiptStep, Target
-from offsetwise.plan.ways import Against, Way
+from offsetwise.plan.ways import Against, Way, unopposed
 from offsetwise.transactions.deciding import Decision
 
 
@@ -61,7 +61,8 @@ class Spec:
     where: Where
     ways: tuple[Way, ...]
     """The ways to move a job that write it, beside those that an engine has for its own jobs."""
-    against: Against
+    against: Against = unopposed
+    """Not of one that ends transactions: what speaks against that, their own state says."""
     recorded: Recorded
     notes: tuple[str, ...] | None = None
     """What its writer has noted in the journal once it began; None where that follows from the place."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from offsetwise.model import Count, NamingStrategy, OpenPartition, Time, Transaction
+from offsetwise.model import Count, NamingStrategy, OpenPartition, SeenTransaction, Time, Transaction
 from offsetwise.transactions.hanging import hanging
 from offsetwise.transactions.moving import movement
 from offsetwise.transactions.names import parse
@@ -104,6 +104,18 @@ class SinkTransaction:
     """What it holds open, as far as the user may see it."""
     coordinator_epoch: int | None = None
     """Of one that hangs, as its partition's leader has it."""
+
+    @property
+    def seen(self) -> SeenTransaction:
+        """What a plan requires to be still so."""
+        return SeenTransaction(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            epoch=self.epoch,
+            state=self.broker_state,
+            decision=self.decision,
+            partitions=self.partitions,
+        )
 
 
 def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = None) -> tuple[SinkTransaction, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.findings import Said, Stage, finding
-from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict, Severity
+from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, RawVerdict, Severity
 from offsetwise.plan.exports import whole_topics
 from offsetwise.plan.moving import Moving, StartingOffsets
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
@@ -70,15 +70,6 @@ def _words(plan: Plan) -> str:
             "",
         ]
     return "\n".join(made)
-
-
-def _against(
-    comparison: Comparison,  # noqa: ARG001 - as every engine's
-    job: JobTraits,  # noqa: ARG001 - as above
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    yield from ()
 
 
 def _stopped(plan: Plan) -> Iterator[GateCheck]:  # noqa: ARG001 - as above
@@ -167,7 +158,6 @@ MOVING: Final = Moving(
         suffix="txt",
         mime="text/plain",
         draft=lambda text, told: f"-- {told}\n{text}",
-        against=_against,
         by_source=True,
         seen="where a Flink job began, its next savepoint tells",
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
 from offsetwise.engines.flink.findings import no_position
@@ -28,6 +28,8 @@ from offsetwise.wording import many
 READER_STATE: Final = "SourceReaderState"
 LEGACY_STATE: Final = "topic-partition-offset-states"
 TAKE_ANOTHER: Final = "Start from another checkpoint or savepoint, or take a new one of the running job."
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Kept:
 
 def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
     """Give one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
-    splits, failed = _read(kept.elements, read_legacy if kept.legacy else read_split)
+    splits, failed = read_each(kept.elements, read_legacy if kept.legacy else read_split)
     enumerator = None if kept.legacy else _enumerator(kept.coordinator)
     made = CheckpointSource(index=kept.index, id=kept.id, kind="other")
     if any(split.cluster is not None for split in splits):
@@ -66,20 +68,24 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
     return _kafka(kept, splits, failed, enumerator)
 
 
-def _read(
-    elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], Split]
-) -> tuple[list[Split], list[DamagedError]]:
-    splits: list[Split] = []
+def read_each(
+    elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], T]
+) -> tuple[list[T], list[DamagedError]]:
+    """Read the elements of a state, each from its beginning: another connector's reader may try them again."""
+    found: list[T] = []
     failed: list[DamagedError] = []
     for element in elements:
         if isinstance(element, DamagedError):
             failed.append(element)
             continue
+        begun = element.at
         try:
-            splits.append(read(element))
+            found.append(read(element))
         except DamagedError as error:
             failed.append(error)
-    return splits, failed
+        finally:
+            element.at = begun
+    return found, failed
 
 
 def _enumerator(coordinator: Cursor | None) -> Enumerator | DamagedError | None:

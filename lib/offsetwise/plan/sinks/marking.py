@@ -14,7 +14,6 @@ from offsetwise.model import (
     MarkedTransaction,
     Plan,
     PlannedTransaction,
-    SeenTransaction,
     Settlement,
     Severity,
     SinkRequirement,
@@ -148,14 +147,7 @@ def requirement_of(
         name=names.get(stated, stated),
         cluster_id=str(found.cluster_id),
         states=tuple(
-            SeenTransaction(
-                transactional_id=row.transactional_id,
-                producer_id=row.producer_id,
-                epoch=row.epoch,
-                state=row.broker_state,
-                decision=row.decision,
-                partitions=row.partitions,
-            )
+            row.seen
             for row in found.transactions
             if row.held and (row.transactional_id, row.producer_id, row.epoch) in keys
         ),

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, Place, ShardPlace
+from offsetwise.streams.kinesis.spec import Place, ShardPlace
 
 _DENIED: Final = frozenset(
     {
@@ -166,7 +166,7 @@ def _starting(place: ShardPlace) -> dict[str, Any]:
         case Place.AT_TIMESTAMP if place.at_ms is not None:
             return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": place.at_ms / 1000}
         case Place.TRIM_HORIZON | Place.LATEST:
-            return {"ShardIteratorType": str(TRIM_HORIZON if place.place is Place.TRIM_HORIZON else LATEST)}
+            return {"ShardIteratorType": place.place.value}
     raise ValueError(f"nothing is read at {place}")
 
 
@@ -198,7 +198,7 @@ def asking(config: ClusterConfig) -> Asking:
             made = Asking(name=config.name, client=session.client("sts", config=settings), errors=errors)
             keys = made.ask(
                 f"role {given['role_arn']}",
-                lambda: _keys(made.client.assume_role(RoleArn=given["role_arn"], RoleSessionName="offsetwise")),
+                lambda: assumed(made.client, given["role_arn"]),
             )
         client = session.client("kinesis", endpoint_url=given.get("endpoint"), config=settings, **keys)
     except (of.BotoCoreError, ValueError) as error:
@@ -210,8 +210,9 @@ def asking(config: ClusterConfig) -> Asking:
     return Asking(name=config.name, client=client, errors=errors)
 
 
-def _keys(answer: Mapping[str, Any]) -> dict[str, str]:
-    given = answer["Credentials"]
+def assumed(sts: Any, arn: str) -> dict[str, str]:
+    """Take on a role, and give its credentials as boto3's clients take them."""
+    given = sts.assume_role(RoleArn=arn, RoleSessionName="offsetwise")["Credentials"]
     return {
         "aws_access_key_id": given["AccessKeyId"],
         "aws_secret_access_key": given["SecretAccessKey"],

@@ -44,6 +44,7 @@ from offsetwise.streams.kinesis.spec import (
     at_time,
     cluster_id,
     sequence_number,
+    shard_id,
     shard_number,
 )
 from offsetwise.streams.reader import Place as AtPlace
@@ -159,7 +160,7 @@ def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[A
     asked = asking(config)
     made: dict[AtPlace, int | None] = {}
     for key, position in places:
-        found = _first(asked, key.topic, f"shardId-{key.partition:012}", position)
+        found = _first(asked, key.topic, shard_id(key.partition), position)
         made[key, position] = None if found is None else int(found["ApproximateArrivalTimestamp"].timestamp() * 1000)
     return made
 
@@ -178,7 +179,7 @@ def problems_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snap
         shard = listed.get(key)
         if shard is None or not isinstance(position, ShardPlace):
             continue
-        name, unread = f"shardId-{key.partition:012}", shard.closed and position == TRIM_HORIZON
+        name, unread = shard_id(key.partition), shard.closed and position == TRIM_HORIZON
         foreign = tuple(born_otherwise(name, position, shard.first))
         made += foreign
         if foreign or (position.sequence is None and not unread):

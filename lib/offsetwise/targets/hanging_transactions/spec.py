@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from offsetwise.targets.spec import Spec, Where
-from offsetwise.targets.transactions.spec import against, recorded
+from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.deciding import Decision
 
 SPEC: Final = Spec(
@@ -13,7 +13,6 @@ SPEC: Final = Spec(
     label="abort hanging transactions",
     where=Where.SINK,
     ways=(),
-    against=against,
     recorded=recorded,
     any_stream=True,
     ends=(Decision.HANGING,),

@@ -15,14 +15,12 @@ from offsetwise.errors import (
     OffsetwiseError,
     StalePlanError,
 )
-from offsetwise.storage.dynamodb import Item
+from offsetwise.storage.dynamodb import REFUSED, Item
+from offsetwise.streams.kinesis.client import assumed
 from offsetwise.targets.kcl.images import HELD, KEY
 
 AT_ONCE: Final = 100
 """Rows of one transaction, which DynamoDB writes all or none."""
-_DENIED: Final = frozenset(
-    {"AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"}
-)
 _UNSURE: Final = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 _RIGHTS: Final = "Grant dynamodb:Scan, UpdateItem, PutItem and DeleteItem on the table."
 
@@ -66,7 +64,7 @@ class LeaseTable:
             session = boto3.Session(region_name=self.region, profile_name=given.get("profile"))
             # A write is sent once: whether it was done is read again, and not left to a second request.
             settings = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 1})
-            keys = _role(session, given["role_arn"]) if "role_arn" in given else {}
+            keys = assumed(session.client("sts"), given["role_arn"]) if "role_arn" in given else {}
             self._client: Any = session.client("dynamodb", endpoint_url=self.endpoint, config=settings, **keys)
         except (exceptions.BotoCoreError, exceptions.ClientError, ValueError) as error:
             raise ClusterError(
@@ -107,11 +105,11 @@ class LeaseTable:
             code, message = _said(error)
             if code == "ResourceNotFoundException":
                 return None
-            kind = ClusterAuthError if code in _DENIED else ClusterError
+            kind = ClusterAuthError if code in REFUSED else ClusterError
             raise kind(
                 f"{self.uri}: expected to read the table {name!r}, but DynamoDB says {code}: {message}. Nothing was "
                 "written.",
-                fix=_RIGHTS if code in _DENIED else "Try again.",
+                fix=_RIGHTS if code in REFUSED else "Try again.",
             ) from error
         except self._of.BotoCoreError as error:
             raise ClusterError(
@@ -157,7 +155,7 @@ class LeaseTable:
         return ApplyError(
             f"{self.uri}: expected DynamoDB to take {len(changes)} leases, but it says {code}: {message}. None was "
             "written.",
-            fix=_RIGHTS if code in _DENIED else "Try again: the same command goes on from here.",
+            fix=_RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
         )
 
     def _lost(self, changes: Sequence[Change], why: str) -> LostReplyError:
@@ -199,15 +197,6 @@ class LeaseTable:
                 "ExpressionAttributeValues": values,
             }
         }
-
-
-def _role(session: Any, arn: str) -> Mapping[str, str]:
-    given = session.client("sts").assume_role(RoleArn=arn, RoleSessionName="offsetwise")["Credentials"]
-    return {
-        "aws_access_key_id": given["AccessKeyId"],
-        "aws_secret_access_key": given["SecretAccessKey"],
-        "aws_session_token": given["SessionToken"],
-    }
 
 
 def _said(error: Any) -> tuple[str, str]:

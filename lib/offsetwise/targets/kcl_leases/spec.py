@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
+from offsetwise.model import Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
@@ -33,15 +32,6 @@ def _unfit(plan: Plan) -> Iterator[Problem]:
             yield from place_not_held(one.new_topic_partition, one.new_offset, "a lease", why)
     if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
         yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
-
-
-def _against(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
-    job: JobTraits,  # noqa: ARG001 - as above
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    yield from ()
 
 
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
@@ -83,7 +73,6 @@ SPEC: Final = Spec(
     label="leases of the application",
     where=Where.CLUSTER,
     ways=(_WAY,),
-    against=_against,
     recorded=_recorded,
     takes_group=True,
     names_table=True,

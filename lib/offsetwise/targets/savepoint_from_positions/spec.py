@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from offsetwise.config import JobTraits
 from offsetwise.findings import Stage, finding
 from offsetwise.lookalikes import invisible
-from offsetwise.model import Comparison, NewSavepoint, Plan, Problem, ReceiptStep, Severity
+from offsetwise.model import NewSavepoint, Plan, Problem, ReceiptStep, Severity
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.ways import Way
@@ -23,15 +22,6 @@ _ARN: Final = re.compile(r"arn:[a-z0-9-]{1,32}:[a-z]+:[a-z0-9-]{1,32}:[0-9]{12}:
 _MOST: Final = 32_768
 """Flink's own limit of parallelism."""
 _LONGEST_UID: Final = 255
-
-
-def _against(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
-    job: JobTraits,  # noqa: ARG001 - as above
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    yield from ()
 
 
 def _unfit(plan: Plan) -> Iterator[Problem]:
@@ -97,7 +87,6 @@ SPEC: Final = Spec(
     label="Flink savepoint, made of positions alone",
     where=Where.OUTPUT,
     ways=(_WAY,),
-    against=_against,
     recorded=_recorded,
     any_stream=True,
     of_stream=STREAM.name,

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
-
-
-def against(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
-    job: JobTraits,  # noqa: ARG001 - as above
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    """Give nothing: what speaks against the end of a transaction, its own state says."""
-    return iter(())
+from offsetwise.model import Plan, ReceiptStep
 
 
 def recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's

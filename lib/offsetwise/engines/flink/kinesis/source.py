@@ -5,7 +5,7 @@ The readers' positions count. What the coordinator has handed out is older, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
@@ -20,7 +20,7 @@ from offsetwise.engines.flink.kinesis.splits import (
     read_enumerator,
     read_split,
 )
-from offsetwise.engines.flink.source import TAKE_ANOTHER, Kept, damaged
+from offsetwise.engines.flink.source import TAKE_ANOTHER, Kept, damaged, read_each
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.streams.kinesis.findings import hash_range_gap, state_empty, stream_differs
 from offsetwise.streams.kinesis.shards import problems_of, ranges_of
@@ -38,7 +38,7 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
     What cannot be relied on is left out.
     """
     legacy = kept.state == LEGACY_STATE
-    splits, failed = _read(kept.elements, read_legacy if legacy else read_split)
+    splits, failed = read_each(kept.elements, read_legacy if legacy else read_split)
     enumerator = None if legacy or kept.coordinator is None else _enumerator_or_error(kept.coordinator)
     known = isinstance(enumerator, Enumerator) and (bool(enumerator.splits) or enumerator.of_kinesis)
     if not legacy and not splits and not known:
@@ -72,25 +72,6 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
         index=kept.index, id=kept.id, kind=kind, shards=tuple(each.row for each in shards), ranges=ranges_of(shards)
     )
     return made, problems
-
-
-def _read(
-    elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], Split]
-) -> tuple[list[Split], list[DamagedError]]:
-    splits: list[Split] = []
-    failed: list[DamagedError] = []
-    for element in elements:
-        if isinstance(element, DamagedError):
-            failed.append(element)
-            continue
-        begun = element.at
-        try:
-            splits.append(read(element))
-        except DamagedError as error:
-            failed.append(error)
-        finally:
-            element.at = begun  # another connector's reader may try
-    return splits, failed
 
 
 def _enumerator_or_error(coordinator: Cursor) -> Enumerator | DamagedError:
