@@ -1,8 +1,9 @@
-"""B5: exact positions by content, against joining both topics whole on Spark.
+"""B5: exact positions by content, and a topic reconciled, against joining both topics whole on Spark.
 
 Topics of 1, 4 and 10 million records on each of two real clusters, the old one without its first 100 records' copies.
-The content match reads windows, so its cost should not depend on the topics' size; the join reads everything. What the
-driver took during the match is printed: its Python process, and its JVM, which is the executor of a local master too.
+The content match reads windows, so its cost should not depend on the topics' size; the join reads everything, as
+`reconcile` does. What the driver took during the match is printed: its Python process, and its JVM, which is the
+executor of a local master too.
 
 With `--partitions`, one position in each of so many partitions of a few records instead: what many answers cost, in
 time and on the driver; with several numbers, whether the cost of a partition stays the same. With `--standalone`, the
@@ -39,8 +40,9 @@ from benchmarks.processor import cpu_s
 from offsetwise.config import ClusterConfig, SparkSettings, client_properties
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import free_ports
-from offsetwise.model import Cluster, Exactness, IsolationLevel, TopicPartition
+from offsetwise.model import Cluster, Exactness, IsolationLevel, Reconciliation, TopicPartition
 from offsetwise.pipeline.content import ContentMatch, Found
+from offsetwise.pipeline.reconcile import TopicLog, reconcile
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.pipeline.window_reader import Ask, WindowReader
@@ -91,8 +93,8 @@ def main() -> None:
         finally:
             if given.dir is None:
                 lab.down()
-    print("\n| records per cluster | content match | offsets read | full Spark join | factor | false |")
-    print("|---|---|---|---|---|---|")
+    print("\n| records per cluster | content match | offsets read | full Spark join | factor | false | reconcile |")
+    print("|---|---|---|---|---|---|---|")
     for row in rows:
         print(row)
 
@@ -110,6 +112,8 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
         ours.append(took)
     print(_memory(spark), flush=True)
     theirs, joined = _timed(lambda: _join(spark, lab, topic, records, asks))
+    counting, counted = _timed(lambda: _reconcile(spark, lab, topic, records))
+    assert all(each.both == each.old_records == each.new_records for each in counted.partitions)
     wrong = 0
     for ask, each in found.items():
         cut = each.answer.cut
@@ -119,7 +123,8 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
         assert cut.offset == right == joined[ask.partition.partition, ask.target.position]
     read = sum(each.old_offsets_read + each.new_offsets_read for each in found.values())
     median = statistics.median(ours)
-    return f"| {records:,} | {median:.1f} s | {read:,} | {theirs:.1f} s | {theirs / median:.1f} | {wrong} |"
+    times = f"{theirs:.1f} s | {theirs / median:.1f} | {wrong} | {counting:.1f} s"
+    return f"| {records:,} | {median:.1f} s | {read:,} | {times} |"
 
 
 @contextmanager
@@ -306,17 +311,36 @@ def _match(spark: SparkSession, lab: Lab) -> ContentMatch:
     )
 
 
+def _logs(lab: Lab, topic: str, records: int) -> list[TopicLog]:
+    """Give what is read of the topic on the old cluster and on the new one."""
+    return [
+        TopicLog(
+            properties={"bootstrap.servers": bootstrap},
+            topic=topic,
+            ranges=tuple(
+                OffsetRange(topic=topic, partition=partition, start=span.start, end=span.end)
+                for partition in range(PARTITIONS)
+            ),
+        )
+        for bootstrap, span in zip((lab.old_bootstrap, lab.new_bootstrap), _spans(records), strict=True)
+    ]
+
+
+def _reconcile(spark: SparkSession, lab: Lab, topic: str, records: int) -> Reconciliation:
+    old, new = _logs(lab, topic, records)
+    return reconcile(spark, old, new, isolation=IsolationLevel.READ_UNCOMMITTED, salt=os.urandom(16))
+
+
 def _join(spark: SparkSession, lab: Lab, topic: str, records: int, asks: list[Ask]) -> dict[tuple[int, int], int]:
     """Join both topics on the identity of their records: what one would write without windows."""
     salt = os.urandom(16)
     frames: list[DataFrame] = []
-    for bootstrap, span in zip((lab.old_bootstrap, lab.new_bootstrap), _spans(records), strict=True):
-        ranges = [OffsetRange(topic=topic, partition=p, start=span.start, end=span.end) for p in range(PARTITIONS)]
+    for log in _logs(lab, topic, records):
         frames.append(
             read_records(
                 spark,
-                {"bootstrap.servers": bootstrap},
-                ranges,
+                log.properties,
+                log.ranges,
                 isolation=IsolationLevel.READ_UNCOMMITTED,
                 salt=salt,
                 max_records_per_task=250_000,

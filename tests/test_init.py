@@ -24,6 +24,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.survey import jobs
 from tests.commands import COMMAND, Ran, call
+from tests.stores import Store
 from tests.survey.recorded import LIB
 
 NOBODY, NOBODY_ELSE = "127.0.0.1:1", "127.0.0.1:2"
@@ -173,6 +174,21 @@ def test_a_root_without_checkpoints_and_one_that_is_not_there_are_said(refusing:
     assert [each for each in problems if each.startswith("none: expected checkpoints in it, found none")]
     assert [each for each in problems if "nowhere" in each]
     assert len(load_migration(Path("m.yaml")).checkpoints) == 2
+
+
+def test_a_root_in_an_object_store_is_searched_as_a_folder_is(refusing: tuple[str, str], s3: Store) -> None:
+    folder = Path("checkpoints")
+    root = s3.put("jobs", {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()})
+    here = surveyed(init("--json", old=refusing[0], new=refusing[1]))
+    Path("m.yaml").unlink()
+
+    there = surveyed(init("--json", old=refusing[0], new=refusing[1], roots=(root,)))
+
+    found = [{**each, "uri": each["uri"].replace(root, "checkpoints")} for each in there["checkpoints"]]
+    assert found == here["checkpoints"]
+    assert [each.uri for each in load_migration(Path("m.yaml")).checkpoints] == [
+        each["uri"] for each in there["checkpoints"]
+    ]
 
 
 def test_an_update_shows_the_difference_and_writes_only_when_told(refusing: tuple[str, str]) -> None:
