@@ -33,7 +33,7 @@ from offsetwise.lab import Lab
 from offsetwise.lab.brokers import jvm
 from offsetwise.model import NamingStrategy, Plan, Target, Transaction
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.settling import Settling, settle
+from offsetwise.plan.sinks.settling import Settling, settle
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.transactions import look_at_transactions
 from offsetwise.streams.kafka.wire import Wire

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import offsetwise
+from tools import code_size
 
 ROOT = Path(__file__).parent.parent
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -60,6 +62,14 @@ def test_the_package_has_its_extras_its_command_and_its_licence() -> None:
         "Version",
         "2.0,",
     ]
+
+
+def test_no_module_is_longer_than_400_lines_and_no_folder_has_more_than_20_modules() -> None:
+    modules = sorted((ROOT / "lib").rglob("*.py"))
+    held = Counter(each.parent for each in modules)
+
+    assert [str(each) for each in modules if each.read_text(encoding="utf-8").count("\n") > code_size.LINES] == []
+    assert [str(each) for each, count in held.items() if count > code_size.MODULES] == []
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)

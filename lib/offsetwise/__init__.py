@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from offsetwise.plan.drift import Drift
     from offsetwise.plan.request import StartChoice
     from offsetwise.survey.found import Survey
-    from offsetwise.transactions.deciding import Decision, SinkTransaction
+    from offsetwise.transactions.decisions import Decision, SinkTransaction
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.workflow import inspect, load_snapshots
 
@@ -131,7 +131,7 @@ _HOMES = {
     "Compared": "api.migration",
     "Comparison": "api.comparison",
     "ConfigError": "errors",
-    "Decision": "transactions.deciding",
+    "Decision": "transactions.decisions",
     "Drift": "plan.drift",
     "DryRun": "apply.run",
     "Evidence": "model",
@@ -152,7 +152,7 @@ _HOMES = {
     "Receipt": "api.receipt",
     "ReceiptStep": "model",
     "Reconciliation": "model",
-    "SinkTransaction": "transactions.deciding",
+    "SinkTransaction": "transactions.decisions",
     "SinkTransactions": "transactions.report",
     "Snapshot": "model",
     "SparkError": "errors",

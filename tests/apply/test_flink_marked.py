@@ -13,7 +13,7 @@ from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import StalePlanError
 from offsetwise.model import MarkedTransaction, SeenTransaction, SinkRequirement, Target, Turnout
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.verify import LiveEyes, verify
 from tests.apply.plans import SAVEPOINT, context, files_of, flink_savepoint, tree_hash

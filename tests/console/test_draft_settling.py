@@ -21,12 +21,12 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Plan, Settlement, Subject, time_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.settled import draft_settling
-from offsetwise.plan.settling import counted, settle
+from offsetwise.plan.sinks.settled import draft_settling
+from offsetwise.plan.sinks.settling import counted, settle
 from offsetwise.progress import Progress
 from offsetwise.store.review_rows import State
 from offsetwise.store.store import Store, open_store
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.ended import Place
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.worlds import NOW

@@ -20,7 +20,7 @@ from offsetwise.model import Cluster, Plan, Subject
 from offsetwise.plan.request import DraftRequest
 from offsetwise.progress import Progress
 from offsetwise.store.store import open_store
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.workflow import Observed
 from tests.console.conftest import APP, settle, words

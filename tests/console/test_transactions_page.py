@@ -12,7 +12,7 @@ import yaml
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.progress import Progress
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import LogEnds, SinkTransactions
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader, count

@@ -29,9 +29,9 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from offsetwise import files
 from offsetwise.console.reader import Reader
 from offsetwise.model import Target
-from offsetwise.plan import settling
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.sinks import settling
 from offsetwise.progress import unheard
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.wire import AGAIN, Wire

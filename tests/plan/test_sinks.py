@@ -28,10 +28,10 @@ from offsetwise.model import (
 from offsetwise.plan.drift import DriftKind
 from offsetwise.plan.reading import contradictions, read_plan
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.settling import moved
 from offsetwise.plan.sinks.gate import PENDING, RESTORE, TIMEOUT
 from offsetwise.plan.sinks.marking import COMMITTED_BEFORE, marks_of
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.plan.sinks.settling import moved
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.checkpoints import changed
 from tests.plan.scene import ETL, STARTING, drafted, migration

@@ -18,11 +18,11 @@ from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, OpenPartition, Plan, Target, time_of
 from offsetwise.plan.request import DraftRequest, SettlementChoice
-from offsetwise.plan.settled import draft_settling
-from offsetwise.plan.settling import Settling, settle
+from offsetwise.plan.sinks.settled import draft_settling
+from offsetwise.plan.sinks.settling import Settling, settle
 from offsetwise.progress import unheard
 from offsetwise.targets.transactions.writer import SinkWriter
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.worlds import NOW, REVIEWER, approval
 from tests.subjects import checkpoint

@@ -16,7 +16,7 @@ import offsetwise
 from offsetwise.cli import documents, render_sinks
 from offsetwise.config import ClusterConfig
 from offsetwise.streams.kafka import reader
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Held, Look, Missing
 from offsetwise.transactions.report import LogEnds, Looks, SinkTransactions, report
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, Facts

@@ -12,7 +12,8 @@ import pytest
 
 from offsetwise.model import NamingStrategy, Transaction
 from offsetwise.position import TopicPartition
-from offsetwise.transactions.deciding import Decision, SinkTransaction, decide
+from offsetwise.transactions.deciding import decide
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import (
     NO_TIMEOUT_MS,
     Answer,

@@ -23,9 +23,9 @@ from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, PlanE
 from offsetwise.model import OpenPartition, PlannedTransaction, Settlement, Turnout, time_of
 from offsetwise.plan.draft import check_request
 from offsetwise.plan.reading import read_plan
-from offsetwise.plan.settling import moved, settle
+from offsetwise.plan.sinks.settling import moved, settle
 from offsetwise.review.risk import facts_of
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.ended import Shown, judge, places_of
 from offsetwise.transactions.observed import Described, Missing
 from offsetwise.wording.irrevocable import confirmation

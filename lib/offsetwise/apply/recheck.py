@@ -31,7 +31,7 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
-from offsetwise.plan.settling import moved
+from offsetwise.plan.sinks.settling import moved
 from offsetwise.targets.spec import Where, spec_of
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records, identify_as

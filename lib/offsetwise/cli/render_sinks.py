@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from offsetwise.cli.output import safe
 from offsetwise.cli.render import verdict
-from offsetwise.transactions.deciding import CLOSED, Decision
+from offsetwise.transactions.decisions import CLOSED, Decision
 from offsetwise.wording import duration, many, number, verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offsetwise.transactions.deciding import SinkTransaction
+    from offsetwise.transactions.decisions import SinkTransaction
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.upgrade import Upgrade
 

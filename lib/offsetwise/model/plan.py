@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from offsetwise.model.checkpoints import Checkpoint
-from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method
+from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method, Side
 from offsetwise.model.clusters import LogRange, ShardRange
-from offsetwise.model.comparison import Neighbour, RawReuse, RestartPoint
+from offsetwise.model.comparison import Evidence, Neighbour, RawReuse, RestartPoint
 from offsetwise.model.findings import Finding
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
 from offsetwise.model.settling import PlannedTransaction, SinkRequirement
@@ -112,6 +112,29 @@ class Proof:
     def timed(self) -> bool:
         """Whether timestamps are part of the identity: files of format version 1 name them first among its parts."""
         return self.identity.partition(", ")[0] == "timestamp"
+
+    @classmethod
+    def of(cls, evidence: Evidence, old: AnyPosition | None, place: AnyPosition | None) -> Proof | None:
+        """Take the nearest records on both sides of a place that stand on both logs; None where none was read."""
+        if not evidence.salt or place is None or old is None:
+            return None
+        both = [
+            (each, each.old_offset, each.new_offset)
+            for each in evidence.neighbours
+            if each.old_offset is not None and each.new_offset is not None
+        ]
+        below = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
+        above = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
+        if not below and not above:
+            return None
+        return cls(
+            salt=evidence.salt,
+            identity=evidence.identity,
+            ignored_headers=evidence.ignored_headers,
+            schema_ids=evidence.schema_ids,
+            before=below[-1] if below else None,
+            after=above[0] if above else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

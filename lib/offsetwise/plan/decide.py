@@ -19,11 +19,9 @@ from offsetwise.findings.place import (
 from offsetwise.model import (
     AnyPosition,
     Comparison,
-    Evidence,
     Exactness,
     IsolationLevel,
     Method,
-    Neighbour,
     Override,
     PartitionComparison,
     PartitionState,
@@ -31,7 +29,6 @@ from offsetwise.model import (
     Problem,
     Proof,
     RestartPoint,
-    Side,
     Snapshot,
     Start,
     TopicPartition,
@@ -293,8 +290,8 @@ def _position(
         old=row.old,
         new=row.new,
         raw=row.raw,
-        proof=proof_of(row) if proof else None,
-        end_proof=_end_proof_of(row) if on.keeps_pending else None,
+        proof=Proof.of(row.evidence, row.old_offset, row.new_offset) if proof else None,
+        end_proof=_end_proof(row) if on.keeps_pending else None,
         override=override,
         reason=row.evidence.reason if reason is None else reason,
     )
@@ -307,38 +304,11 @@ def _restart(row: PartitionComparison, new_offset: AnyPosition, on: Grounds) -> 
     return (RestartPoint(batch=first.batch, old=first.old, new=new_offset), *(rest if on.keeps_pending else ()))
 
 
-def proof_of(row: PartitionComparison) -> Proof | None:
-    """Give the nearest records on both sides of the place that stand on both logs; None where none was read."""
-    return _proof(row.evidence, row.old_offset, row.new_offset)
-
-
-def _end_proof_of(row: PartitionComparison) -> Proof | None:
-    """Give the same of the end of a pending batch."""
+def _end_proof(row: PartitionComparison) -> Proof | None:
+    """Give the proof of the end of a pending batch."""
     if len(row.restart) < 2 or row.end_evidence is None:
         return None
-    return _proof(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
-
-
-def _proof(evidence: Evidence, old: AnyPosition | None, place: AnyPosition | None) -> Proof | None:
-    if not evidence.salt or place is None or old is None:
-        return None
-    both = [
-        (each, each.old_offset, each.new_offset)
-        for each in evidence.neighbours
-        if each.old_offset is not None and each.new_offset is not None
-    ]
-    below: list[Neighbour] = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
-    above: list[Neighbour] = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
-    if not below and not above:
-        return None
-    return Proof(
-        salt=evidence.salt,
-        identity=evidence.identity,
-        ignored_headers=evidence.ignored_headers,
-        schema_ids=evidence.schema_ids,
-        before=below[-1] if below else None,
-        after=above[0] if above else None,
-    )
+    return Proof.of(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
 
 
 def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:

@@ -45,9 +45,9 @@ from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
 from offsetwise.plan.refusals import cluster_id, group_type
 from offsetwise.plan.request import DraftRequest, refuse, traits_of
-from offsetwise.plan.settling import Settling
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
+from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
 from offsetwise.targets.spec import groups_of, spec_of
 

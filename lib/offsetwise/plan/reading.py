@@ -10,8 +10,8 @@ from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import PlanError
 from offsetwise.model import AnyPosition, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
-from offsetwise.plan.settling import contradictions as of_transactions
 from offsetwise.plan.sinks.marking import contradictions as of_marks
+from offsetwise.plan.sinks.settling import contradictions as of_transactions
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
 from offsetwise.targets.spec import spec_of

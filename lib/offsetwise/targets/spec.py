@@ -11,7 +11,7 @@ from typing import Protocol
 from offsetwise import targets
 from offsetwise.model import Plan, Problem, ReceiptStep, Target
 from offsetwise.plan.ways import Against, Way, unopposed
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 
 
 class Where(StrEnum):

@@ -8,11 +8,11 @@ that the earlier transaction is over; since transaction.version 2 its own end al
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final, TypeAlias
 
-from offsetwise.model import Count, NamingStrategy, OpenPartition, SeenTransaction, Time, Transaction
+from offsetwise.model import NamingStrategy, OpenPartition, Transaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.hanging import hanging
 from offsetwise.transactions.moving import movement
 from offsetwise.transactions.names import parse
@@ -29,42 +29,8 @@ from offsetwise.transactions.observed import (
 )
 from offsetwise.transactions.timing import deadline, left_ms
 
-
-class Decision(StrEnum):
-    """What is to become of a transaction."""
-
-    COMMIT = "COMMIT"
-    ABORT = "ABORT"
-    NOTHING = "NOTHING"
-    """Not held, of this job, and over."""
-    SETTLED = "SETTLED"
-    """Held, and committed."""
-    LOST = "LOST"
-    """Held, and aborted: its records are lost."""
-    UNKNOWN = "UNKNOWN"
-    FOREIGN = "FOREIGN"
-    """Held by an id that another producer has now."""
-    WAIT = "WAIT"
-    """The broker is ending it."""
-    LIVE = "LIVE"
-    """The job still runs."""
-    UNEXPLAINED = "UNEXPLAINED"
-    """Open, and no checkpoint explains why: a person decides."""
-    OTHER_JOB = "OTHER_JOB"
-    SINK_WENT_ON = "SINK_WENT_ON"
-    """Committed after the checkpoint: a start from it writes these records again."""
-    NOT_NEWEST = "NOT_NEWEST"
-    """A newer checkpoint may hold it."""
-    WRONG_CLUSTER = "WRONG_CLUSTER"
-    DENIED = "DENIED"
-    HANGING = "HANGING"
-    """Open on a partition only."""
-
-
 Decided: TypeAlias = tuple[Decision, str]
 """With its reason."""
-CLOSED: Final = (Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB)
-"""Nothing is open with these."""
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
 """What a job that still runs takes back, because it decides itself."""
 _MISSING: Final = {
@@ -75,47 +41,6 @@ _MISSING: Final = {
     "checkpoint's sink writes to another cluster.",
     Missing.UNSUPPORTED: "The brokers are older than Kafka 3.0 and do not say what state a transaction is in.",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SinkTransaction:
-    """One transaction, what it was found as, and what is to become of it."""
-
-    transactional_id: str | None
-    """None for one that only a partition knows."""
-    producer_id: Count | None
-    """None where only its name is held."""
-    epoch: int | None
-    """None where the broker was not asked for it, because nothing depends on it."""
-    held: bool
-    """Whether the checkpoint holds it."""
-    held_state: str | None
-    """As the checkpoint has it; None of one that is not held."""
-    broker_state: str | None
-    """Of its id now, in Kafka's word; None where there is no such id, or no answer."""
-    left_ms: Count | None
-    """Until the broker aborts it, negative once that is due; None where it is not open or has no time-out."""
-    decision: Decision
-    reason: str
-    """A sentence or more."""
-    deadline: Time | None = None
-    """When the broker aborts it, by the broker's clock; as `left_ms`."""
-    partitions: tuple[OpenPartition, ...] = ()
-    """What it holds open, as far as the user may see it."""
-    coordinator_epoch: int | None = None
-    """Of one that hangs, as its partition's leader has it."""
-
-    @property
-    def seen(self) -> SeenTransaction:
-        """What a plan requires to be still so."""
-        return SeenTransaction(
-            transactional_id=self.transactional_id,
-            producer_id=self.producer_id,
-            epoch=self.epoch,
-            state=self.broker_state,
-            decision=self.decision,
-            partitions=self.partitions,
-        )
 
 
 def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = None) -> tuple[SinkTransaction, ...]:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from offsetwise.model import Finding, OpenPartition, time_of
 from offsetwise.model.offsets import Count, Offset
 from offsetwise.position import TopicPartition
-from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction, decide
+from offsetwise.transactions.deciding import decide
+from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.observed import Described, Held, Look, TransactionState
 from offsetwise.transactions.upgrade import Upgrade
 

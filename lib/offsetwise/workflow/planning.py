@@ -26,8 +26,8 @@ from offsetwise.plan.draft import draft as draft_plan
 from offsetwise.plan.drift import Drift, drift_of_checkpoint
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.request import DraftRequest, StartChoice
-from offsetwise.plan.settled import draft_settling
-from offsetwise.plan.settling import ends_of, moved
+from offsetwise.plan.sinks.settled import draft_settling
+from offsetwise.plan.sinks.settling import ends_of, moved
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of

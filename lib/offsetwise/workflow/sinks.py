@@ -14,11 +14,11 @@ from offsetwise.findings.sinks import prefix_overlaps, transaction_timeout_refus
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, Finding, NamingStrategy, Plan
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.settling import Settling, counted, settle
+from offsetwise.plan.sinks.settling import Settling, counted, settle
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import reader_of
 from offsetwise.streams.spec import spec_of
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Held
 from offsetwise.transactions.report import Looks, SinkTransactions, report
 from offsetwise.transactions.timing import PREPARED

@@ -14,7 +14,7 @@ from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.clock import until
 from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction
+from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.report import LogEnds, SinkTransactions
 from offsetwise.transactions.upgrade import Upgrade
 from offsetwise.wording import duration, many

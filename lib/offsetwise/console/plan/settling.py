@@ -24,7 +24,7 @@ from offsetwise.plan.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice
 from offsetwise.review.sheet import Sheet
 from offsetwise.targets.spec import Spec, specs
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone
 

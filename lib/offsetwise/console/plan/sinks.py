@@ -15,7 +15,7 @@ from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.findings.committed import open_transactions
 from offsetwise.model import MarkedTransaction, Plan
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 

@@ -1,1 +1,1 @@
-"""What a plan says of the sinks of a Flink job: what is marked as committed, and what the start gate holds. Pure."""
+"""What a plan says of the sinks of a Flink job: what is settled, what is marked as committed, what its gate holds."""

@@ -20,7 +20,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.request import DraftRequest
 from offsetwise.targets.spec import spec_of
-from offsetwise.transactions.deciding import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc
 

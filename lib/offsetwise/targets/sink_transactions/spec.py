@@ -6,7 +6,7 @@ from typing import Final
 
 from offsetwise.targets.spec import Spec, Where
 from offsetwise.targets.transactions.spec import recorded
-from offsetwise.transactions.deciding import Decision
+from offsetwise.transactions.decisions import Decision
 
 SPEC: Final = Spec(
     name="sink-transactions",

@@ -24,7 +24,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.request import DraftRequest, SettlementChoice, refuse
 from offsetwise.targets.spec import spec_of
-from offsetwise.transactions.deciding import CLOSED, Decision, SinkTransaction
+from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.ended import Place
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc

@@ -13,7 +13,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.draft import check_request, stated_of, totals_of
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.settling import Settling
+from offsetwise.plan.sinks.settling import Settling
 from offsetwise.targets.spec import spec_of
 
 

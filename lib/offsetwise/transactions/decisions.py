@@ -1,0 +1,85 @@
+"""What can become of a transaction of a sink, and one of them as it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.model import Count, OpenPartition, SeenTransaction, Time
+
+
+class Decision(StrEnum):
+    """What is to become of a transaction."""
+
+    COMMIT = "COMMIT"
+    ABORT = "ABORT"
+    NOTHING = "NOTHING"
+    """Not held, of this job, and over."""
+    SETTLED = "SETTLED"
+    """Held, and committed."""
+    LOST = "LOST"
+    """Held, and aborted: its records are lost."""
+    UNKNOWN = "UNKNOWN"
+    FOREIGN = "FOREIGN"
+    """Held by an id that another producer has now."""
+    WAIT = "WAIT"
+    """The broker is ending it."""
+    LIVE = "LIVE"
+    """The job still runs."""
+    UNEXPLAINED = "UNEXPLAINED"
+    """Open, and no checkpoint explains why: a person decides."""
+    OTHER_JOB = "OTHER_JOB"
+    SINK_WENT_ON = "SINK_WENT_ON"
+    """Committed after the checkpoint: a start from it writes these records again."""
+    NOT_NEWEST = "NOT_NEWEST"
+    """A newer checkpoint may hold it."""
+    WRONG_CLUSTER = "WRONG_CLUSTER"
+    DENIED = "DENIED"
+    HANGING = "HANGING"
+    """Open on a partition only."""
+
+
+CLOSED: Final = (Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB)
+"""Nothing is open with these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkTransaction:
+    """One transaction, what it was found as, and what is to become of it."""
+
+    transactional_id: str | None
+    """None for one that only a partition knows."""
+    producer_id: Count | None
+    """None where only its name is held."""
+    epoch: int | None
+    """None where the broker was not asked for it, because nothing depends on it."""
+    held: bool
+    """Whether the checkpoint holds it."""
+    held_state: str | None
+    """As the checkpoint has it; None of one that is not held."""
+    broker_state: str | None
+    """Of its id now, in Kafka's word; None where there is no such id, or no answer."""
+    left_ms: Count | None
+    """Until the broker aborts it, negative once that is due; None where it is not open or has no time-out."""
+    decision: Decision
+    reason: str
+    """A sentence or more."""
+    deadline: Time | None = None
+    """When the broker aborts it, by the broker's clock; as `left_ms`."""
+    partitions: tuple[OpenPartition, ...] = ()
+    """What it holds open, as far as the user may see it."""
+    coordinator_epoch: int | None = None
+    """Of one that hangs, as its partition's leader has it."""
+
+    @property
+    def seen(self) -> SeenTransaction:
+        """What a plan requires to be still so."""
+        return SeenTransaction(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            epoch=self.epoch,
+            state=self.broker_state,
+            decision=self.decision,
+            partitions=self.partitions,
+        )
