@@ -48,8 +48,8 @@ def decide(
     """
     chain = anchors(old.identities, new.identities) if chain is None else chain
     split = bisect_left(old.offsets, position)
-    before = [pair for pair in chain if pair[0] < split]
-    after = chain[len(before) :]
+    paired = bisect_left(chain, (split,))
+    before, after = chain[:paired], chain[paired:]
     seen = Cut(
         exactness=None,
         reason=Reason.FEW_ANCHORS,
@@ -115,8 +115,10 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
 
     # The new log may end before the first unread record. If read records explain all it holds,
     # the old log need not be read to its end.
-    beyond = Counter(new.identities[new_from:]) - Counter(old.identities[old_from:split])
-    if at_end or (new.at_end and not beyond):
+    def all_read() -> bool:
+        return not Counter(new.identities[new_from:]) - Counter(old.identities[old_from:split])
+
+    if at_end or (new.at_end and all_read()):
         old_to, new_to = len(old.offsets), len(new.offsets)
     elif len(after) >= ANCHORS:
         old_to, new_to = after[-1][0] + 1, after[-1][1] + 1

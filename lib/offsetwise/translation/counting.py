@@ -77,7 +77,7 @@ class Count:
     @cached_property
     def unfound(self) -> Counter[Hashable]:
         """Unread records without a copy here."""
-        return self.unread - self.held
+        return Counter({h: count - self.held[h] for h, count in self.unread.items() if count > self.held[h]})
 
     @cached_property
     def need(self) -> dict[Hashable, int]:
@@ -109,13 +109,13 @@ class Count:
         others. Offsets without a record tell: every record that is there explains one.
         """
         below = self.stretch.new_from + cut
-        before = [(i, j) for i, j in self.chain if i < self.split and j < below]
-        if self.stretch.whole_left and self.old.start > 0 and len(before) < ANCHORS:
+        before = min(bisect_left(self.chain, (self.split,)), bisect_left(self.chain, below, key=lambda pair: pair[1]))
+        if self.stretch.whole_left and self.old.start > 0 and before < ANCHORS:
             return True
         if self.stretch.whole_right and self.split == len(self.old.offsets):
             return False  # Kafka never compacts a log's last segment: at its end stand markers of transactions.
-        copied = {j - self.stretch.new_from: i for i, j in before}
-        after = copied.get(cut - 1, self.stretch.old_from - 1) + 1
+        nearest = self.chain[before - 1] if before else None
+        after = nearest[0] + 1 if nearest is not None and nearest[1] == below - 1 else self.stretch.old_from
         first = self.old.offsets[after - 1] + 1 if after else self.old.start
         return self.position - first > self.split - after
 

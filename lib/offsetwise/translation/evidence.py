@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence, Set
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Sequence
 
 from offsetwise.model import Neighbour, Side
 from offsetwise.translation.windows import LogWindow
@@ -11,7 +12,7 @@ NEIGHBOURS = 3
 """Records shown on each side of the cut."""
 
 Pairs = Sequence[tuple[int, int]]
-"""Indices (old, new) of records that are each other's copy."""
+"""Indices (old, new) of records that are each other's copy, both ascending."""
 
 
 def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut: int) -> tuple[Neighbour, ...]:
@@ -26,10 +27,11 @@ def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut:
         split: Index into `old`.
         cut: Index into `new`.
     """
-    copies = dict(chain)
     near = range(max(0, split - NEIGHBOURS), min(len(old.offsets), split + NEIGHBOURS))
-    nearest = (*[i for i in copies if i < split][-1:], *[i for i in copies if i >= split][:1])
-    far = [i for i in nearest if i not in near]
+    at = bisect_left(chain, (split,))
+    nearest = chain[max(0, at - 1) : at + 1]
+    copies = dict((*_between(chain, near.start, near.stop), *nearest))
+    far = [i for i, _ in nearest if i not in near]
     return (
         *_old_rows(old, new, copies, near, split),
         *_unpaired(old, new, chain, split, cut),
@@ -39,10 +41,11 @@ def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut:
 
 def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, index: int) -> tuple[Neighbour, ...]:
     """Give the records of the new log around `index`, where the raw number `position` would land."""
-    origin = {j: i for i, j in chain}
-    explained = set(old.identities)
+    near = range(max(0, index - NEIGHBOURS), min(len(new.offsets), index + NEIGHBOURS))
+    origin = {j: i for i, j in chain[_first_at(chain, near.start) : _first_at(chain, near.stop)]}
+    explained = set(old.identities) if len(origin) < len(near) else frozenset()
     rows = []
-    for j in range(max(0, index - NEIGHBOURS), min(len(new.offsets), index + NEIGHBOURS)):
+    for j in near:
         i = origin.get(j)
         if i is not None:
             side = Side.READ if old.offsets[i] < position else Side.UNREAD
@@ -72,13 +75,24 @@ def _old_rows(
 
 
 def _unpaired(old: LogWindow, new: LogWindow, chain: Pairs, split: int, cut: int) -> Iterator[Neighbour]:
-    shown = {j for i, j in chain if abs(i - split) <= NEIGHBOURS}
-    explained: Set[Hashable] = set(old.identities)
-    for j in range(max(0, cut - NEIGHBOURS), min(len(new.offsets), cut + NEIGHBOURS)):
-        if j not in shown:
-            mine = Side.READ if j < cut else Side.UNREAD
-            side = mine if new.identities[j] in explained else Side.FOREIGN
-            yield _row(new, j, side, old_offset=None, new_offset=new.offsets[j])
+    shown = {j for _, j in _between(chain, split - NEIGHBOURS, split + NEIGHBOURS + 1)}
+    near = range(max(0, cut - NEIGHBOURS), min(len(new.offsets), cut + NEIGHBOURS))
+    unpaired = [j for j in near if j not in shown]
+    explained = set(old.identities) if unpaired else frozenset()
+    for j in unpaired:
+        mine = Side.READ if j < cut else Side.UNREAD
+        side = mine if new.identities[j] in explained else Side.FOREIGN
+        yield _row(new, j, side, old_offset=None, new_offset=new.offsets[j])
+
+
+def _between(chain: Pairs, start: int, end: int) -> Pairs:
+    """Give the pairs whose record of the old log is at the indices [start, end)."""
+    return chain[bisect_left(chain, (start,)) : bisect_left(chain, (end,))]
+
+
+def _first_at(chain: Pairs, index: int) -> int:
+    """Give the first pair whose record of the new log is at an index or behind it."""
+    return bisect_left(chain, index, key=lambda pair: pair[1])
 
 
 def _row(window: LogWindow, index: int, side: Side, *, old_offset: int | None, new_offset: int | None) -> Neighbour:

@@ -51,11 +51,12 @@ def record_size(key: bytes | None, value: bytes | None, headers: Iterable[tuple[
 
 
 def _hash(salt: bytes, *parts: bytes | None) -> bytes:
-    made = sha256(salt)
-    for part in parts:
-        made.update(NULL_LENGTH if part is None else len(part).to_bytes(4))
-        made.update(part or b"")
-    return made.digest()[:IDENTITY_BYTES]
+    of_parts = [piece for part in parts for piece in (_length(part), part or b"")]
+    return sha256(b"".join((salt, *of_parts))).digest()[:IDENTITY_BYTES]
+
+
+def _length(part: bytes | None) -> bytes:
+    return NULL_LENGTH if part is None else len(part).to_bytes(4)
 
 
 def _may_hold_schema(part: bytes | None) -> bool:

@@ -267,8 +267,8 @@ def _window(span: Span, whole: Span, records: Records, identities: tuple[bytes, 
 
 
 def _time_before(position: int, old: Records) -> int | None:
-    before = [time for offset, time in zip(old.offsets, old.timestamps, strict=True) if offset < position]
-    return before[-1] if before else None
+    at = bisect_left(old.offsets, position)
+    return old.timestamps[at - 1] if at else None
 
 
 def _no_better_than_masked(cut: Cut, identified: Identified) -> Cut:
