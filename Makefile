@@ -15,7 +15,7 @@ SPARK   := $(VENV)/spark.jsa
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 LOCKED  := $(INSTALL) --require-hashes --no-deps --no-build-isolation
 PYTEST_ARGS ?=
-# A process for each core, and one more where one of them has the lab, which mostly waits (see tests/scheduling.py).
+# A process for each core, and one more: who has brokers, a browser or a JVM mostly waits (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 
 .PHONY: console test proof gates lint lock sample sample-flink sample-lag clean
@@ -24,7 +24,7 @@ console: $(PACKAGE)
 	$(BIN)/offsetwise console
 
 test: $(PACKAGE) $(JARS) $(POSTGRES) $(FLINK) $(SPARK)
-	$(PYTEST) 2 -m "not proof" $(PYTEST_ARGS)
+	$(PYTEST) 3 -m "not proof" $(PYTEST_ARGS)
 
 proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARK)
 	$(PYTEST) 3 -m proof $(PYTEST_ARGS)

@@ -22,10 +22,12 @@ import pyarrow as pa
 import pytest
 import yaml
 from pydantic_core import from_json
+from streamlit import config
 
 from offsetwise import files
 from offsetwise.client_properties import ALLOWED, ClientProperties, is_secret
 from offsetwise.config import load_migration
+from offsetwise.console.server import secrets_files
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.rows import FailedCheckpoint, encode
 from offsetwise.errors import ConfigError, MissingError, OffsetwiseError, SparkError, StorageError, StoreError
@@ -73,6 +75,7 @@ from pathlib import Path
 from threading import Event, Thread
 from pyspark import SparkContext
 from offsetwise.config import load_migration
+from offsetwise.console.server import secrets_files
 from offsetwise.pipeline.session import close_session, open_session
 
 mark = sys.stdin.read()
@@ -262,23 +265,23 @@ def umask_of_nobody() -> Iterator[None]:
     before=Verdict.WEAK,
     without="`secrets_files.check` in `launch`",
 )
-@pytest.mark.parametrize(
-    ("mode", "folder", "said"),
-    [
-        (0o644, 0o700, "found mode 0644"),
-        (0o606, 0o700, "found mode 0606"),
-        (0o640, 0o700, "found mode 0640"),
-        (0o600, 0o777, "where others may write"),
-    ],
-)
 def test_secrets_that_others_may_read_or_write_keep_the_console_from_starting(
-    mode: int, folder: int, said: str, tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets = tmp_path / ".streamlit" / "secrets.toml"
     secrets.parent.mkdir()
     secrets.write_text('[auth]\ncookie_secret = "canary-canary-canary-canary-canary"\n', encoding="utf-8")
-    secrets.chmod(mode)
-    secrets.parent.chmod(folder)
+    monkeypatch.setattr(config, "get_option", {"secrets.files": [str(secrets)]}.__getitem__)
+    for mode, folder, said in (
+        (0o606, 0o700, "found mode 0606"),
+        (0o640, 0o700, "found mode 0640"),
+        (0o600, 0o777, "where others may write"),
+        (0o644, 0o700, "found mode 0644"),
+    ):
+        secrets.chmod(mode)
+        secrets.parent.chmod(folder)
+        with pytest.raises(ConfigError, match=said):
+            secrets_files.check()
 
     ran = subprocess.run(
         [COMMAND, "console", "--port", "0"],
@@ -293,7 +296,7 @@ def test_secrets_that_others_may_read_or_write_keep_the_console_from_starting(
     assert ran.returncode == 1
     words = " ".join(ran.stderr.split())
     assert f"{secrets}: expected a file that its owner alone may read and write" in words
-    assert said in words
+    assert "found mode 0644" in words
     assert "chmod" in words
     assert "canary" not in ran.stdout + ran.stderr
 

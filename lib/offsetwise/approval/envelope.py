@@ -18,8 +18,6 @@ from enum import StrEnum
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
-from securesystemslib.dsse import Envelope
-from securesystemslib.signer import Signature
 
 from offsetwise.approval import strict
 from offsetwise.approval.keys import PrivateKey, PublicKey
@@ -140,9 +138,7 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
         "verdict": str(statement.verdict),
     }
     payload = json.dumps(body, ensure_ascii=False, sort_keys=True).encode()
-    envelope = Envelope(payload, PAYLOAD_TYPE, {})
-    signature = key.sign(envelope.pae())
-    envelope.signatures[key.public.id] = Signature(key.public.id, signature.hex())
+    signature = key.sign(_covered(payload))
     # Not `to_dict`, which writes base64 of the URL kind in some releases: here it is the standard one, always.
     made = {
         "payload": base64.b64encode(payload).decode("ascii"),
@@ -150,6 +146,14 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
         "signatures": [{"keyid": key.public.id, "sig": base64.b64encode(signature).decode("ascii")}],
     }
     return (json.dumps(made, sort_keys=True, indent=1) + "\n").encode("ascii")
+
+
+def _covered(payload: bytes) -> bytes:
+    """Give what a signature covers."""
+    from securesystemslib.dsse import Envelope  # noqa: PLC0415 - it imports clients of three clouds, see `keys.py`
+
+    encoded: bytes = Envelope(payload, PAYLOAD_TYPE, {}).pae()
+    return encoded
 
 
 def opened(file: ApprovalFile) -> Signed:
@@ -190,7 +194,7 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
         NotApprovedError: The key's holder did not sign this, or what they signed is no approval.
     """
     what = f"Approval {signed.name}"
-    if not key.verifies(signed.signature, Envelope(signed.payload, PAYLOAD_TYPE, {}).pae()):
+    if not key.verifies(signed.signature, _covered(signed.payload)):
         raise NotApprovedError(
             f"{what}: expected the signature of {key.subject} (key {key.id[:12]}…) over what it holds, found another "
             "one: it was changed after it was signed, or somebody else signed it. It counts for nothing.",

@@ -10,15 +10,17 @@ import base64
 import json
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field
 from securesystemslib.exceptions import KeyMismatchError, UnverifiedSignatureError
-from securesystemslib.signer import CryptoSigner, Signature, SSlibKey
 
 from offsetwise.approval import strict
 from offsetwise.errors import FileError, NotApprovedError, UsageError
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import CryptoSigner, SSlibKey
 
 SCHEME: Final = "ed25519"
 OWN_ISSUER: Final = "key:"
@@ -69,6 +71,8 @@ class PublicKey:
 
     def verifies(self, signature: bytes, signed: bytes) -> bool:
         """Whether this key's holder made `signature` over `signed`."""
+        from securesystemslib.signer import Signature  # noqa: PLC0415 - as in `_library_key`
+
         key = _library_key(self.public)
         try:
             key.verify_signature(Signature(key.keyid, signature.hex()), signed)
@@ -134,12 +138,16 @@ def keygen(*, subject: str, issuer: str | None = None, console: bool = False) ->
             "are reserved. No key was made.",
             fix="Name your identity provider's address, or leave the issuer out.",
         )
+    from securesystemslib.signer import CryptoSigner  # noqa: PLC0415 - as in `_library_key`
+
     signer = CryptoSigner.generate_ed25519()
     return PrivateKey(signer, _public(signer, issuer=CONSOLE if console else issuer, subject=subject))
 
 
 def demo(seed: bytes) -> PrivateKey:
     """Give the key that a published seed makes. It is no secret."""
+    from securesystemslib.signer import CryptoSigner  # noqa: PLC0415 - as in `_library_key`
+
     signer = CryptoSigner(Ed25519PrivateKey.from_private_bytes(seed))
     return PrivateKey(signer, _public(signer, issuer=f"{RESERVED}demo", subject="demo reviewer"))
 
@@ -224,6 +232,8 @@ def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
     der = b"" if found is None else base64.b64decode(found[1], validate=True)
     if len(der) != len(_PKCS8) + 32 or not der.startswith(_PKCS8):
         return None
+    from securesystemslib.signer import CryptoSigner  # noqa: PLC0415 - as in `_library_key`
+
     key = Ed25519PrivateKey.from_private_bytes(der.removeprefix(_PKCS8))
     signer = CryptoSigner(key, _library_key(public.public))
     return signer if signer.private_bytes == private.encode("ascii") else None
@@ -234,6 +244,9 @@ def _checked(read: PublicFile | _PrivateFile) -> PublicKey:
 
 
 def _library_key(public: str) -> SSlibKey:
+    """Give a key as the library has it, which is imported where it is used: it imports the clients of three clouds."""
+    from securesystemslib.signer import SSlibKey  # noqa: PLC0415 - see above
+
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)))
 
 
