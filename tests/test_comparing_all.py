@@ -307,10 +307,10 @@ def test_a_command_that_is_stopped_keeps_what_it_wrote(folder: Path, monkeypatch
 
     judged = comparing._judged
 
-    def stopped(staged: Any, read: Any) -> Any:
+    def stopped(staged: Any, *read: Any) -> Any:
         if staged.scene.subject.group is not None:
             raise KeyboardInterrupt
-        return judged(staged, read)
+        return judged(staged, *read)
 
     monkeypatch.setattr(comparing, "_judged", stopped)
     ran = compare(folder, "--all", "--out", folder / "out")

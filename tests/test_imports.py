@@ -50,7 +50,7 @@ STAGES = (
     {"store"},
     {"pipeline"},
     {"proof"},
-    {"workflow", "clusters", "lab", "survey"},
+    {"workflow", "clusters", "lab", "survey", "streams.matching"},
     {"review"},
     {"apply", "verify", "targets.writer"},
     {"watch", "api"},
@@ -69,8 +69,8 @@ HOMES = {
     "pyspark": ("pipeline.", "lab."),
     "streamlit": ("console.", "app", "pages."),
     "plotly": ("console.", "app", "pages."),
-    "boto3": ("storage.dynamodb", "streams.kinesis.client.", "targets.kcl.table"),
-    "botocore": ("storage.dynamodb", "streams.kinesis.client.", "targets.kcl.table"),
+    "boto3": ("storage.dynamodb", "streams.kinesis.client.", "streams.kinesis.records.", "targets.kcl.table"),
+    "botocore": ("storage.dynamodb", "streams.kinesis.client.", "streams.kinesis.records.", "targets.kcl.table"),
     "sqlalchemy": ("store.",),
     "alembic": ("store.",),
     "prometheus_client": ("watch.",),
@@ -121,6 +121,8 @@ def _stage(module: str) -> str:
     package, *below = module.split(".")[1:]
     if package == "engines" and below[-1:] == ["moving"]:
         return "engines.moving"
+    if package == "streams" and "matching" in below:
+        return "streams.matching"
     if package not in DRAWERS or not below:
         return package
     pure = below[-1] == "spec" or SOURCES[module].name == "__init__.py"

@@ -281,8 +281,8 @@ def _starts_old(row: PartitionComparison) -> bool:
 
 
 def _more(pair: TopicPair) -> int:
-    """Say how many partitions more the new cluster has; 0 where one of them was not read."""
-    if not (_read(pair.old) and _read(pair.new)):
+    """Say how many partitions more the new cluster has; 0 where one was not read, or shards are divided otherwise."""
+    if not (_read(pair.old) and _read(pair.new)) or (pair.new is not None and pair.new.shards):
         return 0
     return _count(pair.new) - _count(pair.old)
 

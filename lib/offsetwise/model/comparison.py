@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
@@ -48,6 +48,15 @@ class Translation:
     raw: RawReuse
     replay: Count | None = None
     skip: Count | None = None
+    highest: AnyPosition | None = None
+    """Where it lies at most, if that is another place."""
+    foreign_below: Count | None = None
+    counted: bool = False
+    ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
+    statements: tuple[str, ...] = ()
+    identity: str = ""
+    old_records_read: Count = 0
+    new_records_read: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

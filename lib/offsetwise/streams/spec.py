@@ -145,6 +145,8 @@ class Spec:
     """What begins at the oldest record, whichever that is; None where that is the start of the log."""
     may_be_one: bool = False
     """Whether both clusters of a migration may be one, in which jobs change their place or their engine."""
+    matches_shards: bool = False
+    """Whether its module `matching` finds positions on another stream by the records of both streams' shards."""
     by_name: bool = False
     """Whether only topics that are named are read, because an account holds those of everybody."""
     properties: Mapping[str, str] = field(default_factory=dict)

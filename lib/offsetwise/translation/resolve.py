@@ -160,11 +160,20 @@ def _of_stream(row: PartitionComparison, told: Translation) -> PartitionComparis
         new_offset=told.place,
         exactness=told.exactness,
         method=told.method,
-        bounds=(told.place, told.place),
+        bounds=(told.place, told.place if told.highest is None else told.highest),
         replay=told.replay,
         skip=told.skip,
+        foreign_below=told.foreign_below,
+        counted=told.counted,
+        ahead=told.ahead,
         raw=told.raw,
-        evidence=Evidence(reason=told.reason),
+        evidence=Evidence(
+            reason=told.reason,
+            statements=told.statements,
+            old_records_read=told.old_records_read,
+            new_records_read=told.new_records_read,
+            identity=told.identity,
+        ),
     )
 
 

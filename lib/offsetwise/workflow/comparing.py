@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
-from offsetwise.comparison import Scene, assemble
+from offsetwise.comparison import Learnt, Scene, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
 from offsetwise.model import Cluster, Comparison, Snapshot, Subject
@@ -15,6 +15,8 @@ from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.streams.spec import spec_of
+from offsetwise.translation.resolve import Position
+from offsetwise.workflow.matching import Matched, match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
 from offsetwise.workflow.stored import Observed
 
@@ -141,7 +143,9 @@ def observe_all(
         progress("judge", 0, len(left))
     for number, (one, each) in enumerate(left.items(), start=1):
         try:
-            made: Observed | OffsetwiseError = _judged(each, read.of(each.positions))
+            others = _on_other_streams(each) if content else []
+            matched = match_records(each.scene, others, progress) if others else None
+            made: Observed | OffsetwiseError = _judged(each, read.of(each.positions), matched)
         except (CheckpointError, ClusterError) as error:
             made = error
         progress("judge", number, len(left))
@@ -161,11 +165,24 @@ def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Obser
     return Observed(comparison=comparison, old=staged.scene.old, new=staged.scene.new)
 
 
-def _judged(staged: Staged, read: Proof) -> Observed:
+def _on_other_streams(staged: Staged) -> list[Position]:
+    """Give the positions that have to be found on another stream by the records of both streams' shards."""
+    scene = staged.scene
+    if not scene.live or not spec_of(scene.migration.source.stream).matches_shards:
+        return []
+    return [each for each in staged.positions if scene.is_another_stream(each.topic, each.new_topic)]
+
+
+def _judged(staged: Staged, read: Proof, matched: Matched | None = None) -> Observed:
     scene, belongs = _held_against_the_stream(staged), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
-    learnt = [learnt_of(scene, position, read) for position in staged.positions]
+    learnt: list[Learnt] = []
+    others: list[Position] = []
+    if matched is not None:
+        belongs = belongs if belongs.cluster is not None else matched.belongs or belongs
+        others, learnt = _on_other_streams(staged), [*matched.learnt]
+    learnt += [learnt_of(scene, each, read) for each in staged.positions if each not in others]
     return Observed(comparison=assemble(scene, learnt, belongs), old=scene.old, new=scene.new)
 
 

@@ -129,18 +129,6 @@ def test_a_shard_that_is_gone_is_named_and_one_that_was_finished_is_not(stream: 
     assert made["chain-8"].target_offset == SHARD_END
 
 
-def test_positions_are_not_moved_to_another_stream(stream: Stream, tmp_path: Path) -> None:
-    stream.client.create_stream(StreamName="other", ShardCount=2)
-    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))
-    path.write_text(path.read_text() + "topics: {map: {chain: other}}\n")
-    made = ow.Migration.load(path).checkpoint("app").compare()
-
-    assert {(row.target_offset, row.exactness) for row in made} == {(None, Exactness.UNKNOWN)}
-    assert "is another stream than 'chain'" in made["chain-0"].evidence.reason
-    assert "this release moves positions inside one stream only" in made["chain-0"].evidence.reason
-    stream.client.delete_stream(StreamName="other")
-
-
 def test_without_an_answer_the_numbers_are_copied_and_the_plan_says_what_was_not_seen(
     stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,9 +7,10 @@ shard is asked for at most.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
@@ -178,6 +179,43 @@ def asking(config: ClusterConfig) -> Asking:
         ClusterError: The role was refused.
         NoAnswerError: There are no credentials to take on the role with.
     """
+    session, errors, settings = _session(config)
+    with _named(config):
+        keys = _role(config, session, errors, settings)
+        given = config.properties
+        client = session.client("kinesis", endpoint_url=given.get("endpoint"), config=settings, **keys)
+    return Asking(name=config.name, client=client, errors=errors)
+
+
+def access_of(config: ClusterConfig) -> dict[str, str | None]:
+    """Give what a client needs elsewhere: region, address and credentials, of a role those that it gave.
+
+    Raises:
+        ConfigError: boto3 is not installed, or region or profile are none.
+        ClusterError: The role was refused.
+        NoAnswerError: There are no credentials.
+    """
+    session, errors, settings = _session(config)
+    with _named(config):
+        keys = _role(config, session, errors, settings)
+        found = None if keys else session.get_credentials()
+    if found is not None:
+        frozen = found.get_frozen_credentials()
+        keys = {"aws_access_key_id": frozen.access_key, "aws_secret_access_key": frozen.secret_key}
+        keys |= {} if frozen.token is None else {"aws_session_token": frozen.token}
+    if not keys:
+        raise NoAnswerError(
+            f"{config.name!r}: expected credentials of AWS, found none. Nothing was read.",
+            fix="Give the environment credentials, or name a profile in the migration file.",
+        )
+    given = config.properties
+    return {"region_name": given["region"], "endpoint_url": given.get("endpoint"), **keys}
+
+
+_Errors: TypeAlias = tuple[type[Exception], type[Exception], tuple[type[Exception], ...]]
+
+
+def _session(config: ClusterConfig) -> tuple[Any, _Errors, Any]:
     try:
         import boto3  # noqa: PLC0415 - of an extra, and slow to import
         from botocore import exceptions as of  # noqa: PLC0415 - as above
@@ -189,25 +227,32 @@ def asking(config: ClusterConfig) -> Asking:
         ) from error
     silent = (of.ConnectionError, of.HTTPClientError, of.NoCredentialsError, of.PartialCredentialsError)
     errors = (of.ClientError, of.BotoCoreError, (*silent, of.CredentialRetrievalError))
-    given = config.properties
     settings = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
+    given = config.properties
+    with _named(config):
+        return boto3.Session(region_name=given["region"], profile_name=given.get("profile")), errors, settings
+
+
+@contextmanager
+def _named(config: ClusterConfig) -> Iterator[None]:
+    from botocore import exceptions as of  # noqa: PLC0415 - as above
+
     try:
-        session = boto3.Session(region_name=given["region"], profile_name=given.get("profile"))
-        keys: dict[str, str] = {}
-        if given.get("role_arn") is not None:
-            made = Asking(name=config.name, client=session.client("sts", config=settings), errors=errors)
-            keys = made.ask(
-                f"role {given['role_arn']}",
-                lambda: assumed(made.client, given["role_arn"]),
-            )
-        client = session.client("kinesis", endpoint_url=given.get("endpoint"), config=settings, **keys)
+        yield
     except (of.BotoCoreError, ValueError) as error:
         raise ConfigError(
             f"cluster {config.name!r}: expected a region and a profile that boto3 knows, but {error}. Nothing "
             "was read.",
             fix="Correct them in the migration file.",
         ) from error
-    return Asking(name=config.name, client=client, errors=errors)
+
+
+def _role(config: ClusterConfig, session: Any, errors: _Errors, settings: Any) -> dict[str, str]:
+    arn = config.properties.get("role_arn")
+    if arn is None:
+        return {}
+    made = Asking(name=config.name, client=session.client("sts", config=settings), errors=errors)
+    return made.ask(f"role {arn}", lambda: assumed(made.client, arn))
 
 
 def assumed(sts: Any, arn: str) -> dict[str, str]:

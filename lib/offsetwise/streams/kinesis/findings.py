@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import Stage, finding
-from offsetwise.model import Problem, Severity
+from offsetwise.model import AnyPosition, Problem, Severity, TopicState
 from offsetwise.streams.kinesis.spec import (
     Evidence,
     ShardPlace,
     evidence_of,
+    in_several,
     moment,
     sequence_number,
 )
@@ -248,7 +249,7 @@ def shard_gone(case: Case) -> Iterator[str]:
     """A shard that is not read to its end has expired, or the stream was made again."""
     place, topic = case.row.old_offset, case.old_topic
     listed = topic is not None and topic.error is None and topic.id is not None and case.old_partition is None
-    if listed and isinstance(place, ShardPlace):
+    if listed and isinstance(place, ShardPlace) and not in_several(place):
         yield (
             f"Stream {case.row.topic!r} lists no shard {case.row.partition}, whose position is {place}. The KCL and "
             "Flink take such a shard for finished, without an error."
@@ -265,8 +266,17 @@ def shard_gone(case: Case) -> Iterator[str]:
 )
 def sequence_expired(case: Case) -> Iterator[str]:
     """The position lies before the oldest record, or is older than the retention: what lay between is gone."""
-    place, topic, start = case.row.old_offset, case.old_topic, case.row.old.log_start
-    if not isinstance(place, ShardPlace) or place.sequence is None or topic is None or topic.id is None:
+    place, topic = case.row.old_offset, case.old_topic
+    if not isinstance(place, ShardPlace) or topic is None or topic.id is None:
+        return
+    starts = {each.partition: each.log_start for each in topic.partitions}
+    for number, one in place.of or ((case.row.partition, place),):
+        for told in _expired(case, topic, one, starts.get(number)):
+            yield told if one is place else f"Of shard {number}, {told}"
+
+
+def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPosition | None) -> Iterator[str]:
+    if place.sequence is None:
         return
     found = evidence_of(place.sequence)
     if isinstance(start, ShardPlace) and start.sequence is not None and place < start:

@@ -38,6 +38,7 @@ _SEQUENCE: Final = re.compile(_NUMBER)
 _AFTER: Final = re.compile(f"seq:{_NUMBER}(?:/(0|[1-9][0-9]{{0,18}}))?")
 _AT: Final = re.compile(f"at:{_NUMBER}")
 _AT_TIME: Final = re.compile("AT_TIMESTAMP:(0|[1-9][0-9]{0,14})")
+_OF_SHARD: Final = re.compile("(0|[1-9][0-9]{0,11})@([^@]+)")
 _SHARD: Final = re.compile("shardId-([0-9]{12})")
 _OF_ARN: Final = re.compile(r"arn:[^:]+:kinesis:[^:]*:[^:]*:stream/([^/:]+)")
 _OF_LEASE: Final = re.compile(r"[0-9]{12}:([^:]+):[0-9]+")
@@ -62,6 +63,7 @@ class Place(StrEnum):
     LATEST = "LATEST"
     AT_TIMESTAMP = "AT_TIMESTAMP"
     SHARD_END = "SHARD_END"
+    IN_SHARDS = "@"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +81,13 @@ class ShardPlace(OpaquePosition):
     """The last processed user record inside the aggregate `sequence`; None where all of it is processed."""
     at_ms: int | None = None
     """Of `AT_TIMESTAMP`, since the epoch; None where only the job's code knows it."""
+    of: tuple[tuple[int, ShardPlace], ...] = ()
+    """Of `IN_SHARDS`: where a job is in each of the shards whose records another stream's shard gets."""
 
     def __str__(self) -> str:
         match self.place:
+            case Place.IN_SHARDS:
+                return "+".join(f"{number}@{place}" for number, place in self.of)
             case Place.AFTER:
                 return f"seq:{self.sequence}" + ("" if self.sub is None else f"/{self.sub}")
             case Place.AT:
@@ -133,6 +139,20 @@ def at_time(at_ms: int) -> ShardPlace:
     return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
 
 
+def in_shards(places: Mapping[int, ShardPlace]) -> ShardPlace:
+    """Give the place that a job has in several shards, by their numbers.
+
+    >>> str(in_shards({1: SHARD_END, 0: after(4968)}))
+    '0@seq:4968+1@SHARD_END'
+    """
+    return ShardPlace(place=Place.IN_SHARDS, of=tuple(sorted(places.items())))
+
+
+def in_several(position: AnyPosition | None) -> bool:
+    """Say whether a position is one in shards of another stream than the one that it is planned for."""
+    return isinstance(position, ShardPlace) and bool(position.of)
+
+
 def parse(text: str, /) -> ShardPlace | None:
     """Read the text of a position.
 
@@ -140,15 +160,22 @@ def parse(text: str, /) -> ShardPlace | None:
     ('seq:4968/2', None, None, 'AT_TIMESTAMP:1795335840604')
     >>> parse("seq:4968/2") < parse("seq:4968") < parse("at:4969") < parse("SHARD_END")
     True
+    >>> str(parse("0@seq:4968+1@SHARD_END")), parse("0@seq:4968+0@SHARD_END"), parse("0@1@LATEST")
+    ('0@seq:4968+1@SHARD_END', None, None)
     """
+    if "@" in text:
+        named = [_OF_SHARD.fullmatch(each) for each in text.split("+")]
+        each = {int(found[1]): parse(found[2]) for found in named if found is not None}
+        made = in_shards({number: place for number, place in each.items() if place is not None})
+        return made if str(made) == text else None
     if found := _AFTER.fullmatch(text):
         return after(int(found[1]), None if found[2] is None else int(found[2]))
     if found := _AT.fullmatch(text):
         return at(int(found[1]))
     if found := _AT_TIME.fullmatch(text):
         return at_time(int(found[1]))
-    named = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
-    return next((each for each in named if str(each) == text), None)
+    sentinels = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
+    return next((each for each in sentinels if str(each) == text), None)
 
 
 def sequence_number(text: str) -> int | None:
@@ -304,8 +331,8 @@ def _translate(
     if (old.cluster_id, at.topic) != (new.cluster_id, there.topic):
         return replace(
             nowhere,
-            reason=f"{there.topic!r} in {new.cluster_id} is another stream than {at.topic!r} in {old.cluster_id}: this "
-            "release moves positions inside one stream only.",
+            reason=f"{there.topic!r} in {new.cluster_id} is another stream than {at.topic!r} in {old.cluster_id}: only "
+            "records tell where a position lies there, and none was read.",
         )
     if position in (LATEST, AT_UNKNOWN_TIME):
         return replace(nowhere, reason=f"{position} saves no place: where it is depends on when the job starts.")
@@ -362,6 +389,7 @@ SPEC: Final = Spec(
     complete=_complete,
     oldest=TRIM_HORIZON,
     may_be_one=True,
+    matches_shards=True,
     by_name=True,
     properties=PROPERTIES,
     needs=("region",),

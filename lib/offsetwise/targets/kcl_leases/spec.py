@@ -9,7 +9,7 @@ from offsetwise.model import Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, in_several, shard_id
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "kcl-leases"
@@ -23,6 +23,17 @@ def place_of(one: PlannedPosition) -> ShardPlace | None:
     if one.start is Start.EARLIEST:
         return TRIM_HORIZON
     return place if place.place in (Place.AFTER, Place.TRIM_HORIZON, Place.SHARD_END) else None
+
+
+def is_reviewed(plan: Plan, table: str) -> bool:
+    """Say whether the table's leases are the positions that were reviewed: of the application, and of the stream."""
+    required = plan.requirements.checkpoint
+    return required is not None and required.job_id == table and not is_to_another_stream(plan)
+
+
+def is_to_another_stream(plan: Plan) -> bool:
+    """Say whether the positions were found on another stream."""
+    return any(in_several(one.old_offset) for one in plan.positions)
 
 
 def _unfit(plan: Plan) -> Iterator[Problem]:
@@ -41,8 +52,7 @@ def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # n
     if step.files or step.offsets:
         yield "it has files or committed offsets, which a table has none of"
     planned = {shard_id(one.partition): (place_of(one), one.old_offset) for one in plan.positions}
-    required = plan.requirements.checkpoint
-    reviewed = required is not None and required.job_id == name
+    reviewed = is_reviewed(plan, name)
     seen = [one.key for one in step.leases]
     if len(set(seen)) != len(seen) or not planned.keys() >= set(seen):
         yield "its leases are not the plan's"

@@ -22,7 +22,7 @@ from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
 from offsetwise.targets.kcl.images import added, dumped, loaded, moved
 from offsetwise.targets.kcl.leases import Leases, read_leases, require_stopped
 from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
-from offsetwise.targets.kcl_leases.spec import SPEC, place_of
+from offsetwise.targets.kcl_leases.spec import SPEC, is_reviewed, is_to_another_stream, place_of
 from offsetwise.targets.kcl_leases.verification import verify
 from offsetwise.wording import many
 
@@ -138,8 +138,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     wrong = next(SPEC.unfit(plan), None)
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix="Draft the plan again.")
-    required = plan.requirements.checkpoint
-    reviewed = required is not None and required.job_id == table.name
+    reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan)
     made = []
     planned = {shard_id(one.partition): one for one in plan.positions}
     for key, one in sorted(planned.items()):
@@ -148,6 +147,13 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
             raise StalePlanError(
                 f"{table.uri}: expected {key} at {one.old_offset} as reviewed, found {now}. Nothing was written.",
                 fix=_AGAIN,
+            )
+        if elsewhere and now not in (None, place):
+            raise StalePlanError(
+                f"{table.uri}: expected no lease of {key} yet, because the plan is for another stream, found it at "
+                f"{now}. Nothing was written.",
+                fix="Name an application without leases, such as kcl-leases:NEW-NAME: a table does not say of which "
+                "stream its leases are.",
             )
         if now != place and place is not None and not (row is None and place.place is Place.SHARD_END):
             made.append(

@@ -11,9 +11,10 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.model import Comparison, Plan, Problem
 from offsetwise.plan.recorded import edited
-from offsetwise.plan.refusals import shards_unknown
+from offsetwise.plan.refusals import place_not_held, shards_unknown
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
+from offsetwise.streams.kinesis.spec import in_several
 from offsetwise.targets.flink.kinesis.spec import against_places, arn_of
 from offsetwise.targets.flink.spec import START_FROM_COPY, STOP, against_savepoint, no_savepoint
 from offsetwise.targets.spec import Spec, Where
@@ -33,6 +34,10 @@ def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> I
 
 def _unfit(plan: Plan) -> Iterator[Problem]:
     yield from against_places(plan)
+    for one in plan.positions:
+        if in_several(one.old_offset):
+            why = "its shards are those of the stream that the savepoint is of"
+            yield from place_not_held(one.new_topic_partition, one.new_offset, "a copy of the savepoint", why)
     unknown = sorted({one.new_topic for one in plan.positions if arn_of(plan, one.new_topic) is None})
     if unknown:
         yield from shards_unknown(

@@ -1,0 +1,46 @@
+"""Finds the positions of a job on another stream, by the records of both: windows are read, and the cut decides.
+
+Where a job resumes is said for each shard of the new stream, whatever shards of the old one its records come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from offsetwise.comparison import Learnt, Scene
+from offsetwise.model import BelongsTo, Cluster, Writers
+from offsetwise.progress import Progress
+from offsetwise.streams.kinesis.client import access_of
+from offsetwise.streams.kinesis.matching.search import Search, Streams
+from offsetwise.streams.kinesis.matching.telling import learnt_of, nowhere
+from offsetwise.streams.kinesis.records import read_windows
+from offsetwise.translation.resolve import Position, Told
+from offsetwise.workflow.matching import Matched, Run
+
+
+def match_records(scene: Scene, positions: Sequence[Position], run: Run, salt: bytes, progress: Progress) -> Matched:
+    """Find the place of a job in each shard of the new streams; see `Matching`."""
+    migration = scene.migration
+    access = {
+        is_new: access_of(migration.cluster(side)) for side, is_new in ((Cluster.OLD, False), (Cluster.NEW, True))
+    }
+    read = partial(run, partial(read_windows, access, salt))
+    made: list[Learnt] = []
+    seen: set[bool] = set()
+    by_stream: dict[tuple[str, str], list[Position]] = {}
+    for each in positions:
+        by_stream.setdefault((each.source, each.topic), []).append(each)
+    for some in by_stream.values():
+        streams = Streams.of(scene, some)
+        if streams is None:
+            told = "Which shards both streams have is not known."
+            made += [Learnt(position=each, told=Told(stream=nowhere(told))) for each in some]
+            continue
+        search = Search(streams=streams, content=migration.content, read=read, progress=progress)
+        cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
+        made += [learnt_of(scene, some[0], search, each, cuts.get(each)) for each in sorted(streams.new)]
+        seen |= search.seen
+    reason = f"The records at the positions are on {scene.old.name!r}."
+    belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None
+    return Matched(learnt=tuple(made), belongs=belongs)

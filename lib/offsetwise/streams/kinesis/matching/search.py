@@ -1,0 +1,249 @@
+"""Reads ever larger windows of both streams' shards, until each shard of the new one is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from offsetwise.comparison import Scene
+from offsetwise.config import ContentSettings
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
+from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
+from offsetwise.progress import Progress
+from offsetwise.streams.kinesis.records import Failure, Wanted, Window
+from offsetwise.streams.kinesis.spec import (
+    AT_UNKNOWN_TIME,
+    LATEST,
+    SHARD_END,
+    TRIM_HORIZON,
+    ShardPlace,
+    in_shards,
+    shard_id,
+)
+from offsetwise.streams.subjects import read_before
+from offsetwise.translation.resolve import Position
+from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
+from offsetwise.translation.shards import ShardCut, ShardWindow, is_explicit, match, met
+
+SKEW_MS: Final = 5 * 60_000
+"""How much earlier a copy may seem to have arrived than its original, by the clocks of both streams."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streams:
+    """The shards of both streams, and where the job is in those of the old one."""
+
+    old_name: str
+    new_name: str
+    old: Mapping[int, ShardRange]
+    new: Mapping[int, ShardRange]
+    places: Mapping[int, ShardPlace]
+    gone: tuple[int, ...]
+    """Shards that the old stream does not list any more, and that were not read to their end."""
+    trimmed: bool
+    """Whether the old stream may have lost records."""
+
+    @classmethod
+    def of(cls, scene: Scene, positions: Sequence[Position]) -> Streams | None:
+        """Put both together; None where one of them has not told its shards."""
+        first = positions[0]
+        ours = scene.topics[Cluster.OLD].get(first.topic)
+        theirs = scene.topics[Cluster.NEW].get(first.new_topic)
+        if ours is None or theirs is None or not ours.shards or not theirs.shards or None in (ours.id, theirs.id):
+            return None
+        stated = {each.partition: each.offset for each in positions if isinstance(each.offset, ShardPlace)}
+        passed = read_before(ours.shards, stated)
+        listed = {each.partition: each for each in ours.shards}
+        return cls(
+            old_name=first.topic,
+            new_name=first.new_topic,
+            old=listed,
+            new={each.partition: each for each in theirs.shards},
+            places={
+                number: stated.get(number) or (SHARD_END if number in passed else TRIM_HORIZON) for number in listed
+            },
+            gone=tuple(number for number, at in stated.items() if number not in listed and at != SHARD_END),
+            trimmed=_may_have_lost(ours, epoch_ms(scene.old.taken_at)),
+        )
+
+    def met_by(self, number: int) -> tuple[int, ...]:
+        """Give the old shards that share hash keys with a new one."""
+        return met(self.new[number], self.old)
+
+    def place_in(self, number: int) -> ShardPlace:
+        """Say where the job is, of the records that a new shard gets; shards that it has read are left out."""
+        places = {each: self.places[each] for each in self.met_by(number)}
+        left = {each: place for each, place in places.items() if place != SHARD_END}
+        return in_shards(left or places)
+
+
+def _may_have_lost(topic: TopicState, now_ms: int) -> bool:
+    born, kept_ms = (topic.id or "").rpartition("@")[2], dict(topic.config).get("retention.ms", "")
+    return not (born.isdigit() and kept_ms.isdigit()) or now_ms - int(born) * 1000 > int(kept_ms)
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """Reads ever larger windows of the shards that are undecided."""
+
+    streams: Streams
+    content: ContentSettings
+    read: Callable[[Sequence[Wanted]], list[Window]]
+    progress: Progress
+    old: dict[int, Window] = field(default_factory=dict)
+    new: dict[int, Window] = field(default_factory=dict)
+    since: dict[int, int | None] = field(default_factory=dict)
+    explicit: bool = False
+    calls: int = 0
+
+    def find(self, *, natives_excluded: bool) -> dict[int, ShardCut]:
+        """Decide every shard of the new stream that can be."""
+        streams, found = self.streams, dict[int, ShardCut]()
+        vague = {each for each, place in streams.places.items() if place in (LATEST, AT_UNKNOWN_TIME)}
+        if streams.gone:
+            return found
+        left = {each for each in streams.new if vague.isdisjoint(streams.met_by(each))}
+        for number in range(1, ROUNDS + 1):
+            if not left:
+                break
+            self.progress("match records", number - 1, ROUNDS)
+            self._read_around(left, self.content.window_records * GROWTH ** (number - 1))
+            if self.explicit and vague:
+                break
+            cuts = match(
+                [self._old_window(each) for each in self.old],
+                [self._new_window(each) for each in self.new],
+                explicit=self.explicit,
+                natives_excluded=natives_excluded,
+                trimmed=streams.trimmed,
+                last=number == ROUNDS,
+            )
+            found |= {each: cuts[each] for each in left if not self.unread(each)}
+            left = {each for each in left & found.keys() if found[each].exactness is None}
+        self.progress("match records", ROUNDS, ROUNDS)
+        return found
+
+    @property
+    def seen(self) -> set[bool]:
+        """Say of each position behind a record whether that record was found."""
+        places = ((place.sequence, self.old.get(each)) for each, place in self.streams.places.items())
+        return {
+            sequence in window.numbers for sequence, window in places if sequence is not None and window is not None
+        }
+
+    def unread(self, number: int) -> str:
+        """Say why a shard cannot be decided, where it or one that it is compared with was not given."""
+        ours = {each: self.old[each] for each in self.olds(number) if each in self.old}
+        failed = [(self.streams.old_name, each, one) for each, one in ours.items() if one.failure is not None]
+        theirs = self.new.get(number)
+        if theirs is not None and theirs.failure is not None:
+            failed.append((self.streams.new_name, number, theirs))
+        return f"{shard_id(failed[0][1])} of {failed[0][0]!r} gave no records: {failed[0][2].told}" if failed else ""
+
+    def olds(self, number: int) -> Collection[int]:
+        """Give the old shards whose records a new one may have."""
+        return self.streams.old if self.explicit else self.streams.met_by(number)
+
+    def _read_around(self, left: Collection[int], reach: int) -> None:
+        """Read the windows of undecided shards; again where keys turn out not to tell their shard."""
+        wanted = {each for number in left for each in self.olds(number)}
+        self._read_old(wanted, reach)
+        self._read_new(left, reach)
+        if not self.explicit and is_explicit([*map(self._old_window, self.old), *map(self._new_window, self.new)]):
+            self.explicit = True
+            self._read_old(self.streams.old, reach)
+            self._read_new(self.streams.new, reach)
+
+    def _read_old(self, numbers: Iterable[int], reach: int) -> None:
+        due = [each for each in sorted(numbers) if each not in self.old or not _is_whole(self.old[each])]
+        tasks = [
+            replace(self._task(self.streams.old_name, each), around=self.streams.places[each], reach=reach)
+            for each in due
+        ]
+        self.old |= dict(zip(due, self._given(tasks), strict=True))
+
+    def _read_new(self, numbers: Iterable[int], reach: int) -> None:
+        due = [each for each in sorted(numbers) if each not in self.new or not _is_whole(self.new[each])]
+        tasks = []
+        for each in due:
+            windows = [self.old[one] for one in self.olds(each)]
+            self.since[each] = since = _since(windows)
+            parent = bool(self.streams.new[each].parents) or self.streams.new[each].closed
+            until = None if parent or all(one.at_end for one in windows) else self._identities(each, windows)
+            # Both ends of a window, and what came between the copies from elsewhere.
+            most = max(self.content.budget_records // GROWTH**2, 8 * reach)
+            task = self._task(self.streams.new_name, each)
+            tasks.append(replace(task, since_ms=since, until=until, most_records=min(most, task.most_records)))
+        self.new |= dict(zip(due, self._given(tasks), strict=True))
+
+    def _task(self, stream: str, number: int) -> Wanted:
+        content = self.content
+        return Wanted(
+            stream=stream,
+            shard=shard_id(number),
+            whole_up_to=min(SMALL_LOGS * content.window_records, content.budget_records),
+            most_records=content.budget_records,
+            most_bytes=content.budget_bytes,
+        )
+
+    def _given(self, tasks: Sequence[Wanted]) -> list[Window]:
+        made = self.read(tasks) if tasks else []
+        self.calls += sum(each.calls for each in made)
+        for task, window in zip(tasks, made, strict=True):
+            _refuse(task, window)
+        return made
+
+    def _identities(self, number: int, windows: Iterable[Window]) -> frozenset[bytes]:
+        shard = self.streams.new[number]
+        return frozenset(
+            identity
+            for window in windows
+            for identity, key in zip(window.identities, window.keys, strict=True)
+            if self.explicit or shard.low <= key <= shard.high
+        )
+
+    def _old_window(self, number: int) -> ShardWindow:
+        return _as_window(self.streams.old[number], self.old[number])
+
+    def _new_window(self, number: int) -> ShardWindow:
+        return _as_window(self.streams.new[number], self.new[number])
+
+
+def _is_whole(window: Window) -> bool:
+    return window.whole and window.at_end
+
+
+def _as_window(shard: ShardRange, window: Window) -> ShardWindow:
+    return ShardWindow(
+        shard=shard,
+        identities=window.identities,
+        keys=window.keys,
+        whole=window.whole,
+        at_end=window.at_end,
+        read=window.read,
+    )
+
+
+def _since(windows: Sequence[Window]) -> int | None:
+    """Say from when on copies may have arrived of the records in some windows; None for the oldest record."""
+    if any(each.oldest_ms is None and not _is_whole(each) for each in windows):
+        return None
+    oldest = [each.oldest_ms for each in windows if each.oldest_ms is not None]
+    return min(oldest) - SKEW_MS if oldest else None
+
+
+def _refuse(task: Wanted, window: Window) -> None:
+    """Go on without a shard that is not there, or not the position's; anything else ends the comparison.
+
+    Raises:
+        ClusterError: The stream refuses to be read, or gives no answer.
+    """
+    told = f"{task.shard} of stream {task.stream!r}: expected its records, but {window.told}. No result was used."
+    match window.failure:
+        case Failure.REFUSED:
+            raise ClusterAuthError(told, fix="Grant kinesis:GetShardIterator and kinesis:GetRecords on both streams.")
+        case Failure.BUSY:
+            raise ClusterError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
+        case Failure.SILENT:
+            raise ClusterUnreachableError(told, fix="Check the network, and that whatever reads reaches the endpoint.")

@@ -1,0 +1,175 @@
+"""What was learnt about the position in one shard of the new stream: its place, and the proof in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.comparison import Learnt, Scene
+from offsetwise.model import Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
+from offsetwise.streams.kinesis.matching.search import Search
+from offsetwise.streams.kinesis.spec import (
+    AT_UNKNOWN_TIME,
+    LATEST,
+    SHARD_END,
+    TRIM_HORIZON,
+    ShardPlace,
+    after,
+    at_time,
+    shard_id,
+)
+from offsetwise.translation.resolve import Position, Told
+from offsetwise.translation.shards import Part, ShardCut
+from offsetwise.translation.windows import Reason
+from offsetwise.wording import many
+
+_IDENTITY: Final = "partition key and data"
+
+
+def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: ShardCut | None) -> Learnt:
+    """Make the position of one shard of the new stream, and what was learnt about it."""
+    position = replace(
+        first,
+        partition=number,
+        offset=search.streams.place_in(number),
+        old=LogRange(log_start=TRIM_HORIZON, lso=LATEST, hw=LATEST),
+        new=scene.log(Cluster.NEW, first.new_topic, number),
+        planned=None,
+        planned_batch=None,
+    )
+    if cut is None or cut.index is None:
+        return Learnt(position=position, told=Told(stream=nowhere(_why_not(search, number, cut))))
+    window, shard = search.new[number], search.streams.new[number]
+    place, highest = (_place(search, number, index or 0) for index in (cut.index, cut.highest))
+    ours = [search.old[each] for each in search.olds(number)]
+    told = Translation(
+        place=place,
+        highest=highest,
+        exactness=cut.exactness or Exactness.UNKNOWN,
+        method=Method.CONTENT,
+        reason=_reason(cut, place, highest),
+        raw=RawReuse(verdict=RawVerdict.UNKNOWN),
+        replay=cut.replay,
+        skip=0,
+        foreign_below=cut.foreign_below,
+        counted=cut.replay is not None,
+        ahead=cut.ahead,
+        statements=(*_statements(search, cut), _calls(search)),
+        identity=_IDENTITY,
+        old_records_read=sum((search.explicit or shard.low <= key <= shard.high) for each in ours for key in each.keys),
+        new_records_read=len(window.numbers),
+    )
+    return Learnt(position=position, told=Told(stream=told))
+
+
+def _place(search: Search, number: int, index: int) -> ShardPlace:
+    """Give the place before a record of a window, in the words of engines: after the one before it."""
+    window, shard = search.new[number], search.streams.new[number]
+    if shard.closed and window.at_end and index == len(window.numbers):
+        return SHARD_END
+    if index:
+        return after(window.numbers[index - 1])
+    parents = (search.new.get(each) for each in shard.parents)
+    since = search.since.get(number)
+    begins = window.whole or any(each is not None and each.numbers for each in parents)
+    return TRIM_HORIZON if begins or since is None else at_time(since)
+
+
+def nowhere(reason: str) -> Translation:
+    """Say that there is no place, and why."""
+    return Translation(
+        place=None,
+        exactness=Exactness.UNKNOWN,
+        method=Method.NONE,
+        reason=reason,
+        raw=RawReuse(verdict=RawVerdict.UNKNOWN),
+    )
+
+
+def _why_not(search: Search, number: int, cut: ShardCut | None) -> str:
+    streams, unread = search.streams, search.unread(number)
+    if unread:
+        return unread
+    if streams.gone:
+        return (
+            f"Stream {streams.old_name!r} does not list {shard_id(streams.gone[0])} any more, so what the job has left "
+            "unread there is not known."
+        )
+    if cut is None:
+        vague = next(str(place) for place in streams.places.values() if place in (LATEST, AT_UNKNOWN_TIME))
+        return f"{vague} saves no place: where it is depends on when the job starts."
+    told = _doubtful(cut)
+    of = f" Of {_shards(told.old)}." if told is not None and told.old else ""
+    match cut.reason:
+        case Reason.NOT_YET_MIRRORED:
+            return f"The copy of the last record that the job read is not on {streams.new_name!r} yet.{of}"
+        case Reason.NO_COMMON_RECORD:
+            return f"No record read of {streams.new_name!r} is a copy of one read of {streams.old_name!r}.{of}"
+    return f"Too few records that occur once could be paired within the budget to prove a place.{of}"
+
+
+def _doubtful(cut: ShardCut) -> Part | None:
+    return next((each for each in cut.parts if each.cut.exactness in (None, Exactness.UNKNOWN)), None)
+
+
+def _reason(cut: ShardCut, place: ShardPlace, highest: ShardPlace) -> str:
+    olds = _shards(sorted({number for each in cut.parts for number in each.old}))
+    if not cut.parts:
+        return "Neither stream holds a record of its hash keys: it begins at its oldest record."
+    twice = "an unknown number of records" if cut.replay is None else many(cut.replay, "record")
+    if cut.interleaved:
+        return (
+            f"Records of {olds} lie interleaved, so that no place fits them all: from {place} on none is missed, and "
+            f"up to {twice} are read twice."
+        )
+    if cut.exactness is Exactness.BOUNDED:
+        return (
+            f"Of {olds}, read and unread records are not parted by one place, or their numbers do not add up: it lies "
+            f"between {place} and {highest}, and from {place} on none is missed and up to {twice} are read twice."
+        )
+    return f"At {place} no unread record of {olds} is skipped and no read one repeated, counted on the records."
+
+
+def _shards(numbers: Sequence[int]) -> str:
+    return f"{'shard' if len(numbers) == 1 else 'shards'} {', '.join(map(str, numbers))}"
+
+
+def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
+    for part in cut.parts:
+        of = _shards(part.old)
+        yield (
+            f"Of {of}, {part.cut.anchors_before:,} unique records before and {part.cut.anchors_after:,} after the "
+            f"position align in order; {_IDENTITY} are equal."
+        )
+        for count, told in (
+            (part.leading, "before the first copy match none of the old stream and stay unread"),
+            (part.surplus, "more than the old stream holds are second copies"),
+            (part.uncopied, "that the job has read have no copy"),
+            (part.cut.missing, "that the job has not read have no copy"),
+            (part.cut.foreign_below or 0, "of unknown origin lie among the copies of what the job has read"),
+        ):
+            if count:
+                yield f"Of {of}, {many(count, 'record')} {told}."
+        if part.identical:
+            yield f"Of {of}, identical records were read and unread: only how many there are tells."
+    if search.explicit:
+        yield "Producers name hash keys themselves: all shards were searched, and records tell which shard they are in."
+    if not cut.ahead.examined:
+        yield "What lies further ahead was not examined."
+    elif counts := [
+        f"{count:,} {word}"
+        for count, word in (
+            (cut.ahead.missing, "missing on the new stream"),
+            (cut.ahead.duplicated, "there more than once"),
+            (cut.ahead.foreign, "of unknown origin"),
+        )
+        if count
+    ]:
+        yield f"Ahead, read on both streams to the end: {', '.join(counts)}."
+    else:
+        yield "Everything ahead was read on both streams and is the same."
+
+
+def _calls(search: Search) -> str:
+    return f"The shards of both streams were read by {many(search.calls, 'call')}, at most four a second and shard."

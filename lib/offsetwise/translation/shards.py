@@ -1,0 +1,391 @@
+"""Where a job resumes in each shard of another stream: the counted cut, per stretch of hash keys.
+
+Shards of two streams need not be the same ones. A record's partition key says by its hash which shards of either
+stream may hold it, so all hash keys are divided where any shard begins: into parts that each have one line of shards
+on the old stream, parents before children, and one on the new stream. In such a part records keep their order, and
+`decide` finds its cut as in a partition. A shard of the new stream has as many parts as shards of the old one meet it;
+its place is right where it fits all of them, and where none does, the lowest one skips nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from offsetwise.model import Ahead, Exactness, ShardRange
+from offsetwise.translation.content import decide
+from offsetwise.translation.windows import Cut, LogWindow, Reason
+
+_BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exactness.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardWindow:
+    """Records of one shard, read without a gap, in their order."""
+
+    shard: ShardRange
+    identities: Sequence[bytes] = ()
+    keys: Sequence[int] = ()
+    """The hash of each record's partition key."""
+    whole: bool = True
+    """Whether they begin at the oldest record that the shard has. Of the new stream they begin early enough, whether
+    or not it is so, that nothing below can be a copy of a record in a window of the old one."""
+    at_end: bool = True
+    """Whether nothing follows them."""
+    read: int = 0
+    """Of the old stream: how many of them the job has read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What the records of one part of the hash keys say about one shard of the new stream."""
+
+    old: tuple[int, ...]
+    """The shards of the old stream that have it."""
+    cut: Cut
+    """In numbers of its own; only its counts mean something outside."""
+    at: Sequence[int] = ()
+    """The records of the part, by their indices in the shard's window."""
+    below: int = 0
+    """How many of them lie below the cut."""
+    below_highest: int = 0
+    """How many lie below the highest place that it may be."""
+    leading: int = 0
+    """Records before the first copy, which no record of the old stream explains."""
+    surplus: int = 0
+    """Copies beyond the records that the old stream holds, below the place."""
+    uncopied: int = 0
+    """Records that the job has read and that have no copy."""
+    identical: bool = False
+    """Whether the same record was read and unread, so that only its number of copies tells."""
+
+    @property
+    def behind(self) -> int:
+        """The index behind the last record below the cut: the lowest place that fits."""
+        return self.at[self.below - 1] + 1 if self.below else 0
+
+    def first(self, end: int) -> int:
+        """Give the index of the first record at or above the cut, the highest place that fits; `end` without one."""
+        return self.at[self.below] if self.below < len(self.at) else end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCut:
+    """Where the job resumes in one shard of the new stream."""
+
+    shard: int
+    exactness: Exactness | None
+    """None where more has to be read."""
+    reason: Reason
+    index: int | None = None
+    """Of the first record to read among those of the shard's window."""
+    highest: int | None = None
+    """Where it lies at most; equal to `index` where it is proven."""
+    replay: int | None = None
+    foreign_below: int | None = None
+    ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
+    parts: tuple[Part, ...] = ()
+    interleaved: bool = False
+    """Whether the records of several old shards lie so that no place fits them all."""
+
+
+def match(
+    old: Sequence[ShardWindow],
+    new: Sequence[ShardWindow],
+    *,
+    explicit: bool = False,
+    natives_excluded: bool = False,
+    trimmed: bool = False,
+    last: bool = True,
+) -> dict[int, ShardCut]:
+    """Find the place of a job in each shard of the new stream.
+
+    Args:
+        old: The shards of the old stream, each with the records around the job's position.
+        new: The shards of the new stream, each with the records that may be their copies.
+        explicit: Whether producers name hash keys themselves, so that keys do not tell a record's shard.
+        natives_excluded: Somebody stated that nobody but the mirror writes to the new stream.
+        trimmed: Whether the old stream may have lost records that the job has read.
+        last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
+
+    Returns:
+        By the number of the new shard.
+    """
+    asked = _Asked(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
+    parts: dict[int, list[Part]] = {each.shard.partition: [] for each in new}
+    for cell in _unkeyed(old, new) if explicit else _cells(old, new):
+        for number, part in _judged(cell, asked):
+            parts[number].append(part)
+    made = {each.shard.partition: _combined(each, parts[each.shard.partition], asked) for each in new}
+    if not explicit:
+        return made
+    lost = _last_read_lost(old, new)
+    return {number: _without_keys(cut, lost=lost) for number, cut in made.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    natives_excluded: bool
+    trimmed: bool
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """The records of one shard in one part, by their indices in its window."""
+
+    window: ShardWindow
+    at: Sequence[int]
+
+    @property
+    def split(self) -> int:
+        return bisect_left(self.at, self.window.read)
+
+    def identities(self, start: int, end: int) -> list[bytes]:
+        return [self.window.identities[index] for index in self.at[start:end]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cell:
+    """One part of the hash keys, and the lines of shards that have it; parents come before children."""
+
+    old: tuple[_Stretch, ...]
+    new: tuple[_Stretch, ...]
+    in_line: bool = True
+    """Whether the old shards follow each other."""
+
+
+def _cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[_Cell]:
+    lows = sorted({low for each in (*old, *new) for low in (each.shard.low, each.shard.high + 1)})
+    lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    for number, low in enumerate(lows[:-1]):
+        line = tuple(
+            tuple(at for at, each in enumerate(side) if each.shard.low <= low <= each.shard.high) for side in (old, new)
+        )
+        lines.setdefault((line[0], line[1]), []).append(number)
+    inside = [_by_stretch(each, lows) for each in (*old, *new)]
+
+    def stretch(at: int, numbers: Sequence[int]) -> _Stretch:
+        window = (*old, *new)[at]
+        return _Stretch(window, sorted(index for number in numbers for index in inside[at].get(number, ())))
+
+    for (ours, theirs), numbers in lines.items():
+        yield _Cell(
+            old=_in_line(stretch(at, numbers) for at in ours),
+            new=_in_line(stretch(len(old) + at, numbers) for at in theirs),
+        )
+
+
+def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]]:
+    made: dict[int, list[int]] = {}
+    for index, key in enumerate(window.keys):
+        # A record of an explicit hash key lies outside its shard: the nearest stretch of the shard takes it.
+        held = min(max(key, window.shard.low), window.shard.high)
+        made.setdefault(bisect_right(lows, held) - 1, []).append(index)
+    return made
+
+
+def _in_line(stretches: Iterator[_Stretch]) -> tuple[_Stretch, ...]:
+    """Order shards as their keys went through them: a stream gives a child a higher number than its parents."""
+    return tuple(sorted(stretches, key=lambda each: each.window.shard.partition))
+
+
+def _unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[_Cell]:
+    """Give one part for each new shard: the old records of which it has a copy."""
+    for each in new:
+        here = set(each.identities)
+        yield _Cell(
+            old=tuple(
+                _Stretch(one, [index for index, identity in enumerate(one.identities) if identity in here])
+                for one in old
+            ),
+            new=(_Stretch(each, range(len(each.identities))),),
+            in_line=False,
+        )
+
+
+def _judged(cell: _Cell, asked: _Asked) -> Iterator[tuple[int, Part]]:
+    """Decide a part, and say of each new shard in its line how many of its records lie below the cut."""
+    of = tuple(each.window.shard.partition for each in cell.old)
+    held = list(_without_gap(cell.new))
+    ours, position = _old_window(cell, trimmed=asked.trimmed)
+    theirs = _new_window(held)
+    if not ours.identities and not theirs.identities:
+        return
+    known = set(ours.identities)
+    leading = next((j for j, each in enumerate(theirs.identities) if each in known), 0)
+    if leading and theirs.identities[leading] in set(ours.identities[: position - ours.start]):
+        # Records before the first copy of one that was read: of other writers, or copies of what the old stream has
+        # lost. They lie in front of all that it tells of.
+        theirs = replace(
+            theirs, start=leading, offsets=theirs.offsets[leading:], identities=theirs.identities[leading:]
+        )
+    else:
+        leading = 0
+    whole = leading == 0 and all(each.window.whole for each in (*cell.old, *cell.new))
+    cut = decide(position, ours, theirs, natives_excluded=asked.natives_excluded, last=asked.last)
+    part = _checked(cut, ours, theirs, position - ours.start, whole=whole, natives_excluded=asked.natives_excluded)
+    part = replace(part, old=of, leading=leading)
+    passed = 0
+    for each in cell.new:
+        number = each.window.shard.partition
+        if each in held:
+            low = 0 if part.cut.offset is None else part.cut.offset
+            high = len(theirs.identities) + leading if part.cut.hi is None else part.cut.hi
+            below, highest = (min(max(0, place - passed), len(each.at)) for place in (low, high))
+            yield number, replace(part, at=each.at, below=below, below_highest=highest)
+            passed += len(each.at)
+        elif part.cut.place is not None and part.cut.place < passed:
+            yield number, replace(part, at=each.at)  # its parent is unread from somewhere on, and so it is wholly
+        else:
+            unknown = replace(part.cut, exactness=Exactness.UNKNOWN if asked.last else None, reason=Reason.FEW_ANCHORS)
+            yield number, replace(part, cut=unknown)
+
+
+def _without_gap(line: Sequence[_Stretch]) -> Iterator[_Stretch]:
+    for each in line:
+        yield each
+        if not each.window.at_end:
+            return
+
+
+def _old_window(cell: _Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
+    """Put the records of a line of shards in order: those that were read, then those that were not.
+
+    Where a shard's records do not follow those of its parent without a gap, only those beside the position stay.
+    """
+    line, begin, end = cell.old, 0, len(cell.old) - 1
+    if cell.in_line:
+        begin = max((at for at, each in enumerate(line) if not each.window.whole and each.split), default=0)
+        end = next((at for at, each in enumerate(line) if not each.window.at_end), end)
+    read = [identity for each in line[begin:] for identity in each.identities(0, each.split)]
+    unread = [identity for each in line[: end + 1] for identity in each.identities(each.split, len(each.at))]
+    start = 1 if trimmed else 0
+    count = len(read) + len(unread)
+    window = LogWindow(
+        start=start,
+        end=start + count,
+        at_start=all(each.window.whole for each in line),
+        at_end=all(each.window.at_end for each in line),
+        offsets=range(start, start + count),
+        identities=(*read, *unread),
+    )
+    return window, start + len(read)
+
+
+def _new_window(line: Sequence[_Stretch]) -> LogWindow:
+    identities = tuple(identity for each in line for identity in each.identities(0, len(each.at)))
+    return LogWindow(
+        start=0,
+        end=len(identities),
+        at_start=True,
+        at_end=all(each.window.at_end for each in line),
+        offsets=range(len(identities)),
+        identities=identities,
+    )
+
+
+def _checked(cut: Cut, old: LogWindow, new: LogWindow, split: int, *, whole: bool, natives_excluded: bool) -> Part:
+    """Lower what a cut is worth where counts beside the place do not add up, or the front was not read."""
+    read, unread = Counter(old.identities[:split]), Counter(old.identities[split:])
+    held = Counter(new.identities)
+    made = Part(
+        old=(),
+        cut=cut,
+        surplus=sum(max(0, held[h] - count) for h, count in (read + unread).items()),
+        uncopied=sum((read - held).values()) if old.at_start else 0,
+        identical=bool(read.keys() & unread.keys() & held.keys()),
+    )
+    if cut.exactness is not Exactness.EXACT:
+        return made
+    if made.surplus or made.uncopied or made.identical or not (whole or natives_excluded):
+        return replace(made, cut=replace(cut, exactness=Exactness.POSITION_EXACT))
+    return made
+
+
+def _combined(window: ShardWindow, parts: Sequence[Part], asked: _Asked) -> ShardCut:
+    """Find the one place of a shard that fits all of its parts."""
+    number, count = window.shard.partition, len(window.identities)
+    if not parts:
+        # No record of its hash keys is left on either stream: it is read from its start.
+        certain = window.whole and window.at_end
+        return ShardCut(
+            shard=number,
+            exactness=Exactness.EXACT if certain else Exactness.UNKNOWN if asked.last else None,
+            reason=Reason.EMPTY_LOGS,
+            index=0 if certain else None,
+            highest=0 if certain else None,
+            replay=0 if certain else None,
+            foreign_below=0 if certain else None,
+            ahead=Ahead(examined=certain, missing=0, duplicated=0, foreign=0) if certain else Ahead(examined=False),
+        )
+    doubtful = next((each for each in parts if each.cut.exactness is None), None) or next(
+        (each for each in parts if each.cut.exactness is Exactness.UNKNOWN), None
+    )
+    if doubtful is not None:
+        return ShardCut(shard=number, exactness=doubtful.cut.exactness, reason=doubtful.cut.reason, parts=tuple(parts))
+    worst = max(parts, key=lambda each: _BY_WORTH.index(each.cut.exactness or Exactness.UNKNOWN))
+    behind, first = max(each.behind for each in parts), min(each.first(count) for each in parts)
+    place = min(behind, first)
+    again = sum(each.below - bisect_left(each.at, place) for each in parts if each.behind > place)
+    replay = _sum(each.cut.replay for each in parts)
+    made = ShardCut(
+        shard=number,
+        exactness=worst.cut.exactness,
+        reason=worst.cut.reason,
+        index=place,
+        highest=behind,
+        replay=None if replay is None else replay + again,
+        foreign_below=_sum(each.cut.foreign_below for each in parts),
+        ahead=_ahead(parts),
+        parts=tuple(parts),
+        interleaved=place < behind,
+    )
+    if worst.cut.exactness is Exactness.BOUNDED:
+        at_most = (each.at[each.below_highest - 1] + 1 for each in parts if each.below_highest)
+        return replace(made, highest=max(at_most, default=place))
+    # Where the parts' places differ and records lie between them, the lowest one skips nothing.
+    bounded = replace(made, exactness=Exactness.BOUNDED, reason=Reason.REPLAY_UNAVOIDABLE)
+    return bounded if made.interleaved else made
+
+
+def _ahead(parts: Sequence[Part]) -> Ahead:
+    if not all(each.cut.ahead.examined for each in parts):
+        return Ahead(examined=False)
+    counts = [each.cut.ahead for each in parts]
+    return Ahead(
+        examined=True,
+        missing=sum(each.missing or 0 for each in counts),
+        duplicated=sum(each.duplicated or 0 for each in counts),
+        foreign=sum(each.foreign or 0 for each in counts),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    found = [*counts]
+    return None if None in found else sum(each for each in found if each is not None)
+
+
+def _last_read_lost(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> bool:
+    """Say whether the record that was read last in some shard has no copy anywhere."""
+    anywhere = {identity for each in new for identity in each.identities}
+    return any(each.read and each.identities[each.read - 1] not in anywhere for each in old)
+
+
+def _without_keys(cut: ShardCut, *, lost: bool) -> ShardCut:
+    """Lower what is known where keys do not tell which shard a record belongs to."""
+    if lost and cut.exactness is not None:
+        return ShardCut(shard=cut.shard, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, parts=cut.parts)
+    return replace(cut, exactness=Exactness.POSITION_EXACT) if cut.exactness is Exactness.EXACT else cut
+
+
+def is_explicit(windows: Sequence[ShardWindow]) -> bool:
+    """Say whether a record lies in a shard that its partition key does not lead to."""
+    return any(not each.shard.low <= key <= each.shard.high for each in windows for key in each.keys)
+
+
+def met(shard: ShardRange, others: Mapping[int, ShardRange]) -> tuple[int, ...]:
+    """Give the numbers of those shards that share hash keys with one."""
+    return tuple(number for number, each in others.items() if each.low <= shard.high and shard.low <= each.high)
