@@ -77,8 +77,9 @@ $(POSTGRES): tools/find-postgres
 	mkdir -p $(VENV)
 	touch $@
 
-$(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*)
+$(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*) lib/offsetwise/jars.lock
 	tools/find-emulators $(VENV)/emulators
+	$(BIN)/python -m tests.kinesis.jars
 	touch $@
 
 $(SPARK): $(JARS) tests/quick_spark.py

@@ -14,12 +14,26 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from offsetwise.lab import Lab
 from tests import quick_spark
 from tests.figures import machine, write_figures
+from tests.kinesis.servers import dynamodb_local, kinesalite, kinesis_mock
 from tests.scheduling import mark, without_group
 from tests.stopped_job import desk, stopped
 from tests.stores import abfs, azurite, fake_gcs, gs, moto, s3, store
 from tools.screenshots import CHROMIUM
 
-__all__ = ["abfs", "azurite", "desk", "fake_gcs", "gs", "moto", "s3", "stopped", "store"]
+__all__ = [
+    "abfs",
+    "azurite",
+    "desk",
+    "dynamodb_local",
+    "fake_gcs",
+    "gs",
+    "kinesalite",
+    "kinesis_mock",
+    "moto",
+    "s3",
+    "stopped",
+    "store",
+]
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,7 +1,7 @@
 """Which tests run in one process when there are several.
 
-All that use the lab; those of one file, so that what they share is made once; of the browser each on its own, because
-what these share is made once for each process, and some files of theirs are long.
+All that use the lab; all on servers of Kinesis; those of one file, so that what they share is made once; of the browser
+each on its own, because what these share is made once for each process, and some files of theirs are long.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import pytest
 
 LAB: Final = "lab"
 """The group of all tests that use the lab: two processes would start two, and one machine carries two slowly."""
-_PROOF: Final = frozenset({LAB, "browser"})
-"""The fixtures that stand for real clusters and a real browser."""
+KINESIS: Final = "kinesis"
+"""The group of all tests on servers of Kinesis and DynamoDB, which start slowly and are shared."""
+_SERVERS: Final = frozenset({"kinesis_mock", "kinesalite", "dynamodb_local"})
+REAL: Final = frozenset({LAB, "browser", *_SERVERS})
+"""The fixtures that stand for real clusters, servers and a real browser."""
 
 
 def mark(items: list[pytest.Item]) -> None:
@@ -22,7 +25,7 @@ def mark(items: list[pytest.Item]) -> None:
     for item in items:
         if (group := group_of(item)) is not None:
             item.add_marker(pytest.mark.xdist_group(group))
-        if not _PROOF.isdisjoint(fixtures(item)):
+        if not REAL.isdisjoint(fixtures(item)):
             item.add_marker(pytest.mark.proof)
     items.sort(key=lambda item: LAB not in fixtures(item))
 
@@ -31,6 +34,8 @@ def group_of(item: pytest.Item) -> str | None:
     """Give the group of a test; None for one that may run anywhere."""
     if LAB in fixtures(item):
         return LAB
+    if not _SERVERS.isdisjoint(fixtures(item)):
+        return KINESIS
     if "browser" in fixtures(item) and not _shares(item):
         return None
     return without_group(item.nodeid).partition("::")[0]
@@ -51,4 +56,4 @@ def fixtures(item: pytest.Item) -> Iterable[str]:
 def without_group(nodeid: str) -> str:
     """Give a test's id as pytest has it: with `--dist loadgroup`, xdist adds the group."""
     name, at, group = nodeid.rpartition("@")
-    return name if at and (group == LAB or name.startswith(f"{group}::")) else nodeid
+    return name if at and (group in (LAB, KINESIS) or name.startswith(f"{group}::")) else nodeid

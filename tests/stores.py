@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import pytest
@@ -151,8 +153,8 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (port,) = free_ports(1)
     listening = ("--blobHost", "127.0.0.1", "--blobPort", str(port))
     options = (*listening, "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck")
-    with _served(port, "node", str(program), *options, cwd=tmp_path_factory.mktemp("azurite")) as address:
-        yield address
+    with served(port, "node", str(program), *options, cwd=tmp_path_factory.mktemp("azurite")) as running:
+        yield running.address
 
 
 @pytest.fixture(scope="session")
@@ -163,15 +165,26 @@ def fake_gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     options = ("-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", str(port))
     named = ("-public-host", here, "-external-url", f"http://{here}", "-log-level", "error")
     program = str(EMULATORS / "fake-gcs-server")
-    with _served(port, program, *options, *named, cwd=tmp_path_factory.mktemp("gcs")) as address:
-        yield address
+    with served(port, program, *options, *named, cwd=tmp_path_factory.mktemp("gcs")) as running:
+        yield running.address
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that answers."""
+
+    address: str
+    pid: int
 
 
 @contextmanager
-def _served(port: int, *command: str, cwd: Path) -> Iterator[str]:
+def served(
+    port: int, *command: str, cwd: Path, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Served]:
+    """Run a server on a loopback port, for as long as the block."""
     assert EMULATORS.is_dir(), f"{EMULATORS} is not there. Nothing was run. Fetch it: make proof"
-    log = cwd / "log"
-    with log.open("wb") as out, subprocess.Popen(command, cwd=cwd, stdout=out, stderr=out) as running:
+    log, given = cwd / "log", {**os.environ, **environment}
+    with log.open("wb") as out, subprocess.Popen(command, cwd=cwd, stdout=out, stderr=out, env=given) as running:
         try:
             deadline = time.monotonic() + 60
             while True:
@@ -182,9 +195,9 @@ def _served(port: int, *command: str, cwd: Path) -> Iterator[str]:
                     assert running.poll() is None, log.read_text(errors="replace")
                     assert time.monotonic() < deadline, log.read_text(errors="replace")
                     time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}"
+            yield Served(f"http://127.0.0.1:{port}", running.pid)
         finally:
-            running.terminate()
+            running.kill()  # all is in memory, and some take half a minute to end in good order
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from xdist.scheduler import LoadGroupScheduling
 
-from tests.scheduling import fixtures, without_group
+from tests.scheduling import REAL, fixtures, without_group
 from tests.stores import EMULATED
 
 
@@ -16,6 +16,8 @@ def test_a_test_runs_with_those_of_its_file_or_with_all_that_use_the_lab(request
         groups = [mark.args[0] for mark in item.iter_markers("xdist_group")]
         if "lab" in fixtures(item):
             assert groups == ["lab"], item.nodeid
+        elif not {"kinesis_mock", "kinesalite", "dynamodb_local"}.isdisjoint(fixtures(item)):
+            assert groups == ["kinesis"], item.nodeid
         elif "browser" not in fixtures(item) or groups:
             assert groups == [without_group(item.nodeid).partition("::")[0]], item.nodeid
         if groups and request.config.getoption("loadgroup", default=False):
@@ -34,7 +36,7 @@ def test_what_needs_real_clusters_a_browser_or_emulators_is_proof_and_nothing_el
 ) -> None:
     for item in request.session.items:
         parameters: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
-        real = not {"lab", "browser"}.isdisjoint(fixtures(item)) or parameters.get("store") in EMULATED
+        real = not REAL.isdisjoint(fixtures(item)) or parameters.get("store") in EMULATED
         assert (item.get_closest_marker("proof") is not None) == real, item.nodeid
 
 

@@ -22,6 +22,7 @@ from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.lab.java import find_java
 from offsetwise.pipeline.launching import CONNECTOR
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
+from tests.kinesis.jars import SETS
 
 LOCKS: Final = ROOT / "locks"
 OLDEST_PYTHON: Final = "3.11"
@@ -67,6 +68,8 @@ def wanted_jars() -> Iterator[Wanted]:
     newest = DISTRIBUTIONS[-1].version
     state = f"org.apache.flink:flink-state-processor-api:{newest}"
     yield Wanted(name=f"flink-state-processor-{newest}", coordinates=(state,))
+    for name, coordinates in SETS.items():
+        yield Wanted(name=name, coordinates=coordinates, transitive=True)
 
 
 def lock_jars() -> None:
@@ -90,12 +93,13 @@ def _digests(wanted: Wanted) -> dict[str, str]:
             transitive=wanted.transitive,
         )
         found = {}
-        for path in jars.rglob("*.jar"):
+        for path in (each for each in jars.rglob("*") if each.is_file()):
             organisation, name, version = path.relative_to(jars).parts[:-1]
-            if path.name != f"{name}-{version}.jar":
+            kind = path.suffix[1:]
+            if path.name != f"{name}-{version}.{kind}":
                 raise SystemExit(f"{path.name}: expected the jar of {name} {version}. Nothing was written.")
             if not wanted.only or name in wanted.only:
-                found[f"{organisation}:{name}:{version}"] = sha256_of(path)
+                found[f"{organisation}:{name}:{version}{'' if kind == 'jar' else f':{kind}'}"] = sha256_of(path)
     return found
 
 

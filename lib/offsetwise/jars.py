@@ -1,6 +1,7 @@
 """Jars of Maven Central: fetched once into the user's cache, and compared with `jars.lock` at every use.
 
-The lock names each jar by its coordinates and its SHA-256. `make lock` adds to it, and never changes a hash.
+The lock names each jar by its coordinates and its SHA-256, and a library of the system that goes with jars by a fourth
+coordinate, `so`. `make lock` adds to it, and never changes a hash.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
     Args:
         name: Of the set, for the error.
         work: An empty folder.
-        coordinates: `organisation:name:version` of what is wanted.
+        coordinates: `organisation:name:version` of what is wanted, of a library of the system `:so` behind it.
         java: The `java` command.
         pattern: Ivy's pattern for the path of each jar.
         transitive: Whether what they depend on is wanted too.
@@ -73,7 +74,7 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
     ivy_file = work / "ivy.xml"
     ivy_file.write_text(_ivy_module(wanted, transitive=transitive), encoding="utf-8")
     command = [java, "-jar", str(_ivy_jar()), "-ivy", str(ivy_file), "-cache", str(work / "ivy")]
-    command += ["-types", "jar", "bundle", "maven-plugin", "-retrieve", str(work / "jars" / pattern)]
+    command += ["-types", "jar", "bundle", "maven-plugin", "so", "-retrieve", str(work / "jars" / pattern)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - arguments are our own
     if ran.returncode != 0 or not (work / "jars").is_dir():
         said = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
@@ -124,14 +125,17 @@ def _compare(folder: Path, wanted: Mapping[str, str]) -> None:
 
 
 def _file(coordinates: str) -> str:
-    _, name, version = coordinates.split(":")
-    return f"{name}-{version}.jar"
+    _, name, version, *kind = coordinates.split(":")
+    return f"{name}-{version}.{kind[0] if kind else 'jar'}"
 
 
 def _ivy_module(wanted: Iterable[list[str]], *, transitive: bool) -> str:
     whole = str(transitive).lower()
     dependencies = "".join(
-        f'<dependency org="{org}" name="{name}" rev="{rev}" transitive="{whole}"/>' for org, name, rev in wanted
+        f'<dependency org="{org}" name="{name}" rev="{rev}" transitive="{whole}">'
+        + "".join(f'<artifact name="{name}" type="{each}" ext="{each}"/>' for each in kind)
+        + "</dependency>"
+        for org, name, rev, *kind in wanted
     )
     return (
         '<ivy-module version="2.0"><info organisation="offsetwise" module="jars"/>'
