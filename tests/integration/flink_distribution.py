@@ -30,6 +30,8 @@ class Distribution:
     version: str
     connector: str
     kafka_clients: str
+    beside: str | None = None
+    """A further set of jars of the lock."""
 
     @property
     def jars(self) -> tuple[str, ...]:
@@ -59,7 +61,8 @@ class Distribution:
         """
         lib = self.home / "pyflink" / "lib"
         assert lib.is_dir(), f"Flink {self.version} is not in {self.home}. Nothing was run. Fetch it: {FETCH}"
-        return f"{lib / '*'}:{self._jars() / '*'}"
+        beside = "" if self.beside is None else f":{locked_jars(self.beside, java=find_java) / '*'}"
+        return f"{lib / '*'}:{self._jars() / '*'}{beside}"
 
     def fetch(self) -> None:
         """Install it, if it is not there. The folder appears by a rename, so one that exists is complete.

@@ -1,0 +1,76 @@
+"""Real applications of the KCL 2 and 3, stopped in mid-stream, rewound by a plan, and put back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.apply.test_kinesis_commands import Folder
+from tests.kinesis.engines import Application, Read
+from tests.kinesis.jars import KCL
+from tests.kinesis.moving import approved, migrated, ready
+from tests.kinesis.servers import Server, Stream
+
+__all__ = ["ready"]
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("ready")]
+WRITTEN: Final = 60
+BACK: Final = 3
+"""The record of each shard that is rewound to, by its place in the shard."""
+
+
+def rewinding(folder: Folder, stream: Stream, shards: list[list[int]], application: str) -> None:
+    """Draft to go on behind the third record of each shard."""
+    places = [f"{stream.name}:{shard}={stream.text(numbers[BACK - 1])}" for shard, numbers in enumerate(shards)]
+    options = [part for place in places for part in ("--override", place)]
+    drafted = folder.draft("--target", f"kcl-leases:{application}", *options, "--reason", "a bad release")
+    assert drafted.code == 0, drafted.err
+
+
+@pytest.mark.parametrize("version", KCL)
+def test_an_application_is_refused_while_it_lives_rewound_once_stopped_put_back_and_rewound_again(
+    version: str, kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    stream = kinesis_mock.stream(2)
+    stream.put(range(WRITTEN))
+    shards = [stream.of_shard(f"shardId-00000000000{number}") for number in range(2)]
+    app = Application(version=version, name=f"kcl-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
+
+    with app.running(stream, 40) as read:
+        assert len({each.number for each in read}) == 40
+        folder = migrated(tmp_path / "alive", stream, app.uri, dynamodb_local)
+        before = app.rows()
+        rewinding(folder, stream, shards, app.name)
+        refused = folder.apply("--execute")
+        assert refused.code == 1
+        told = " ".join(refused.err.split())
+        assert "found that 'worker-a' renews the lease shardId-00000000000" in told
+        assert "its counter went from" in told
+        assert [each["checkpoint"] for each in app.rows().values()] == [each["checkpoint"] for each in before.values()]
+
+    folder, before = migrated(tmp_path / "stopped", stream, app.uri, dynamodb_local), app.rows()
+    rewinding(folder, stream, shards, app.name)
+    approved(folder)
+    receipt = json.loads((folder.path / "receipt.json").read_text())
+    assert {each["key"] for each in receipt["steps"][0]["leases"]} == before.keys()
+    assert all(each["before"] for each in receipt["steps"][0]["leases"])
+    taken = folder.after("rollback", "--trust", folder.path / "reviewer.pub", "--execute")
+    assert taken.code == 0, taken.err
+    assert app.rows() == before
+
+    folder = migrated(tmp_path / "again", stream, app.uri, dynamodb_local)
+    rewinding(folder, stream, shards, app.name)
+    approved(folder)
+    wanted = [number for numbers in shards for number in numbers[BACK:]]
+    again = app.read(stream, len(wanted))
+
+    assert sorted(each.number for each in again) == sorted(wanted), "each unread record once"
+    assert firsts(again) == {f"shardId-00000000000{at}": numbers[BACK] for at, numbers in enumerate(shards)}
+
+
+def firsts(read: list[Read]) -> dict[str, int]:
+    """Give the first record of each shard."""
+    return {each.shard: each.number for each in reversed(read)}
