@@ -24,6 +24,7 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
     # Spark 3.0 takes Java 17 with a newer Scala, and the connector's HTTP client has to be as new as Spark's core.
     QUBOLE: (
         "com.qubole.spark:spark-sql-kinesis_2.12:1.2.0_spark-3.0",
+        "joda-time:joda-time:2.8.1",
         "org.apache.httpcomponents:httpclient:4.5.13",
         "org.apache.spark:spark-sql_2.12:3.0.3",
         "org.scala-lang:scala-library:2.12.18",
