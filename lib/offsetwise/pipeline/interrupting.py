@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from threading import Event, Thread, get_ident
-from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
 from offsetwise.errors import SparkError
+from offsetwise.pipeline.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -26,6 +28,7 @@ STOP_LIMIT_S: Final = 60.0
 """How long somebody who stopped the jobs waits for their end."""
 
 _T = TypeVar("_T")
+_Result = TypeVar("_Result")
 
 
 def over_connect(spark: object) -> TypeGuard[ConnectSession]:
@@ -159,3 +162,46 @@ class _ConnectJobs(ProgressHandler):
         del stages, operation_id
         if get_ident() == self._thread:
             (self._at_work.set if inflight_tasks and not done else self._at_work.clear)()
+
+
+def work_on_spark(
+    spark: SparkSession,
+    work: Callable[[Sequence[_T]], Sequence[_Result]],
+    tasks: Sequence[_T],
+    *,
+    at_once: int,
+    watch: Callable[[], None],
+) -> list[_Result]:
+    """Do tasks on Spark, in as many of its tasks as it takes.
+
+    What `work` holds, such as credentials, goes to the workers with the function, and stands in no row, plan or text of
+    a job.
+
+    Args:
+        spark: A session whose workers have the module of `work`.
+        work: Does some tasks, and gives their results in the same order.
+        tasks: All of them.
+        at_once: How many `work` does at the same time.
+        watch: Called several times a second; what it raises ends the job and is raised here.
+
+    Returns:
+        The results in the order of the tasks.
+
+    Raises:
+        SparkError: The job failed.
+    """
+    count = -(-len(tasks) // at_once)
+
+    def done(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - of the worker
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                results = pickle.dumps(work(tasks[number::count]))
+                yield pa.RecordBatch.from_pylist([{"number": number, "results": results}])
+
+    table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results binary")
+    with spark_errors():
+        found: list[dict[str, Any]] = interruptible(spark, table.toArrow, watch).to_pylist()
+    made = {each["number"]: pickle.loads(each["results"]) for each in found}  # noqa: S301 - our own workers wrote it
+    return [made[index % count][index // count] for index in range(len(tasks))]

@@ -35,6 +35,7 @@ PACKAGE: Final = Path(offsetwise.__file__).parent
 SHIPPED: Final = (
     "engines.rows",
     "pipeline.windows",
+    "streams.kinesis.records",
     "translation.content",
     "translation.identity",
     "translation.worker",
@@ -48,7 +49,13 @@ SHIPPED_KEY: Final = "spark.offsetwise.shipped"
 CLIENT_KEY: Final = "spark.offsetwise.client"
 
 
-def ship(spark: SparkSession, *, uris: Sequence[str] = (), watch: Callable[[], None] = lambda: None) -> None:
+def ship(
+    spark: SparkSession,
+    *,
+    uris: Sequence[str] = (),
+    packages: Sequence[str] = (),
+    watch: Callable[[], None] = lambda: None,
+) -> None:
     """Make the workers able to run Offsetwise's functions (`mapInArrow`, `applyInArrow`); cheap to call again.
 
     Spark sends a function by the name of its module, so a function for workers stands in one of the modules `SHIPPED`,
@@ -57,13 +64,14 @@ def ship(spark: SparkSession, *, uris: Sequence[str] = (), watch: Callable[[], N
     Args:
         spark: Classic or Connect.
         uris: What the workers will open; their file systems' libraries are checked too.
+        packages: What else they have to import.
         watch: Called several times a second while the workers are asked, which a full cluster lets wait; what it raises
             ends that and is raised here.
 
     Raises:
         WorkerError: A worker has another Python, or lacks a package. Says which, where, and the pip line.
     """
-    needed = _packages(uris)
+    needed = tuple(sorted({*_packages(uris), *packages}))
     files = _files()
     digest = _digest(files)
     done = f"{digest} {' '.join(needed)}"

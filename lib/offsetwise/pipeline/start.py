@@ -24,7 +24,12 @@ _PAUSE_S: Final = 0.01
 
 
 def start_spark(
-    settings: SparkSettings, progress: Progress, *, records: bool = False, given_up: Event | None = None
+    settings: SparkSettings,
+    progress: Progress,
+    *,
+    records: bool = False,
+    packages: tuple[str, ...] = (),
+    given_up: Event | None = None,
 ) -> SparkSession:
     """Open the session of a migration.
 
@@ -32,6 +37,7 @@ def start_spark(
         settings: Where Spark runs.
         progress: Told the step, and several times a second while workers are asked; what it raises is raised here.
         records: Whether its workers will read Kafka's records: they get what that needs.
+        packages: What its workers need to import to read others.
         given_up: Set when nobody waits for it any more; no JVM is started then.
 
     Raises:
@@ -40,8 +46,8 @@ def start_spark(
     """
     progress(STEP, 0, 1)
     session = open_session(settings, kafka=records, given_up=given_up)
-    if records:
-        ship(session, watch=partial(progress, STEP, 0, 1))
+    if records or packages:
+        ship(session, packages=packages, watch=partial(progress, STEP, 0, 1))
     progress(STEP, 1, 1)
     return session
 

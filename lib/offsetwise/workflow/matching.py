@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from offsetwise import streams
 from offsetwise.comparison import Learnt, Scene
@@ -16,20 +15,30 @@ from offsetwise.progress import Progress
 from offsetwise.translation.resolve import Position
 
 SALT_BYTES: Final = 16
-_AT_ONCE: Final = 16
-"""Shards that are read at the same time."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Work: TypeAlias = Callable[[Iterator[Task]], Iterator[Result]]
-"""Does tasks one after the other, and gives their results in the same order."""
 
 
 class Run(Protocol):
-    """Lets tasks be done, many at once."""
+    """Lets tasks be done, wherever that is."""
 
-    def __call__(self, work: Work[Task, Result], tasks: Sequence[Task]) -> list[Result]:
-        """Give the results in the order of the tasks."""
+    def __call__(
+        self,
+        work: Callable[[Sequence[Task]], list[Result]],
+        tasks: Sequence[Task],
+        *,
+        at_once: int,
+        packages: tuple[str, ...],
+    ) -> list[Result]:
+        """Give the results in the order of the tasks.
+
+        Args:
+            work: Does some tasks, and gives their results in the same order.
+            tasks: All of them.
+            at_once: How many `work` does at the same time.
+            packages: What it needs beside the standard library.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +73,21 @@ class Matching(Protocol):
 
 def match_records(scene: Scene, positions: Sequence[Position], progress: Progress) -> Matched:
     """Find the place of a job in each shard of other streams; see `Matching`."""
+
+    def run(
+        work: Callable[[Sequence[Task]], list[Result]],
+        tasks: Sequence[Task],
+        *,
+        at_once: int,
+        packages: tuple[str, ...],
+    ) -> list[Result]:
+        if len(tasks) <= at_once:
+            return work(tasks)  # no slower than on Spark, which has to start first
+        from offsetwise.pipeline.interrupting import work_on_spark  # noqa: PLC0415 - PySpark is slow to import
+        from offsetwise.pipeline.start import STEP, start_spark  # noqa: PLC0415 - as above
+
+        session = start_spark(scene.migration.spark, progress, packages=packages)
+        return work_on_spark(session, work, tasks, at_once=at_once, watch=lambda: progress(STEP, 1, 1))
+
     match: Matching = import_module(f"{streams.FOLDERS[scene.migration.source.stream]}.matching").match_records
-    return match(scene, positions, run_here, os.urandom(SALT_BYTES), progress)
-
-
-def run_here(work: Work[Task, Result], tasks: Sequence[Task]) -> list[Result]:
-    """Do tasks in threads of this process."""
-    parts = [tasks[number::_AT_ONCE] for number in range(min(_AT_ONCE, len(tasks)))]
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="offsetwise-shards") as pool:
-        made = [*pool.map(lambda part: [*work(iter(part))], parts)]
-    return [made[index % _AT_ONCE][index // _AT_ONCE] for index in range(len(tasks))]
+    return match(scene, positions, run, os.urandom(SALT_BYTES), progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import offsetwise as ow
 from offsetwise import files, workflow
 from offsetwise.config import load_migration
 from offsetwise.model import Exactness
+from offsetwise.pipeline.session import is_open
 from offsetwise.plan import options
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_shards
 from tests.commands import call
@@ -111,6 +112,19 @@ def test_every_shard_of_the_new_stream_begins_at_its_first_unread_record(shards:
     assert files.load(files.dump(made.observed.comparison), "comparison", subject="it") == made.observed.comparison
     found = {each.code for each in made.observed.comparison.findings}
     assert not found & {"PARTITIONS_FEWER", "PARTITION_MISSING", "NEW_PARTITION", "SHARD_GONE", "CLUSTER_UNCLEAR"}
+
+
+def test_many_shards_are_read_on_spark_with_the_same_answer(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy.make(3, read_first(copy.records), before=13)
+    here = copy.compare()
+    (copy.folder / "dumps" / "app.json").unlink()
+    (copy.folder / "dumps").rmdir()
+    monkeypatch.setattr("offsetwise.streams.kinesis.matching.AT_ONCE", 2)
+    on_spark = copy.compare()
+
+    assert [replace(row, evidence=here[str(row.topic_partition)].evidence) for row in on_spark] == [*here]
+    assert [row.evidence.statements for row in on_spark] == [row.evidence.statements for row in here]
+    assert is_open()
 
 
 def test_where_records_of_several_shards_lie_interleaved_the_lowest_place_misses_none(copy: Copy) -> None:

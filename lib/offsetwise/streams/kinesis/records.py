@@ -1,4 +1,4 @@
-"""Reads windows of shards: what runs on Spark's workers, one task for each shard.
+"""Reads windows of shards: what runs on Spark's workers, and here where it is about few shards.
 
 Shipped to the workers, so no import beyond what they have, which is boto3 too. Keys and data are hashed as they come
 and never leave the task. Reads count against the quota of the stream, which its jobs share: 5 a second and shard.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import md5, sha256
@@ -17,6 +18,8 @@ from typing import Any, Final
 
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time
 
+AT_ONCE: Final = 16
+"""Shards that are read at the same time in one process."""
 READS_APART_S: Final = 0.25
 """At most four reads a second, of the five that a shard allows to all of its readers."""
 _MOST_AT_ONCE: Final = 10_000
@@ -198,18 +201,16 @@ def client_of(access: Mapping[str, str | None]) -> Any:
         return _CLIENTS[key]
 
 
-def read_windows(
-    access: Mapping[bool, Mapping[str, str | None]], salt: bytes, tasks: Iterator[Wanted]
-) -> Iterator[Window]:
-    """Read windows one after the other, each of its own shard.
+def read_windows(access: Mapping[bool, Mapping[str, str | None]], salt: bytes, tasks: Sequence[Wanted]) -> list[Window]:
+    """Read windows, each of a shard of its own, so that none waits for the quota of another.
 
     Args:
         access: What to connect with; `True` for the new stream.
         salt: Keys the hashes.
         tasks: What to read.
     """
-    for wanted in tasks:
-        yield read_window(client_of(access[wanted.around is None]), wanted, salt)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-shards") as pool:
+        return [*pool.map(lambda one: read_window(client_of(access[one.around is None]), one, salt), tasks)]
 
 
 def hash_key(partition_key: bytes) -> int:
