@@ -71,6 +71,15 @@ def test_the_clusters_are_one_stream_and_agree(console: Console) -> None:
     assert not page.exception
     assert "**The topic agrees**" in said(page)
     assert "expected two clusters" not in said(page)
+    assert "A shard lies below those it was made of." in said(page)
+    (keys,) = (one.value for one in page.dataframe if "first hash key" in one.value.columns)
+    assert list(zip(map(str, keys["shard"]), keys["state"], keys["made of"], strict=True)) == [
+        ("0", "closed", ""),
+        ("1", "open", ""),
+        ("2", "open", "0"),
+        ("3", "open", "0"),
+    ]
+    assert keys["last hash key"].iloc[1] == str(2**128 - 1)
 
 
 @pytest.mark.parametrize("screen", ["explore/lag", "operate/fleet", "plan/export"])

@@ -9,7 +9,7 @@ import streamlit as st
 
 from offsetwise import files
 from offsetwise.clusters.pairs import Difference, TopicPair
-from offsetwise.console.explore.clusters import range_chart, summary
+from offsetwise.console.explore.clusters import range_chart, shard_chart, summary
 from offsetwise.console.explore.clusters.summary import View
 from offsetwise.console.explore.compare_charts import MAX_LANES
 from offsetwise.console.server import guard
@@ -40,6 +40,7 @@ def draw(view: View) -> None:
             return
         colours = palette.current()
         _ranges(view, pairs, colours)
+        _shards(view, pairs, colours)
         _table(view, pairs)
         _differences(view, pairs)
 
@@ -73,6 +74,22 @@ def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     )
     with st.expander("Data: log start, last stable offset and HW of each partition"):
         table.paged(range_chart.LANES, lanes, "offsets", alt=range_chart.takeaway(lanes))
+
+
+def _shards(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
+    shards = shard_chart.shards_of(pairs)
+    if not shards:
+        return
+    blocks.section("Which shard has which hash keys")
+    more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
+    st.markdown(
+        ":gray[A shard lies below those it was made of. Pale ones are closed: they take no more records, and a job "
+        f"reads them to their end before it begins the ones below.{more}]"
+    )
+    said = shard_chart.takeaway(shards)
+    st.plotly_chart(_tree(view, shards, colours), config=blocks.CHART_OPTIONS, alt=said, key="shards", theme=None)
+    with st.expander("Data: hash keys and parents of each shard"):
+        table.paged(shard_chart.SHARDS, shards, "hash-keys", alt=said)
 
 
 def _table(view: View, pairs: tuple[TopicPair, ...]) -> None:
@@ -148,6 +165,11 @@ def _lanes(view: View, pairs: tuple[TopicPair, ...]) -> tuple[range_chart.Lane, 
 @cached(32)
 def _chart(view: View, lanes: tuple[range_chart.Lane, ...], colours: Palette) -> Any:
     return range_chart.ranges(lanes, colours, both_read=None not in view.ids)
+
+
+@cached(16)
+def _tree(view: View, shards: tuple[shard_chart.Shard, ...], colours: Palette) -> Any:  # noqa: ARG001 - the key
+    return shard_chart.tree(shards, colours)
 
 
 def topics(view: View) -> Columns[TopicPair]:
