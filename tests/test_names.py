@@ -40,6 +40,8 @@ def _drawers() -> dict[str, list[str]]:
 
 _TARGETS_OF_SHARDS = (
     "targets.flink.kinesis",
+    "targets.shards",
+    "targets.spark.kinesis",
     "targets.savepoint_converted",
     "targets.savepoint_from_positions",
     "targets.starting_position",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import (
+    Checkpoint,
     CheckpointRequirement,
     LogRange,
     Method,
@@ -20,11 +21,12 @@ from offsetwise.model import (
     RestartPoint,
     ShardRange,
     SourcePosition,
+    Start,
     Target,
     TopicRequirement,
 )
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON
+from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after
 from offsetwise.streams.subjects import positions_of
 from tests.plans import plan_of, planned
 
@@ -53,7 +55,9 @@ def shard_plan(
         changes: What is otherwise in the plan.
     """
     read = read_checkpoint(str(checkpoint))
-    positions = [_planned(source.id, at, move(at)) for source in read.sources for at in positions_of(source, stream)]
+    positions = [
+        _planned(source.id, at, move(at), read) for source in read.sources for at in positions_of(source, stream)
+    ]
     known = {each.partition: each for source in read.sources for each in source.ranges} | dict(ranges or {})
     made = plan_of(*positions, targets=targets, **changes)
     (name,) = {one.new_topic for one in positions}
@@ -76,7 +80,30 @@ def shard_plan(
     )
 
 
-def _planned(source: str, at: SourcePosition, moved: Position | None) -> PlannedPosition:
-    new = at.offset if moved is None else moved
-    made = planned(at.topic, at.partition, RestartPoint(batch=None, old=at.offset, new=new), source=source)
+def _planned(source: str, at: SourcePosition, moved: Position | None, read: Checkpoint) -> PlannedPosition:
+    new, end = at.offset if moved is None else moved, at.planned_offset
+    restart = [RestartPoint(batch=read.details.last_committed_batch, old=at.offset, new=new)]
+    if end is not None:
+        restart.append(RestartPoint(batch=read.details.reruns_batch, old=end, new=end))
+    made = planned(at.topic, at.partition, *restart, source=source)
     return replace(made, method=Method.PRESERVED, old=LOG, new=LOG, raw=RawReuse(verdict=RawVerdict.SAME))
+
+
+def with_child(plan: Plan, shard: int) -> Plan:
+    """Add a shard that the checkpoint does not name: it begins at its oldest record."""
+    first = plan.positions[0]
+    child = replace(
+        first,
+        partition=shard,
+        old_offset=None,
+        new_offset=TRIM_HORIZON,
+        start=Start.EARLIEST,
+        method=Method.EARLIEST,
+        restart=(),
+    )
+    return replace(plan, positions=(*plan.positions, child))
+
+
+def back(one: SourcePosition) -> Position:
+    """Go back to an earlier record."""
+    return after(int(str(one.offset)[4:]) - 16)

@@ -23,7 +23,6 @@ from offsetwise.model import (
     Receipt,
     ReceiptStep,
     ShardRange,
-    SourcePosition,
     StepState,
     Turnout,
     WrittenLease,
@@ -38,7 +37,7 @@ from offsetwise.targets.kcl.table import LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import LiveEyes
-from tests.apply.kinesis_plans import CHAIN, shard_plan
+from tests.apply.kinesis_plans import CHAIN, back, shard_plan
 from tests.apply.plans import DIGEST, MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA
 from tests.storage.test_dynamodb import dynamodb, live, put
@@ -96,11 +95,6 @@ def application(client: Any, endpoint: str, dump: str) -> Application:
     ((name, body),) = json.loads((DATA / dump).read_text()).items()
     put(client, name, body)
     return Application(client=client, endpoint=endpoint, name=name)
-
-
-def back(one: SourcePosition) -> Position:
-    """Go back to an earlier record."""
-    return after(int(str(one.offset)[4:]) - 16)
 
 
 def rewound(**changes: Any) -> Plan:

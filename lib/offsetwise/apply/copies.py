@@ -90,6 +90,10 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
             if digest is not None:
                 copied[new] = digest
         made_here.append(new)
+    for path in sorted(edited.keys() - tree.keys()):
+        new, beside = below(folder, path), below(source, min(edited.keys() & tree.keys()))
+        disk.write_new(new, edited[path], like=beside, sync=False)
+        made_here.append(new)
     disk.sync_all(made_here)
     disk.require_same(copied)
     disk.sync_all(below(folder, path) for path in folders)

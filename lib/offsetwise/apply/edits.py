@@ -16,7 +16,8 @@ class FileEdit:
     """One file with other bytes."""
 
     path: str
-    before: bytes
+    before: bytes | None
+    """None of a new file."""
     after: bytes
     numbers: tuple[NumberChange, ...] = ()
 
@@ -62,7 +63,7 @@ class Edits:
             WrittenFile(
                 path=one.path,
                 sha256=sha256(one.after),
-                before_sha256=sha256(one.before),
+                before_sha256=None if one.before is None else sha256(one.before),
                 kept_as=None if kept_in is None else f"{kept_in}/{one.path}",
             )
             for one in self.edits
@@ -76,7 +77,7 @@ class Edits:
     def changes(self) -> tuple[FileChange, ...]:
         """Give the changes as a dry run shows them; checksums go with their files."""
         edited = (
-            FileChange(path=one.path, what="edited", numbers=one.numbers)
+            FileChange(path=one.path, what="made" if one.before is None else "edited", numbers=one.numbers)
             for one in self.edits
             if one.numbers or ((self.sources or self.converted or self.marked) and one.after != one.before)
         )

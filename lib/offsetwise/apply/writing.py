@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from offsetwise.apply.disk import Disk
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Offset, Plan, PlannedTransaction, ReceiptStep, Target, WrittenOffset
+from offsetwise.model import AnyPosition, Plan, PlannedTransaction, ReceiptStep, Target, WrittenOffset
 from offsetwise.position import OfTwins
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ class NumberChange(OfTwins):
     source: str
     topic: str
     partition: int
-    before: Offset | None
+    before: AnyPosition | None
     """None for a partition that is added."""
     new_topic: str
-    after: Offset
+    after: AnyPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from offsetwise.model import Plan, ReceiptStep, WrittenFile
 from offsetwise.regular_files import stays_below
@@ -26,9 +26,9 @@ def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
             yield f"its file {path[:300]} is not the one that the plan makes"
 
 
-def edited(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-    """Say where the files of a copy are not the reviewed ones, edited."""
-    yield from _edited(plan, digest, step, in_place=False)
+def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = ()) -> Iterator[str]:
+    """Say where the files of a copy are not the reviewed ones, edited, nor `new`, which the plan makes beside them."""
+    yield from _edited(plan, digest, step, in_place=False, new=new)
 
 
 def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
@@ -36,11 +36,11 @@ def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]
     yield from _edited(plan, digest, step, in_place=True)
 
 
-def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool) -> Iterator[str]:
+def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool, new: Container[str] = ()) -> Iterator[str]:
     yield from _files(step)
     reviewed = {} if plan.requirements.checkpoint is None else dict(plan.requirements.checkpoint.files)
     for one in step.files:
-        yield from _as_reviewed(one, reviewed.get(one.path))
+        yield from _as_reviewed(one, reviewed.get(one.path), new=one.path in new)
     yield from _kept(step, f".offsetwise-{digest[:12]}-", in_place=in_place)
 
 
@@ -56,8 +56,8 @@ def _files(step: ReceiptStep) -> Iterator[str]:
         yield "it lists a file twice"
 
 
-def _as_reviewed(one: WrittenFile, reviewed: str | None) -> Iterator[str]:
-    if one.sha256 is not None and one.before_sha256 is None:
+def _as_reviewed(one: WrittenFile, reviewed: str | None, *, new: bool) -> Iterator[str]:
+    if one.sha256 is not None and one.before_sha256 is None and not new:
         yield f"it says that {one.path[:300]} is new, and the plan makes no file"
     if reviewed is not None and one.before_sha256 not in ((reviewed,) if one.sha256 is not None else (None, reviewed)):
         yield f"it says that {one.path[:300]} was another file before than the one that was reviewed"

@@ -15,6 +15,7 @@ from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
 from offsetwise.plan.ways import Way, batch_ids, pending, unproven
 from offsetwise.position import OpaquePosition
+from offsetwise.streams.spec import of_position
 from offsetwise.targets.spec import Where, spec_of, specs
 
 
@@ -120,7 +121,9 @@ def against_target(
 def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     """A target has room for the positions of the streams that it knows."""
     other = next((at for row in comparison.partitions if isinstance(at := row.old_offset, OpaquePosition)), None)
-    if other is not None and not spec_of(target).any_stream:
+    stream = None if other is None else of_position(other)
+    known = stream is not None and stream.name in spec_of(target).also_of
+    if other is not None and not known and not spec_of(target).any_stream:
         told = f"It holds offsets of Kafka, and the job is at positions of another stream, such as {other}."
         yield sources.problem(told, "Write a target that takes positions of that stream.")
 

@@ -185,6 +185,11 @@ def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
     return next((each for each in found if each is not None and of_one_stream(each, *beside)), None)
 
 
+def of_position(position: AnyPosition) -> Spec | None:
+    """Give the stream that a position is of."""
+    return next((each for each in specs() if each.parse(str(position)) == position), None)
+
+
 def completed(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Protocol
 
 from offsetwise import targets
+from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, Problem, ReceiptStep, Target
 from offsetwise.plan.ways import Against, Way, unopposed
 from offsetwise.transactions.decisions import Decision
@@ -79,11 +80,13 @@ class Spec:
     of_stream: str | None = None
     """The stream whose positions alone it takes, as registered; ways to it are shown for its migrations only."""
     any_stream: bool = False
-    """Whether it takes positions of whatever stream; others take Kafka's offsets only."""
+    """Whether it takes positions of whatever stream; others take Kafka's offsets, and those of `also_of`."""
+    also_of: frozenset[str] = frozenset()
+    """Streams besides Kafka whose positions it takes, as registered."""
     ends: tuple[Decision, ...] = ()
     """Of a target that no position is written to: which transactions of the sink it ends, by what was decided."""
     takes_savepoint: bool = False
-    """Whether it makes a savepoint of positions alone, so that a person says for which source."""
+    """Whether a person says of which stream, and for which source, the savepoint is that it makes."""
     unfit: Unfit = _nothing
     """Says of a plan as it is drafted, and again before it is written, what of it the target cannot hold."""
     takes_marks: bool = False
@@ -92,6 +95,19 @@ class Spec:
     """Whether a plan writes nothing besides."""
     needs_beside: tuple[str, ...] = ()
     """Of these, as `--target` takes them, a plan writes one as well: positions must stand somewhere."""
+
+    def require_fit(self, plan: Plan, called: str) -> None:
+        """Go on only with a plan that the target can hold.
+
+        Raises:
+            ApplyError: It cannot hold it.
+        """
+        wrong = next(self.unfit(plan), None)
+        if wrong is not None:
+            raise ApplyError(
+                f"{called}: expected a plan that it can hold. {wrong.message} Nothing was written.",
+                fix="Draft the plan again.",
+            )
 
     def told(self, target: Target) -> str:
         """Name one target of this kind for people."""

@@ -9,9 +9,11 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.findings import Stage, finding
-from offsetwise.model import Cluster, Comparison, Severity
+from offsetwise.model import Cluster, Comparison, Plan, ReceiptStep, Severity
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
+from offsetwise.targets.spark.kinesis.entries import added_ends
+from offsetwise.targets.spark.kinesis.spec import STREAM, against_shards
 from offsetwise.targets.spark.spec import against_checkpoint
 from offsetwise.targets.spec import Spec, Where
 
@@ -48,6 +50,10 @@ def not_moved(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa:
     """The checkpoint belongs to the cluster that a failback would lead to."""
     if comparison.belongs_to.cluster is not Cluster.NEW:
         yield "The checkpoint is the old cluster's: there is nothing to go back from."
+
+
+def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+    yield from edited(plan, digest, step, new=added_ends(plan).values())
 
 
 _COPY: Final = Way(
@@ -112,6 +118,8 @@ SPEC: Final = Spec(
     where=Where.OUTPUT,
     ways=(_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK),
     against=against_checkpoint,
-    recorded=edited,
+    recorded=_recorded,
     keeps_state=True,
+    also_of=frozenset({STREAM}),
+    unfit=against_shards,
 )

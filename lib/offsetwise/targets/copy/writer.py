@@ -14,6 +14,9 @@ from offsetwise.apply.written import batch_guard
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, Turnout
 from offsetwise.storage.folders import open_tree
+from offsetwise.targets.copy.spec import SPEC
+from offsetwise.targets.shards import of_shards
+from offsetwise.targets.spark.kinesis.verification import began_shards
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
 from offsetwise.verify.eyes import Eyes, unfinished
@@ -21,6 +24,7 @@ from offsetwise.verify.seen import Seen, for_all
 
 
 def _decided(plan: Plan, context: Context) -> Rewrite:
+    SPEC.require_fit(plan, "The copy")
     folder = open_tree(requirement(plan).uri, roots=context.read_roots)
     return rewrite(plan, folder, young_s=context.young_s)
 
@@ -48,4 +52,6 @@ def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) ->
     absent = unfinished(step.place, eyes)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)
+    if of_shards(plan):
+        return began_shards(plan, step, eyes)
     return began(plan, step, eyes, step.place, fresh=False)

@@ -52,7 +52,7 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
     except GarbledError as error:
         raise refused(subject, f"an offset file, found it garbled: {error}") from error
     text = data.decode("utf-8")
-    spans = _spans(text, before.version, [one.id for one in before.sources])
+    spans = line_spans(text, before.version, [one.id for one in before.sources])
     intended: list[SourceOffset] = []
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
@@ -69,7 +69,7 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
         pieces.append((start, end, line))
     if wanted:
         raise refused(subject, f"a line of source {min(wanted)!r}, found none")
-    edited = _replaced(text, pieces).encode("utf-8")
+    edited = replaced(text, pieces).encode("utf-8")
     try:
         proven = parse_offsets(edited) == replace(before, sources=tuple(intended))
     except GarbledError as error:
@@ -146,7 +146,7 @@ def _edit_line(
             made.append((new_name, tuple(partitions), tuple(numbers)))
     if wanted:
         raise refused(subject, f"{min(wanted)}, found no such partition")
-    return _as_offsets(one, made), tuple(changes), _replaced(text, pieces)
+    return _as_offsets(one, made), tuple(changes), replaced(text, pieces)
 
 
 def _as_offsets(one: SourceOffset, made: list[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> SourceOffset:
@@ -218,7 +218,7 @@ def _expect(token: tuple[str, int, int], expected: str, subject: str) -> None:
         raise refused(subject, f"{expected!r} in an offset text, found {token[0][:40]!r}")
 
 
-def _spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, int]]:
+def line_spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, int]]:
     """Give where each source's text stands, between line ends and behind a v2 id."""
     starts = [0]
     ends: list[int] = []
@@ -237,7 +237,8 @@ def _spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, int]
     return made
 
 
-def _replaced(text: str, pieces: list[tuple[int, int, str]]) -> str:
+def replaced(text: str, pieces: list[tuple[int, int, str]]) -> str:
+    """Put other texts into the place of those between two places each, which do not overlap."""
     made, at = [], 0
     for start, end, new in sorted(pieces):
         made += [text[at:start], new]

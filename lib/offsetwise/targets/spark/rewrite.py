@@ -24,8 +24,12 @@ from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Checkpoint, Plan, WrittenFile
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.storage.folders import FolderReader
+from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.moves import Move
+from offsetwise.targets.shards import of_shards
 from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
+from offsetwise.targets.spark.kinesis.edit import shard_edits
+from offsetwise.targets.spark.kinesis.entries import place_of
 from offsetwise.targets.spark.overlay import Overlay, read_file
 from offsetwise.targets.spark.state import VERSION, refuse_running, require_state
 
@@ -70,7 +74,12 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
     restart = decide_restart(logs.planned, logs.committed)
     target = _target(plan, logs, restart)
     refuse_running(checkpoint, folder, target.pending, young_s)
-    edits = tuple(_edits(plan, folder, target))
+    newest_batch = target.batch if target.pending is None else target.pending
+    if of_shards(plan) and newest_batch is not None:
+        pending = target.pending is not None
+        edits = tuple(shard_edits(plan, folder, checkpoint, newest_batch, pending=pending))
+    else:
+        edits = tuple(_edits(plan, folder, target))
     sums = tuple(_checksums(folder, edits))
     dropped = tuple(sorted(_dropped(folder, logs, target)))
     if target.batch is not None:
@@ -151,7 +160,9 @@ def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
             previous=before[-1] if before else None,
             drop_above=-1 if restart.starts_after is None else restart.starts_after,
         )
-    if not any(point.batch == restart.reruns for position in plan.positions for point in position.restart[1:]):
+    ends = (point.batch for position in plan.positions for point in position.restart[1:])
+    # Of shards the ends need not be recorded: then the batch is read to wherever they end.
+    if not of_shards(plan) and restart.reruns not in ends:
         raise unfit(
             f"both ends of batch {restart.reruns}, which is planned and not committed, found in the plan only its start"
         )
@@ -313,27 +324,32 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
         OffsetwiseError: It cannot be read.
     """
     found = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
-    expected = requirement(plan).job_id
-    if found.job_id != expected:
-        return f"it is of the query {found.job_id}, and the plan is for {expected}."
+    required = requirement(plan)
+    if found.job_id != required.job_id:
+        return f"it is of the query {found.job_id}, and the plan is for {required.job_id}."
     reruns = plan.rewind_to is None and plan.dropped_batch is None
     pending = {point.batch for one in plan.positions for point in one.restart[1:] if reruns}
+    if of_shards(plan) and required.last_planned_batch != required.last_committed_batch:
+        pending.add(required.last_planned_batch)
     elsewhere = _elsewhere(plan, found, max((batch for batch in pending if batch is not None), default=None))
     return None if elsewhere is None else f"it restarts at other positions than the planned ones: {elsewhere}."
 
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
     """Say where a checkpoint restarts elsewhere than planned; None where it does not."""
+    shards = of_shards(plan)
     found = {
         (source.id, each.topic_partition): (each.offset, each.planned_offset)
         for source in read.sources
-        for each in source.positions
+        if bool(source.shards) == shards
+        for each in positions_of(source)
     }
     wanted = {}
     for one in plan.positions:
         ends = [point.new for point in one.restart[1:] if point.batch == pending]
         new_end = one.new_offset if pending is not None and not one.restart else None
-        wanted[one.source, one.new_topic_partition] = (one.new_offset, ends[0] if ends else new_end)
+        begin = place_of(one) if shards else one.new_offset
+        wanted[one.source, one.new_topic_partition] = (begin, ends[0] if ends else new_end)
     if found == wanted and read.details.reruns_batch == pending:
         return None
     differing = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))

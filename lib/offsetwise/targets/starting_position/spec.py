@@ -13,12 +13,13 @@ from hashlib import sha256
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start, TopicPartition
+from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.ways import Way, batch_ids
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
+from offsetwise.targets.spark.kinesis.entries import entry_of, place_of
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "starting-position"
@@ -29,7 +30,7 @@ def starting_position(plan: Plan) -> str:
     """Give the file's text: every shard that is not read to its end, one stream."""
     stream = min((one.new_topic for one in plan.positions), default="")
     shards = {
-        shard_id(one.partition): _entry(place)
+        shard_id(one.partition): entry_of(place)
         for one in sorted(plan.positions, key=lambda each: each.partition)
         if (place := _place_of(one)) is not None and place.place is not Place.SHARD_END
     }
@@ -37,28 +38,10 @@ def starting_position(plan: Plan) -> str:
     return json.dumps(body, separators=(",", ":")) + "\n"
 
 
-def _entry(place: ShardPlace) -> dict[str, str]:
-    kind, position = place.place.value, ""
-    match place:
-        case ShardPlace(place=Place.AFTER, sequence=int(number)):
-            kind, position = "AFTER_SEQUENCE_NUMBER", str(number)
-        case ShardPlace(place=Place.AT, sequence=int(number)):
-            kind, position = "AT_SEQUENCE_NUMBER", str(number)
-        case ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int(at_ms)):
-            position = str(at_ms)
-    return {"iteratorType": kind, "iteratorPosition": position, "subSequenceNumber": "-1", "isLast": "true"}
-
-
 def _place_of(one: PlannedPosition) -> ShardPlace | None:
-    """Give where a shard begins; None where the option has no word for it."""
-    place = one.new_offset
-    if not isinstance(place, ShardPlace) or place.sub is not None:
-        return None
-    if one.start is Start.EARLIEST:
-        return TRIM_HORIZON
-    if place.place is Place.LATEST or (place.place is Place.AT_TIMESTAMP and place.at_ms is None):
-        return None
-    return place
+    """Give where a shard begins; None where one of the two connectors has no word for it."""
+    place = place_of(one)
+    return None if place is None or place.sub is not None else place
 
 
 def _unfit(plan: Plan) -> Iterator[Problem]:

@@ -6,7 +6,6 @@ from typing import Final
 
 from offsetwise.apply.writing import NumberChange, Writer
 from offsetwise.config import Migration
-from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, Turnout
 from offsetwise.targets.starting_position.spec import SPEC, starting_position
 from offsetwise.targets.text_file import TextFileWriter
@@ -15,12 +14,7 @@ from offsetwise.verify.seen import Seen, for_all
 
 
 def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-    wrong = next(SPEC.unfit(plan), None)
-    if wrong is not None:
-        raise ApplyError(
-            f"startingposition: expected a plan that it can hold. {wrong.message} Nothing was written.",
-            fix="Draft the plan again.",
-        )
+    SPEC.require_fit(plan, "startingposition")
     return starting_position(plan), ()
 
 

@@ -1,0 +1,1 @@
+"""Positions of Kinesis in what is written for Spark queries."""

@@ -1,0 +1,69 @@
+"""What speaks against a copy of a Spark query's checkpoint with positions of Kinesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.findings.place import pending_batch_differs
+from offsetwise.model import Plan, PlannedPosition, Problem
+from offsetwise.plan.refusals import place_not_held
+from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
+from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, ShardPlace, shard_id
+from offsetwise.targets.shards import of_shards
+from offsetwise.targets.spark.kinesis.entries import keeps_sub, place_of
+
+STREAM: Final = SPEC.name
+_HOLDER: Final = "a checkpoint of Spark"
+_NEVER_READ: Final = "the awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on"
+_READ_IT: Final = (
+    "Let another job read the shard to its end first, or the connector before 2.0; or begin a query anew at a starting "
+    "position (starting-position)."
+)
+
+
+def against_shards(plan: Plan) -> Iterator[Problem]:
+    """Say which positions of shards a checkpoint of Spark cannot hold, or its connector would not read on from."""
+    if not of_shards(plan):
+        return
+    aggregates = keeps_sub(plan)
+    for one in plan.positions:
+        place = place_of(one)
+        if place is None:
+            why = "it names no record and no time"
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
+        elif place.sub is not None and not aggregates:
+            why = "the qubole connector keeps no place inside an aggregate"
+            yield from place_not_held(one.new_topic_partition, place, _HOLDER, why)
+        elif place == SHARD_END != one.old_offset:
+            yield from place_not_held(one.new_topic_partition, place, _HOLDER, "its shard was not read to the end")
+    if aggregates:
+        yield from _closed(plan)
+    required = plan.requirements.checkpoint
+    if required is not None and required.last_planned_batch != required.last_committed_batch:
+        added = [shard_id(one.partition) for one in plan.positions if one.old_offset is None]
+        if added:
+            yield pending_batch_differs.problem(
+                f"Batch {required.last_planned_batch} is pending, and was planned without {added[0]}.",
+                "Let the pending batch commit first: start the job, and stop it after the batch.",
+            )
+
+
+def _closed(plan: Plan) -> Iterator[Problem]:
+    for finding in plan.findings:
+        if finding.code == closed_shard_unread.code:
+            yield parent_unread.problem(f"{finding.message} They would never be read: {_NEVER_READ}.", _READ_IT)
+    closed = {
+        (topic.name, shard.partition)
+        for topic in plan.requirements.new.topics
+        for shard in topic.shards
+        if shard.closed
+    }
+    for one in plan.positions:
+        if one.new_topic_partition in closed and _goes_elsewhere(one):
+            told = f"{shard_id(one.partition)} is closed, and would not be read from {one.new_offset}: {_NEVER_READ}."
+            yield parent_unread.problem(told, _READ_IT)
+
+
+def _goes_elsewhere(one: PlannedPosition) -> bool:
+    return isinstance(one.new_offset, ShardPlace) and SHARD_END != place_of(one) != one.old_offset

@@ -1,0 +1,103 @@
+"""Where a Spark query of Kinesis began: what its newest batch says, and the line of the first batch after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from offsetwise.engines.spark.kinesis import parse_line
+from offsetwise.engines.spark.offset_log import GarbledError
+from offsetwise.model import AnyPosition, Batch, Checkpoint, Plan, PlannedPosition, ReceiptStep, TopicPartition, Turnout
+from offsetwise.streams.kinesis.spec import SHARD_END, shard_id
+from offsetwise.streams.subjects import positions_of
+from offsetwise.targets.spark.kinesis.entries import place_of
+from offsetwise.verify.eyes import Eyes, changed_file
+from offsetwise.verify.seen import Seen, for_all, number
+
+Places = Mapping[tuple[str, TopicPartition], AnyPosition]
+"""By source, stream and shard."""
+
+
+def began_shards(plan: Plan, step: ReceiptStep, eyes: Eyes) -> list[Seen]:
+    """Hold a copy, which its query goes on with, against the plan."""
+    read, required = eyes.checkpoint(step.place).checkpoint, plan.requirements.checkpoint
+    if required is None or read.job_id != required.job_id or required.last_planned_batch is None:
+        wanted = None if required is None else required.job_id
+        told = f"{step.place} is of the query {read.job_id}, expected {wanted}."
+        return for_all(plan, Turnout.DIFFERENT, told)
+    pending = required.last_planned_batch != required.last_committed_batch
+    first = required.last_planned_batch + (0 if pending else 1)
+    done = [batch.id for batch in read.details.batches if batch.committed and batch.id >= first]
+    if not done:
+        changed = changed_file(step, eyes, gone_is_fine=False)
+        if changed is not None:
+            return for_all(plan, Turnout.DIFFERENT, changed)
+    begun = next((batch for batch in read.details.batches if batch.id == first), None)
+    if begun is None and done:
+        told = f"offsets/{first} of {step.place} is not retained any more, so where the query began cannot be seen."
+        return for_all(plan, Turnout.UNKNOWN, told)
+    now = _now(read)
+    at = _Began(
+        where=step.place if begun is None else f"offsets/{first} of {step.place}",
+        places=now if begun is None else _line(begun, plan),
+        done=max(done, default=None),
+        now=now,
+    )
+    return [_seen(one, at) for one in plan.positions]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Began:
+    """What a checkpoint says of where its query began."""
+
+    where: str
+    places: Places | None
+    """None where the line cannot be read."""
+    done: int | None
+    """The last batch that it has committed since."""
+    now: Places
+
+
+def _now(read: Checkpoint) -> Places:
+    return {
+        (source.id, at.topic_partition): at.offset
+        for source in read.sources
+        if source.shards
+        for at in positions_of(source)
+    }
+
+
+def _line(batch: Batch, plan: Plan) -> Places | None:
+    """Give where a batch starts, as its line says."""
+    made: dict[tuple[str, TopicPartition], AnyPosition] = {}
+    lines = {source.id: source.raw for source in batch.sources}
+    for one in plan.positions:
+        try:
+            line = parse_line(lines.get(one.source))
+        except GarbledError:
+            return None
+        place = None if line is None else line.places.get(shard_id(one.partition))
+        if line is not None and place is not None:
+            made[one.source, TopicPartition(line.stream, one.partition)] = place
+    return made
+
+
+def _seen(one: PlannedPosition, at: _Began) -> Seen:
+    name, planned, key = shard_id(one.partition), place_of(one), (one.source, one.new_topic_partition)
+    if at.places is None:
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {at.where} cannot be read.")
+    found = at.places.get(key)
+    if found is None and planned == SHARD_END:
+        return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and not in {at.where}.")
+    if found != planned:
+        told = f"{name}: expected {number(planned)} in {at.where}, found {number(found)}."
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+    if at.done is None:
+        told = f"{name}: {found} is in {at.where}, as planned; the query has not committed a batch since."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
+    here = at.now.get(key)
+    if here == planned:
+        told = f"{name}: the query began at {found} as planned and had nothing to read up to batch {at.done}."
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=told, started=True)
+    told = f"{name}: the query began at exactly {found} and stands at {number(here)} after batch {at.done}."
+    return Seen(found=here, turnout=Turnout.MOVED_ON, told=told, started=True)
