@@ -28,9 +28,25 @@ from offsetwise.verify.seen import Seen, for_all, number, topics_of
 
 Compared = Callable[[Plan, ReceiptStep, Checkpoint], list[Seen]]
 """Holds a savepoint as it was read against the plan."""
+Restored = Callable[[Plan, Checkpoint, Eyes], list[Seen]]
+"""Holds a checkpoint that the restored job made against the plan."""
 
 
-def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None, compared: Compared) -> list[Seen]:
+def restored(plan: Plan, own: Checkpoint, eyes: Eyes) -> list[Seen]:
+    """Say where a restored job stands in its partitions, by a checkpoint of its own."""
+    stands, logs = _Stands(own), eyes.new_cluster(topics_of(plan), ()).partitions()
+    return [_gone_on(position, stands, own, logs) for position in plan.positions]
+
+
+def verified(
+    plan: Plan,
+    step: ReceiptStep,
+    eyes: Eyes,
+    checkpoint: str | None,
+    compared: Compared,
+    *,
+    restored: Restored = restored,
+) -> list[Seen]:
     """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
     absent = unfinished(step.place, eyes)
     if absent is not None:
@@ -47,7 +63,9 @@ def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None, 
     made = compared(plan, step, read)
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
         return made
-    return _restored(plan, read, eyes, checkpoint)
+    own = eyes.checkpoint(checkpoint).checkpoint
+    other = _not_of_this_job(own, read)
+    return restored(plan, own, eyes) if other is None else for_all(plan, Turnout.UNKNOWN, other)
 
 
 def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
@@ -66,16 +84,6 @@ def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
     told = f"{name}: expected {position.new_offset} in {step.place}, found {number(found)}."
     return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
-
-
-def _restored(plan: Plan, read: Checkpoint, eyes: Eyes, checkpoint: str) -> list[Seen]:
-    """Hold a checkpoint that the restored job made against the plan."""
-    own = eyes.checkpoint(checkpoint).checkpoint
-    other = _not_of_this_job(own, read)
-    if other is not None:
-        return for_all(plan, Turnout.UNKNOWN, other)
-    stands, logs = _Stands(own), eyes.new_cluster(topics_of(plan), ()).partitions()
-    return [_gone_on(position, stands, own, logs) for position in plan.positions]
 
 
 class _Stands:

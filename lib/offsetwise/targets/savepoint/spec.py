@@ -11,6 +11,7 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.model import Comparison
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
+from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit
 from offsetwise.targets.flink.spec import START_FROM_COPY, START_FROM_COPY_IN_SQL, STOP, against_savepoint
 from offsetwise.targets.spec import Spec, Where
 
@@ -74,5 +75,7 @@ SPEC: Final = Spec(
     against=against_savepoint,
     recorded=edited,
     keeps_state=True,
+    also_of=frozenset({STREAM}),
+    unfit=against_edit,
     takes_marks=True,
 )

@@ -22,18 +22,25 @@ from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.edit import edit_savepoint
+from offsetwise.targets.flink.kinesis.editing import edited_savepoint
+from offsetwise.targets.flink.kinesis.proving import misplaced
+from offsetwise.targets.flink.kinesis.verification import shards_as_planned, shards_restored
 from offsetwise.targets.flink.marks import mark_committed, unmarked
 from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.flink.verification import as_planned, verified
 from offsetwise.targets.moves import Move
+from offsetwise.targets.savepoint.spec import SPEC
+from offsetwise.targets.shards import of_shards
 from offsetwise.verify.eyes import Eyes
 from offsetwise.verify.seen import Seen
 
 
 def _moved(plan: Plan, context: Context) -> Edits:
     """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
+    SPEC.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
-    edited = edit_savepoint(held, _moves(plan), uri=uri)
+    shards = of_shards(plan)
+    edited = edited_savepoint(plan, held, uri=uri) if shards else edit_savepoint(held, _moves(plan), uri=uri)
     files = {**edited.files, **mark_committed({**held, **edited.files}, plan.marks, uri=uri)}
     return Edits(
         edits=tuple(
@@ -64,6 +71,8 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
     kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
     copy = read_from(kept)
+    if of_shards(plan):
+        return _ELSEWHERE if misplaced(plan, copy) else unmarked(plan.marks, copy)
     found = {
         (source.id, at.topic, at.partition): at.offset
         for source in copy.sources
@@ -77,10 +86,11 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
         if one.old_offset is not None
     }
     if found != wanted:
-        return "its sources are at other positions than the planned ones."
+        return _ELSEWHERE
     return unmarked(plan.marks, copy)
 
 
+_ELSEWHERE: Final = "its sources are at other positions than the planned ones."
 _COPIES: Final = CopyWriter(decide=_moved, foreign=_not_moved, links="", guard=lambda _: SAVEPOINT_GUARD)
 
 
@@ -91,4 +101,6 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
     """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
+    if of_shards(plan):
+        return verified(plan, step, eyes, checkpoint, shards_as_planned, restored=shards_restored)
     return verified(plan, step, eyes, checkpoint, as_planned)

@@ -41,8 +41,8 @@ def converted(
         DamagedError: Its state is.
         NotEditableError: The new source could not go on from it.
     """
-    if entry.coordinator is not None or any(map(_has_more, entry.subtasks)):
-        raise NotEditableError(f"more than the consumer's own state in operator {entry.uid or entry.id!r}")
+    if entry.coordinator is not None:
+        raise _has_more(entry)
     held = [split for subtask in entry.subtasks for split in _elements(entry, subtask, opened)]
     if not held:
         raise NotEditableError("no shard in the state of the consumer")
@@ -55,19 +55,41 @@ def converted(
         raise NotEditableError(f"no {min(beyond)}, for which the plan has a position")
     if len({each.shard for each in shards}) != len(shards):
         raise NotEditableError("a shard twice")
+    return anew(entry, metadata, opened, Splits.of(shards), state=LEGACY_STATE)
+
+
+def anew(entry: OperatorEntry, metadata: Metadata, opened: Opened, splits: Splits, *, state: str) -> Piece:
+    """Give the operator of a source as one of KinesisStreamsSource with other splits and a coordinator of its own.
+
+    Args:
+        entry: The operator.
+        metadata: All that its file says.
+        opened: The bytes of its state.
+        splits: What it shall have.
+        state: The name of the state that its readers keep, beside which they have none.
+
+    Raises:
+        NotEditableError: It has more, or a split cannot hold its position.
+    """
+    if any(_keeps_more(each, state) for each in entry.subtasks):
+        raise _has_more(entry)
     cursor = Cursor(opened.data, entry.at, entry.end)
     if metadata.version >= NAMES_SINCE:
         cursor.skip_text("an operator's name")
         cursor.skip_text("an operator's uid")
     cursor.skip(_ID_BYTES, "an operator's id")
-    made = source_state(Splits.of(shards), parallelism=entry.parallelism, max_parallelism=entry.max_parallelism)
+    made = source_state(splits, parallelism=entry.parallelism, max_parallelism=entry.max_parallelism)
     return Piece(cursor.at, entry.end, made)
 
 
-def _has_more(subtask: Subtask) -> bool:
+def _has_more(entry: OperatorEntry) -> NotEditableError:
+    return NotEditableError(f"more than the source's own state in operator {entry.uid or entry.id!r}")
+
+
+def _keeps_more(subtask: Subtask, own: str) -> bool:
     states = () if subtask.managed is None else subtask.managed.states
     return (
-        any(state.name != LEGACY_STATE for state in states)
+        any(state.name != own for state in states)
         or subtask.finished
         or subtask.raw is not None
         or bool(subtask.keyed_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -10,7 +10,15 @@ from typing import Final
 from offsetwise.engines.flink.binary import Cursor
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.legacy import read_fields, read_legacy
-from offsetwise.engines.flink.kinesis.splits import UNASSIGNED, Split, SplitFields, read_enumerator, read_split
+from offsetwise.engines.flink.kinesis.splits import (
+    UNASSIGNED,
+    Enumerator,
+    Split,
+    SplitFields,
+    read_enumerator,
+    read_split,
+    split_of,
+)
 from offsetwise.engines.flink.source import READER_STATE
 from offsetwise.model import TopicPartition
 from offsetwise.position import OfTwins
@@ -41,17 +49,20 @@ ShardMoves = Mapping[TopicPartition, ShardMove]
 """By stream and shard."""
 
 
-def rewrite_of(moves: ShardMoves, *, legacy: bool) -> Rewrite:
+def rewrite_of(moves: ShardMoves, *, legacy: bool, added: Sequence[SplitFields] = ()) -> Rewrite:
     """Give how the state of one source becomes that with other positions.
 
     Args:
         moves: All its shards.
         legacy: Whether it is a FlinkKinesisConsumer.
+        added: Shards that it lacks; the legacy consumer begins such a one at its oldest record by itself.
     """
     if legacy:
         return Rewrite(state=LEGACY_STATE, element=partial(_legacy, moves=moves), coordinator=None)
     return Rewrite(
-        state=READER_STATE, element=partial(_element, moves=moves), coordinator=partial(_coordinator, moves=moves)
+        state=READER_STATE,
+        element=partial(_element, moves=moves),
+        coordinator=partial(_coordinator, moves=moves, added=added),
     )
 
 
@@ -69,15 +80,27 @@ def _element(plain: bytes, moves: ShardMoves) -> tuple[TopicPartition, bytes]:
     return move.topic_partition, split_element(made)
 
 
-def _coordinator(cursor: Cursor, moves: ShardMoves) -> list[Piece]:
+def _coordinator(cursor: Cursor, moves: ShardMoves, added: Sequence[SplitFields]) -> list[Piece]:
     """Edit what a coordinator knows: of what it has handed out the readers' positions count, and its own stay."""
     begun = cursor.at
     found = read_enumerator(Cursor(cursor.data, begun, cursor.end))
     before = cursor.data[begun : cursor.end]
     if enumerator_state(found) != before:
         raise NotEditableError("a coordinator in a form that no known connector writes")
-    after = enumerator_state(replace(found, splits=tuple(_known(each, moves) for each in found.splits)))
+    splits = tuple(_known(each, moves) for each in found.splits)
+    after = enumerator_state(_with(replace(found, splits=splits), added))
     return [] if after == before else [Piece(begun, cursor.end, after)]
+
+
+def _with(found: Enumerator, added: Sequence[SplitFields]) -> Enumerator:
+    """Add shards that no reader has: nobody would find those up to the last one that the source has seen."""
+    if not added:
+        return found
+    if found.version == 0:
+        raise NotEditableError(f"a coordinator of version 0, which has no place for {added[0].shard}")
+    waiting = (replace(split_of(replace(each, version=found.split_version)), status=UNASSIGNED) for each in added)
+    last = max(found.last or "", *(each.shard for each in added))
+    return replace(found, splits=(*found.splits, *waiting), last=last)
 
 
 def _known(split: Split, moves: ShardMoves) -> Split:

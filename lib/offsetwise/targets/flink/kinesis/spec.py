@@ -8,10 +8,13 @@ from typing import Final
 from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
 from offsetwise.model import Plan, PlannedPosition, Problem, ShardRange, Start, TopicPartition
 from offsetwise.plan.refusals import place_not_held, shards_unknown
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
+from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
+from offsetwise.targets.shards import of_shards
 from offsetwise.wording import many
 
+STREAM: Final = SPEC.name
 _SPLIT: Final = "a split of KinesisStreamsSource"
+_SAVEPOINT: Final = "a savepoint of Flink"
 
 
 def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
@@ -50,7 +53,21 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
             + (f", nor those of {many(len(unknown) - 1, 'more shard')}" if len(unknown) > 1 else "")
             + ": neither the stream nor the checkpoint told them."
         )
-    planned = {one.new_topic_partition for one in plan.positions}
+    yield from _against_left(plan)
+
+
+def against_edit(plan: Plan) -> Iterator[Problem]:
+    """Say which positions no source of Flink can hold, and which shards would never be read."""
+    if not of_shards(plan):
+        return
+    for one in plan.positions:
+        if begin_of(one) is None:
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _SAVEPOINT, _why(one))
+    yield from _against_left(plan)
+
+
+def _against_left(plan: Plan) -> Iterator[Problem]:
+    ranges, planned = ranges_of(plan), {one.new_topic_partition for one in plan.positions}
     last = max((one.partition for one in plan.positions), default=-1)
     left = sorted(
         key for key, shard in ranges.items() if not shard.closed and key not in planned and key.partition <= last
@@ -70,23 +87,30 @@ def against_places(plan: Plan) -> Iterator[Problem]:
 
 
 def arn_of(plan: Plan, stream: str) -> str | None:
-    """Give the ARN of a stream, as the stream itself told it; None where it was not asked."""
+    """Give the ARN of a stream, as the stream itself told it, else as a person says; None where neither does."""
     ids = (topic.id for topic in plan.requirements.new.topics if topic.name == stream)
-    arn = (next(ids, None) or "").partition("@")[0]
+    said = "" if plan.savepoint is None else plan.savepoint.stream_arn
+    arn = (next(ids, None) or said).partition("@")[0]
     return arn if arn.startswith("arn:") and stream_name(arn) == stream else None
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:
     """Give what a split would hold of a position; None where it cannot hold it."""
+    place = begin_of(one)
+    return None if place is None or place.sub is not None else place
+
+
+def begin_of(one: PlannedPosition) -> ShardPlace | None:
+    """Give where a source of Flink begins, which keeps places inside aggregates where it is the legacy consumer."""
     place = one.new_offset
     if not isinstance(place, ShardPlace):
         return None
     if one.start is Start.EARLIEST:
         return TRIM_HORIZON
     match place:
-        case ShardPlace(place=Place.TRIM_HORIZON | Place.SHARD_END):
+        case ShardPlace(place=Place.TRIM_HORIZON | Place.SHARD_END | Place.AFTER):
             return place
-        case ShardPlace(place=Place.AFTER, sub=None) | ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int()):
+        case ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int()):
             return place
     return None
 

@@ -8,8 +8,8 @@ from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import SHARD_END, shard_id
-from offsetwise.targets.flink.kinesis.spec import place_of
+from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, shard_id
+from offsetwise.targets.flink.kinesis.spec import begin_of
 from offsetwise.verify.eyes import Eyes, changed_file
 from offsetwise.verify.seen import Seen, for_all, number
 
@@ -27,12 +27,23 @@ def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) 
     changed = changed_file(step, eyes, gone_is_fine=False)
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)
-    found = shards_in(read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, _names(plan)))))
-    made = [_as_planned(one, found, step.place) for one in plan.positions]
+    read = read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, _names(plan))))
+    made = shards_as_planned(plan, step, read)
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
         return made
-    own = shards_in(eyes.checkpoint(checkpoint).checkpoint)
-    return [_gone_on(one, own, checkpoint) for one in plan.positions]
+    return shards_restored(plan, eyes.checkpoint(checkpoint).checkpoint, eyes)
+
+
+def shards_as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
+    """Hold the positions of a savepoint against the plan."""
+    found = shards_in(read)
+    return [_as_planned(one, found, step.place) for one in plan.positions]
+
+
+def shards_restored(plan: Plan, own: Checkpoint, eyes: Eyes) -> list[Seen]:  # noqa: ARG001 - a number needs no end
+    """Say where a restored job stands in its shards, by a checkpoint of its own."""
+    found = shards_in(own)
+    return [_gone_on(one, found, own.uri) for one in plan.positions]
 
 
 def _names(plan: Plan) -> tuple[str, ...]:
@@ -41,7 +52,10 @@ def _names(plan: Plan) -> tuple[str, ...]:
 
 
 def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:
-    name, planned, here = shard_id(one.partition), place_of(one), found.get(shard_id(one.partition))
+    name, planned, here = shard_id(one.partition), begin_of(one), found.get(shard_id(one.partition))
+    if here is None and one.old_offset is None and planned == TRIM_HORIZON:
+        told = f"{name} is new: Flink begins it at its oldest record, which no savepoint shows."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
     if planned == SHARD_END and here is None:
         return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and is not in {place}.")
     if planned is not None and here == planned:
@@ -52,7 +66,7 @@ def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:
 
 def _gone_on(one: PlannedPosition, own: Shards, uri: str) -> Seen:
     """Say where a restored job stands in one shard, by a checkpoint of its own."""
-    name, planned, here = shard_id(one.partition), place_of(one), own.get(shard_id(one.partition))
+    name, planned, here = shard_id(one.partition), begin_of(one), own.get(shard_id(one.partition))
     if planned is None or here is None:
         told = f"{name} is not in {uri}: the job has read it to its end, or does not read it."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)

@@ -1,0 +1,150 @@
+"""A savepoint whose sources of Kinesis are at other positions, everything else byte for byte.
+
+On the same stream a number takes the place of a number in the elements of the readers. Shards that the savepoint lacks
+and that its source would not find by itself are added to what its coordinator knows. On another stream the operator of
+a KinesisStreamsSource is made anew, because it may have other shards; the legacy consumer's elements get its name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from offsetwise.apply.writing import NumberChange
+from offsetwise.engines.flink.binary import DamagedError
+from offsetwise.engines.flink.checkpoint import read_from
+from offsetwise.engines.flink.folder import METADATA
+from offsetwise.engines.flink.kinesis import LEGACY_STATE
+from offsetwise.engines.flink.metadata import Metadata, OperatorEntry, parse_metadata
+from offsetwise.engines.flink.opened import Opened
+from offsetwise.engines.flink.operators import states_of
+from offsetwise.engines.flink.source import READER_STATE
+from offsetwise.model import CheckpointSource, Plan, PlannedPosition, SourcePosition, TopicPartition
+from offsetwise.storage.memory import HeldFolder
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, ShardPlace
+from offsetwise.streams.spec import is_compared
+from offsetwise.streams.subjects import positions_of
+from offsetwise.targets.flink.edit import (
+    EditedSavepoint,
+    Making,
+    edit_source,
+    entry_of,
+    is_of,
+    refused,
+    require_editable,
+)
+from offsetwise.targets.flink.elements import NotEditableError
+from offsetwise.targets.flink.kinesis.convert import anew
+from offsetwise.targets.flink.kinesis.edit import ShardMove, rewrite_of
+from offsetwise.targets.flink.kinesis.proving import prove
+from offsetwise.targets.flink.kinesis.savepoint import Splits
+from offsetwise.targets.flink.kinesis.spec import arn_of, begin_of, splits_of
+
+
+def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> EditedSavepoint:
+    """Edit a savepoint.
+
+    Args:
+        plan: Every shard of every source of Kinesis is in it.
+        held: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        uri: The savepoint, for errors.
+
+    Raises:
+        ApplyError: It may not be edited, or the plan does not fit it.
+        OffsetwiseError: It cannot be read.
+    """
+    folder = HeldFolder(uri=uri, files=held)
+    before = read_from(folder)
+    require_editable(before, uri)
+    data = held[METADATA]
+    metadata = parse_metadata(data)
+    making = Making(opened=Opened.of(folder, data, metadata, None))
+    editing = _Editing(plan=plan, metadata=metadata, making=making, uri=uri)
+    changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
+    left, ids = [*plan.positions], set()
+    for source in before.sources:
+        planned = [one for one in left if is_of(source, one.source)]
+        if not source.shards or not is_compared(source.kind):
+            continue
+        left = [one for one in left if one not in planned]
+        try:
+            entry = entry_of(source, metadata)
+            editing.edit(source, entry, planned)
+        except (NotEditableError, DamagedError) as error:
+            raise refused(uri, f"positions that can be edited, found {error}") from error
+        ids.add(entry.id)
+        for change in _changes(planned):
+            changes[making.kept_in.get((entry.id, change.topic, change.partition), METADATA)].append(change)
+    if left:
+        raise refused(uri, f"a source of Kinesis {left[0].source!r}, found none")
+    files = making.files(held)
+    prove(plan, before, HeldFolder(uri=uri, files={**held, **files}), ids)
+    return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Editing:
+    """One savepoint."""
+
+    plan: Plan
+    metadata: Metadata
+    making: Making
+    uri: str
+
+    def edit(self, source: CheckpointSource, entry: OperatorEntry, planned: list[PlannedPosition]) -> None:
+        """Decide what changes in the state of one source.
+
+        Raises:
+            ApplyError: The plan does not fit it.
+            DamagedError: Its state is.
+            NotEditableError: It may not be edited.
+        """
+        legacy = LEGACY_STATE in {state.name for state in states_of(entry)}
+        at = {each.topic_partition: each for each in positions_of(source)}
+        new = [one for one in planned if one.old_offset is None]
+        moves = {one.topic_partition: self._move(one, at) for one in planned if one.old_offset is not None}
+        lacking = sorted(at.keys() - moves.keys())
+        if lacking:
+            raise refused(self.uri, f"a position for {lacking[0]} in the plan, found none")
+        if legacy and any(begin_of(one) != TRIM_HORIZON for one in new):
+            raise NotEditableError(f"no {new[0].topic_partition}: the legacy consumer begins it at its oldest record")
+        if legacy or all(one.new_topic == one.topic for one in planned):
+            arn = next((each.stream or "" for each in source.shards), "")
+            added = () if legacy else splits_of(_only(self.plan, new), arn)
+            edit_source(entry, rewrite_of(moves, legacy=legacy, added=added), self.making)
+            return
+        streams = {one.new_topic for one in planned}
+        arns = {arn for each in streams if (arn := arn_of(self.plan, each)) is not None}
+        if len(streams) != 1 or len(arns) != 1:
+            raise refused(self.uri, f"one stream, whose ARN is known, for source {source.id!r}, found none in the plan")
+        splits = Splits.of(splits_of(_only(self.plan, planned), min(arns)))
+        self.making.add(METADATA, [anew(entry, self.metadata, self.making.opened, splits, state=READER_STATE)])
+
+    def _move(self, one: PlannedPosition, at: Mapping[TopicPartition, SourcePosition]) -> ShardMove:
+        held, place = at.get(one.topic_partition), begin_of(one)
+        if held is None or not isinstance(held.offset, ShardPlace) or held.offset != one.old_offset:
+            found = "no such shard" if held is None else held.offset
+            raise refused(self.uri, f"{one.topic_partition} at {one.old_offset} as in the plan, found {found}")
+        if place is None:
+            wanted = f"a place of {one.topic_partition} that Flink can begin at"
+            raise refused(self.uri, f"{wanted}, found {one.new_offset} in the plan")
+        return ShardMove(topic=one.topic, partition=one.partition, old=held.offset, new_topic=one.new_topic, new=place)
+
+
+def _only(plan: Plan, positions: list[PlannedPosition]) -> Plan:
+    return replace(plan, positions=tuple(positions))
+
+
+def _changes(planned: list[PlannedPosition]) -> list[NumberChange]:
+    return [
+        NumberChange(
+            source=one.source,
+            topic=one.topic,
+            partition=one.partition,
+            before=one.old_offset,
+            new_topic=one.new_topic,
+            after=one.new_offset,
+        )
+        for one in planned
+    ]
