@@ -12,7 +12,7 @@ import pytest
 from offsetwise import approval
 from offsetwise.engines.checkpoint import read_checkpoint
 from tests.apply.kinesis_plans import ARN, CHAIN
-from tests.apply.plans import aged
+from tests.apply.plans import aged, files_of
 from tests.apply.test_kcl_leases import TABLE, Application, app
 from tests.apply.test_kinesis_state import LEGACY, data_of, source_of
 from tests.commands import Ran, call
@@ -116,6 +116,43 @@ def test_a_lease_table_that_has_moved_on_since_the_review_is_stale(tmp_path: Pat
     assert stale.code != 0
     assert "Nothing was written" in " ".join(stale.err.split())
     assert not (tmp_path / "out" / "start.json").exists()
+
+
+@pytest.mark.usefixtures("without_credentials")
+@pytest.mark.parametrize(
+    ("recorded", "target"),
+    [
+        ("spark/awslabs-2.0.0-committed", "spark-checkpoint"),
+        ("spark/qubole-1.2.0-committed", "spark-checkpoint"),
+        ("flink/streams-source-5.1.0-two-shards", "flink-savepoint"),
+        (f"flink/{LEGACY}", "flink-savepoint"),
+    ],
+)
+def test_a_copy_on_the_same_stream_though_nobody_can_ask_it(recorded: str, target: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "source", tmp_path / "out" / "copy"
+    shutil.copytree(DATA / recorded, source)
+    folder = Folder(tmp_path, aged(source), stream=None)
+
+    drafted = folder.draft("--target", target)
+    assert drafted.code == 0, drafted.err
+    applied = folder.apply("--output", out, "--execute")
+    assert applied.code == 0, applied.err
+    assert files_of(out) == files_of(source)
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err
+    taken = folder.after("rollback", "--trust", tmp_path / "reviewer.pub", "--execute")
+    assert taken.code == 0, taken.err
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("without_credentials")
+def test_a_checkpoint_whose_positions_are_in_a_table_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(DATA / "spark" / "awslabs-2.0.0-dynamodb-committer", source)
+
+    refused = Folder(tmp_path, aged(source), stream=None).draft("--target", "spark-checkpoint")
+    assert refused.code == 1
+    assert "the ends of its shards are in a DynamoDB table" in " ".join(refused.err.split())
 
 
 def make_stream(moto: str, name: str, shards: int, request: pytest.FixtureRequest) -> None:

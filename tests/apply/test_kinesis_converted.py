@@ -12,13 +12,13 @@ from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, StalePlanError
-from offsetwise.model import Plan, SourcePosition, StepState, Turnout
+from offsetwise.model import NewSavepoint, Plan, SourcePosition, StepState, Turnout
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets import FlinkSavepointConverted
 from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import LiveEyes
-from tests.apply.kinesis_plans import shard_plan
+from tests.apply.kinesis_plans import ARN, shard_plan
 from tests.apply.plans import MIGRATION, aged, context, journal
 from tests.apply.test_kinesis_state import LEGACY, data_of, source_of, with_legacy_position
 from tests.engines.test_kinesis import DATA, rows
@@ -101,6 +101,31 @@ def test_a_stream_that_was_not_asked_has_no_arn_and_is_refused(savepoint: Path, 
     assert [each.code for each in spec_of(TARGET.kind).unfit(other)] == ["SHARDS_UNKNOWN"]
     with pytest.raises(ApplyError, match="The ARN of stream 'lg' is not known"):
         WRITER.prepare(other, TARGET, context(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("said", "id_", "wanted"),
+    [
+        ({}, None, []),
+        ({"stream_arn": f"{ARN}other"}, None, ["SHARDS_UNKNOWN"]),
+        ({}, f"{ARN}lg@1795335840", []),
+        ({}, "arn:aws:kinesis:eu-central-1:000000000000:stream/lg@1795335840", ["NEW_SAVEPOINT"]),
+        ({"uid": "kinesis-src"}, None, ["NEW_SAVEPOINT"]),
+    ],
+    ids=["nobody was asked", "of another stream", "as the stream says", "another one", "with a uid"],
+)
+def test_a_person_names_the_arn_where_nobody_could_ask_the_stream(
+    savepoint: Path, said: dict[str, str], id_: str | None, wanted: list[str], tmp_path: Path
+) -> None:
+    plan = shard_plan(savepoint, TARGET, savepoint=NewSavepoint(**{"stream_arn": f"{ARN}lg", **said}))
+    new = plan.requirements.new
+    topics = tuple(replace(each, id=id_) for each in new.topics)
+    plan = replace(plan, requirements=replace(plan.requirements, new=replace(new, topics=topics)))
+
+    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == wanted
+    if not wanted:
+        out = made_at(plan, tmp_path) / "_metadata"
+        assert source_of(out.read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
 
 
 def test_a_savepoint_of_the_new_source_is_refused(tmp_path: Path) -> None:

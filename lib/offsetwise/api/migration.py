@@ -272,7 +272,7 @@ class Job:
                 restore on another cluster passes over them. Each has to be, or is committed by the same plan before.
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
-            savepoint: What a savepoint of positions alone is made for, for the target that makes one.
+            savepoint: What is said of a savepoint that is made, for targets that take that.
             progress: Told each step.
 
         Raises:

@@ -315,13 +315,13 @@ class MarkedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSavepoint:
-    """What a savepoint that is made from positions alone needs to know of the job that starts from it."""
+    """What a savepoint needs to know of its stream, and of the job that starts from it, and nothing else says."""
 
-    uid: str
-    """Of the source."""
     stream_arn: str
-    parallelism: int
-    max_parallelism: int
+    uid: str | None = None
+    """Of the source. It and the others are for a savepoint that is made from positions alone."""
+    parallelism: int | None = None
+    max_parallelism: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,7 +362,7 @@ class Plan:
     transactions: tuple[PlannedTransaction, ...] = ()
     """Of the job's sinks, in the order in which they are ended: commits before aborts. Not written if empty."""
     savepoint: NewSavepoint | None = None
-    """The one that is made from positions alone; None where no target makes one. Not written then."""
+    """What a person said of a savepoint that is made; None where no target takes that. Not written then."""
 
     @property
     def moves(self) -> str:

@@ -203,7 +203,7 @@ def check_request(request: DraftRequest) -> None:
         fix = "Draft a plan of its own for hanging transactions."
         raise _unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
     if request.savepoint is not None and not any(spec.takes_savepoint for spec in chosen.values()):
-        raise _unfit("a target that makes a savepoint of positions alone", "what it is for, and none", "Name it.")
+        raise _unfit("a target that takes the ARN of a stream", "an ARN and none", "Name the target.")
     if request.settlements and not ending:
         raise _unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
     for target, spec in chosen.items():
@@ -232,7 +232,8 @@ def _check_readings(
         if wanted != found:
             raise _unfit(f"one {name}", f"{wanted!r} and {found!r}", "Compare again, and draft from that.")
     if not comparison.partitions:
-        raise _unfit("partitions to plan", "none", "Compare a checkpoint or a group that has positions.")
+        why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
+        raise _unfit("partitions to plan", f"none{why}", "Compare a checkpoint or a group that has positions.")
     back = request.rewind_to
     if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
         raise _unfit(f"the positions after batch {back}", "those of another", f"Compare again with batch {back}.")

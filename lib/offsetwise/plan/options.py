@@ -46,9 +46,10 @@ def savepoint(
     Raises:
         UsageError: Some of it is said, and some is not.
     """
-    if uid is None and stream_arn is None and parallelism is None and max_parallelism is None:
-        return None
-    if uid is None or stream_arn is None or parallelism is None or max_parallelism is None:
+    of_job = (uid, parallelism, max_parallelism)
+    if of_job == (None, None, None):
+        return None if stream_arn is None else NewSavepoint(stream_arn=stream_arn)
+    if stream_arn is None or None in of_job:
         said = {
             "--uid": uid,
             "--stream-arn": stream_arn,
@@ -59,7 +60,8 @@ def savepoint(
         raise UsageError(
             f"draft: expected --uid, --stream-arn, --parallelism and --max-parallelism together, found none of "
             f"{lacking}. Nothing was drafted.",
-            fix="Give all four, as in the code of the job that starts from the savepoint.",
+            fix="Give all four, as in the code of the job that starts from the savepoint; or --stream-arn alone, for a "
+            "target that asks for no more.",
         )
     return NewSavepoint(uid=uid, stream_arn=stream_arn, parallelism=parallelism, max_parallelism=max_parallelism)
 

@@ -74,7 +74,7 @@ class DraftRequest:
     sink: SinkTransactions | None = None
     """What the cluster of the job's sink says of its transactions; None where it was not asked."""
     savepoint: NewSavepoint | None = None
-    """What a savepoint of positions alone is made for; None where no target makes one."""
+    """What is said of a savepoint that is made; None where no target takes that."""
     sink_rewound: bool = False
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None

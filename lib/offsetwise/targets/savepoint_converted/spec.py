@@ -17,6 +17,7 @@ from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import in_several
 from offsetwise.targets.flink.kinesis.spec import against_places, arn_of
 from offsetwise.targets.flink.spec import START_FROM_COPY, STOP, against_savepoint, no_savepoint
+from offsetwise.targets.savepoint_from_positions.spec import new_savepoint
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-converted"
@@ -41,8 +42,25 @@ def _unfit(plan: Plan) -> Iterator[Problem]:
     unknown = sorted({one.new_topic for one in plan.positions if arn_of(plan, one.new_topic) is None})
     if unknown:
         yield from shards_unknown(
-            f"The ARN of stream {unknown[0]!r} is not known: the legacy consumer keeps its name alone, and the stream "
-            "was not asked."
+            f"The ARN of stream {unknown[0]!r} is not known: the legacy consumer keeps its name alone, the stream was "
+            "not asked, and --stream-arn does not name it."
+        )
+    yield from _against_said(plan)
+
+
+def _against_said(plan: Plan) -> Iterator[Problem]:
+    said = plan.savepoint
+    if said is None:
+        return
+    if (said.uid, said.parallelism, said.max_parallelism) != (None, None, None):
+        yield new_savepoint.problem(
+            "Uid and parallelism are those of the legacy consumer in the savepoint.", "Give --stream-arn alone."
+        )
+    other = sorted(arn for one in plan.positions if (arn := arn_of(plan, one.new_topic)) not in (None, said.stream_arn))
+    if other:
+        yield new_savepoint.problem(
+            f"The stream says that its ARN is {other[0]}, and --stream-arn is {said.stream_arn[:200]!r}.",
+            "Leave --stream-arn out where the stream can be asked.",
         )
 
 
@@ -57,6 +75,7 @@ _WAY: Final = Way(
     needs=(
         "the job is stopped with a savepoint in the canonical format",
         "a job whose KinesisStreamsSource has the uid of the legacy consumer",
+        "the stream's ARN: from the stream itself, or --stream-arn where nobody can ask it",
         "producers that do not aggregate: the new source takes an aggregate for one record",
         "an empty folder under a write root",
     ),
@@ -73,5 +92,6 @@ SPEC: Final = Spec(
     keeps_state=True,
     any_stream=True,
     of_stream=STREAM.name,
+    takes_savepoint=True,
     unfit=_unfit,
 )

@@ -9,7 +9,6 @@ from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
-from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.targets.flink.kinesis.converting import METADATA, converted_metadata
 from offsetwise.targets.flink.kinesis.verification import verified
@@ -21,12 +20,7 @@ from offsetwise.verify.seen import Seen
 
 def _converted(plan: Plan, context: Context) -> Edits:
     """Decide what the copy has in the place of the legacy consumer, and prove that a reader finds the positions."""
-    wrong = next(SPEC.unfit(plan), None)
-    if wrong is not None:
-        raise ApplyError(
-            f"The copy: expected a plan that it can hold. {wrong.message} Nothing was written.",
-            fix="Draft the plan again.",
-        )
+    SPEC.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
     made = converted_metadata(plan, held, uri=uri)
     sources = tuple(sorted({one.source for one in plan.positions}))

@@ -16,6 +16,7 @@ from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import stream_name
 from offsetwise.targets.flink.kinesis.spec import against_splits
 from offsetwise.targets.spec import Spec, Where
+from offsetwise.wording import number
 
 _NAME: Final = "flink-savepoint-from-positions"
 _ARN: Final = re.compile(r"arn:[a-z0-9-]{1,32}:[a-z]+:[a-z0-9-]{1,32}:[0-9]{12}:stream/[A-Za-z0-9_.-]{1,128}")
@@ -45,7 +46,7 @@ def _unfit(plan: Plan) -> Iterator[Problem]:
 )
 def new_savepoint(asked: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str]:
     """A job takes a savepoint by the uid of its source, its ARN and its maximum parallelism."""
-    uid, arn = asked.uid, asked.stream_arn
+    uid, arn = asked.uid or "", asked.stream_arn
     if not uid.strip() or len(uid) > _LONGEST_UID or invisible(uid):
         yield f"Expected the source's uid, up to {_LONGEST_UID} characters that can be seen, found {uid[:80]!a}."
     elif "/" in uid or "\\" in uid:
@@ -55,10 +56,10 @@ def new_savepoint(asked: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str
         yield f"Expected the ARN of a stream, arn:aws:kinesis:REGION:ACCOUNT:stream/NAME, found {arn[:200]!r}."
     elif streams != (name,):
         yield f"The ARN is of stream {name!r}, and the positions are of {', '.join(map(repr, streams)) or 'none'}."
-    if not 1 <= asked.parallelism <= asked.max_parallelism <= _MOST:
+    if not 1 <= (asked.parallelism or 0) <= (asked.max_parallelism or 0) <= _MOST:
         yield (
             f"Expected a parallelism up to the maximum parallelism, and that up to {_MOST:,}, found "
-            f"{asked.parallelism:,} and {asked.max_parallelism:,}."
+            f"{number(asked.parallelism)} and {number(asked.max_parallelism)}."
         )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.errors import ApplyError
-from offsetwise.model import Plan
+from offsetwise.model import NewSavepoint, Plan
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
 from offsetwise.targets.flink.kinesis.spec import splits_of
@@ -26,15 +26,15 @@ def made_of(plan: Plan) -> bytes:
         ApplyError: The plan cannot be written so.
     """
     asked = plan.savepoint
-    wrong = next((each for target in plan.targets for each in spec_of(target.kind).unfit(plan)), None)
-    if wrong is not None or asked is None:
-        told = "" if wrong is None else f" {wrong.message}"
-        raise ApplyError(f"The savepoint: expected a plan that it can hold.{told} Nothing was written.", fix=_DRAFT)
-    splits = splits_of(plan, asked.stream_arn)
-    data = made_savepoint(
-        asked.uid, Splits.of(splits), parallelism=asked.parallelism, max_parallelism=asked.max_parallelism
-    )
-    found = read_from(HeldFolder(uri="the savepoint", files={METADATA: data}), uids=(asked.uid,))
+    for target in plan.targets:
+        spec_of(target.kind).require_fit(plan, "The savepoint")
+    match asked:
+        case NewSavepoint(uid=str(uid), parallelism=int(parallelism), max_parallelism=int(most)):
+            splits = splits_of(plan, asked.stream_arn)
+        case _:
+            raise ApplyError("The savepoint: expected what it is for, found nothing. Nothing was written.", fix=_DRAFT)
+    data = made_savepoint(uid, Splits.of(splits), parallelism=parallelism, max_parallelism=most)
+    found = read_from(HeldFolder(uri="the savepoint", files={METADATA: data}), uids=(uid,))
     if shards_in(found) != {each.shard: each.position for each in splits if not each.finished}:
         raise ApplyError(
             "The savepoint: expected to read the planned positions in it, found others. Nothing was written.",
