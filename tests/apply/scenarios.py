@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import offsetwise
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.targets import FlinkSavepointConverted, FlinkSavepointFromPositions, StartingPosition
 from tests.apply.faults import UnsyncedDisk
+from tests.apply.kinesis_plans import ARN, ASKED, back, shard_plan, with_child
 from tests.apply.plans import (
     COPY,
     IN_PLACE,
@@ -20,6 +25,7 @@ from tests.apply.plans import (
     SEEDED,
     STARTING,
     STATE,
+    WRITERS,
     aged,
     context,
     drafted,
@@ -33,6 +39,7 @@ from tests.apply.plans import (
     tree_hash,
 )
 from tests.engines.spark.folders import SAMPLES
+from tests.engines.test_kinesis import AWSLABS, DATA
 
 REWIND = Path(offsetwise.__file__).parent / "sample" / "checkpoints" / "orders"
 
@@ -45,6 +52,8 @@ class Scenario:
     target: Target
     original: Path
     rewind_to: int | None = None
+    draft: Callable[[str], Plan] | None = None
+    """Drafts its plan; None where every offset moves by the same number."""
 
     def stage(self, folder: Path) -> Stage:
         """Lay the checkpoint out in a folder, and apply once undisturbed to know what comes of it."""
@@ -52,13 +61,24 @@ class Scenario:
         shutil.copytree(self.original, source)
         aged(source)
         shutil.copytree(source, folder / "pristine")
-        stage = Stage(scenario=self, folder=folder, plan=drafted(str(source), rewind_to=self.rewind_to))
+        draft = self.draft or partial(drafted, rewind_to=self.rewind_to)
+        stage = Stage(scenario=self, folder=folder, plan=draft(str(source)))
         stage.before = tree_hash(source)
         stage.old = _seen(source)
         stage.apply(UnsyncedDisk())
         stage.new = stage.standing()
         stage.reset()
         return stage
+
+
+TWO_SHARDS, LEGACY_CONSUMER = (
+    DATA / "flink" / name for name in ("streams-source-5.1.0-two-shards", "legacy-consumer-4.3.0-two-shards")
+)
+OF_FL = replace(ASKED, stream_arn=f"{ARN}fl")
+
+
+def _of_shards(target: Target, original: Path, **changes: Any) -> Scenario:
+    return Scenario(WRITERS[target.kind], target, original, draft=lambda uri: shard_plan(uri, target, **changes))
 
 
 SCENARIOS = {
@@ -71,6 +91,15 @@ SCENARIOS = {
     "seeded": Scenario(seeded, SEEDED, SAMPLES / POLLUTED),
     "Flink savepoint": Scenario(flink_savepoint, SAVEPOINT, SAMPLES / "flink-2.2-enumerator-v3"),
     "startingOffsets": Scenario(starting_offsets, STARTING, SAMPLES / PENDING),
+    "copy of Kinesis": Scenario(
+        spark_checkpoint, COPY, AWSLABS, draft=lambda uri: with_child(shard_plan(uri, COPY, move=back), 2)
+    ),
+    "Flink savepoint of Kinesis": Scenario(
+        flink_savepoint, SAVEPOINT, TWO_SHARDS, draft=lambda uri: shard_plan(uri, SAVEPOINT, move=back)
+    ),
+    "savepoint of positions": _of_shards(FlinkSavepointFromPositions(), TWO_SHARDS, savepoint=OF_FL),
+    "savepoint converted": _of_shards(FlinkSavepointConverted(), LEGACY_CONSUMER),
+    "startingposition": _of_shards(StartingPosition(), AWSLABS),
 }
 
 
@@ -103,7 +132,7 @@ class Stage:
     @property
     def makes_a_folder(self) -> bool:
         """Whether a folder appears."""
-        return self.scenario.writer in (spark_checkpoint, flink_savepoint, seeded)
+        return not self.in_place and self.new is not None and "" not in self.new
 
     def reset(self) -> None:
         """Begin anew."""

@@ -37,6 +37,11 @@ KILLED = {
     "seeded": PART,
     "Flink savepoint": PART,
     "startingOffsets": PART,
+    "copy of Kinesis": 2 * PART,
+    "Flink savepoint of Kinesis": 2 * PART,
+    "savepoint of positions": 2 * PART,
+    "savepoint converted": 2 * PART,
+    "startingposition": 2 * PART,
 }
 SEED = 20261121
 
