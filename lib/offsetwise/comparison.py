@@ -361,6 +361,8 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         ),
         rows=rows,
         now_ms=epoch_ms(scene.new.taken_at),
+        application=scene.subject.traits.application,
+        beside=scene.subject.beside,
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),
         committed=scene.old.group(scene.subject.traits.commits_to),

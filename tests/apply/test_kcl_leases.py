@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from offsetwise import files
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import Context, Standing
 from offsetwise.config import ClusterConfig, Migration
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, RunningQueryError, StalePlanError
 from offsetwise.model import (
@@ -33,10 +34,11 @@ from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import KclLeases
 from offsetwise.targets.kcl.images import dumped, loaded
-from offsetwise.targets.kcl.table import LeaseTable
+from offsetwise.targets.kcl.table import Change, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import LiveEyes
+from tests.apply.faults import UnsyncedDisk
 from tests.apply.kinesis_plans import CHAIN, back, shard_plan
 from tests.apply.plans import DIGEST, MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA
@@ -111,6 +113,81 @@ def take_back(
 ) -> ReceiptStep:
     with journal(folder, name=name) as one:
         return app.writer().undo(plan, step, context(folder, journal=one))
+
+
+class KilledError(BaseException):
+    """Ends an application where a signal would."""
+
+
+@dataclass
+class Deadly:
+    """Ends an application at its k-th call that writes, before or after it."""
+
+    at: int
+    calls: int = 0
+
+    def call(self) -> None:
+        self.calls += 1
+        if self.calls == self.at:
+            raise KilledError
+
+
+def test_killed_at_any_call_that_writes_it_goes_on_to_the_same_rows_and_is_taken_back(
+    app: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("offsetwise.targets.kcl_leases.writer.AT_ONCE", 1)
+    before, plan = app.rows(), rewound()
+    apply(app, plan, tmp_path)
+    wanted = app.rows()
+
+    class Table(LeaseTable):
+        def write(self, changes: Sequence[Change]) -> None:
+            deadly.call()
+            super().write(changes)
+            deadly.call()
+
+    class DeadlyDisk(UnsyncedDisk):
+        armed = False
+
+        def call(self, name: str, path: str, action: Callable[[], Any]) -> Any:
+            if self.armed:
+                deadly.call()
+            return super().call(name, path, action)
+
+    def begun(folder: Path, action: Callable[[LeaseWriter, Context], ReceiptStep]) -> ReceiptStep | None:
+        disk = DeadlyDisk()
+        writer = LeaseWriter(connect=lambda name: Table(config(app.endpoint), name), wait=lambda _: None)
+        try:
+            with journal(folder, disk=disk) as one:
+                disk.armed = True
+                return action(writer, context(folder, journal=one, disk=disk))
+        except KilledError:
+            return None
+
+    def write(writer: LeaseWriter, given: Context) -> ReceiptStep:
+        return writer.write(plan, TARGET, given)
+
+    killed = 0
+    for number in itertools.count(1, 3):
+        for row in before.values():
+            app.client.put_item(TableName=app.name, Item=loaded(row))
+        folder, deadly = tmp_path / str(number), Deadly(number)
+        folder.mkdir()
+        if begun(folder, write) is not None:
+            break
+        killed += 1
+        now = app.rows()
+        assert all(now[key] in (before[key], wanted[key]) for key in before), number
+        deadly = Deadly(0)
+        step = begun(folder, write)
+        assert step is not None
+        assert app.rows() == wanted, number
+        deadly = Deadly(1 + number % 7)
+        begun(folder, lambda writer, given, step=step: writer.undo(plan, step, given))  # type: ignore[misc]
+        deadly = Deadly(0)
+        assert begun(folder, lambda writer, given, step=step: writer.undo(plan, step, given)) is not None  # type: ignore[misc]
+        assert app.rows() == before, number
+    assert killed > 3
 
 
 def test_a_rewind_moves_the_leases_frees_them_and_is_taken_back_row_for_row(app: Application, tmp_path: Path) -> None:

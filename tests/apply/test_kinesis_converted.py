@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, StalePlanError
-from offsetwise.model import NewSavepoint, Plan, SourcePosition, StepState, Turnout
+from offsetwise.model import Finding, NewSavepoint, Plan, Severity, SourcePosition, StepState, Turnout
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets import FlinkSavepointConverted
@@ -115,7 +116,7 @@ def test_a_stream_that_was_not_asked_has_no_arn_and_is_refused(savepoint: Path, 
     ids=["nobody was asked", "of another stream", "as the stream says", "another one", "with a uid"],
 )
 def test_a_person_names_the_arn_where_nobody_could_ask_the_stream(
-    savepoint: Path, said: dict[str, str], id_: str | None, wanted: list[str], tmp_path: Path
+    savepoint: Path, said: dict[str, Any], id_: str | None, wanted: list[str], tmp_path: Path
 ) -> None:
     plan = shard_plan(savepoint, TARGET, savepoint=NewSavepoint(**{"stream_arn": f"{ARN}lg", **said}))
     new = plan.requirements.new
@@ -126,6 +127,19 @@ def test_a_person_names_the_arn_where_nobody_could_ask_the_stream(
     if not wanted:
         out = made_at(plan, tmp_path) / "_metadata"
         assert source_of(out.read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
+
+
+def test_aggregates_are_refused_because_the_new_source_does_not_take_them_apart(savepoint: Path) -> None:
+    found = Finding(
+        code="AGGREGATED", severity=Severity.WARNS, topic=None, partition=None, message="Aggregates.", remedy="Stay."
+    )
+    plan = shard_plan(savepoint, TARGET, findings=(found,))
+
+    (wrong,) = spec_of(TARGET.kind).unfit(plan)
+    assert (wrong.code, wrong.message) == (
+        "AGGREGATED",
+        "Aggregates. KinesisStreamsSource takes an aggregate for one record.",
+    )
 
 
 def test_a_savepoint_of_the_new_source_is_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from offsetwise.console import board
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
+from offsetwise.errors import ClusterAuthError
 from offsetwise.store.store import open_store
 from tests.console.boards import ADA, RITA
 from tests.console.conftest import settle
@@ -62,6 +63,20 @@ def test_from_checkpoint_to_review(console: Console) -> None:
     page = console.open("pages/plan/review.py", RITA, plan="1")
     for told in ("seq:5", "dumps/app.json"):
         assert told in said(page)
+
+
+def test_without_the_stream_compare_shows_the_shards_of_the_checkpoint(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise ClusterAuthError("'source': expected to read it, but Kinesis denies it.", fix="Grant it.")
+
+    monkeypatch.setattr("offsetwise.streams.kinesis.reader._stream", denied)
+    page = press(console.open("pages/explore/compare.py", migration="chain", of=APP), "compare-now")
+    settle(page)
+
+    assert "Application app: " in said(page)
+    assert any("seq:5" in one.value.to_string() for one in page.dataframe)
 
 
 def test_the_clusters_are_one_stream_and_agree(console: Console) -> None:

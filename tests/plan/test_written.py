@@ -14,6 +14,7 @@ from offsetwise.model import Checkpoint, Plan, RestartPoint
 from offsetwise.plan import exports
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.rewind import rewound
+from offsetwise.position import Position
 from offsetwise.targets.moves import starting_positions
 from tests.apply.plans import aged, context, spark_checkpoint
 from tests.plan.scene import AT, COPY, SAMPLE, STARTING, observed
@@ -33,7 +34,7 @@ def drafted(name: str, read: Checkpoint, *, pending_equal: bool | None = None, *
     return workflow.draft(workflow.sample(), checkpoint(name), made, observed=seen, drafted_at=AT)
 
 
-def changes(plan: Plan, folder: Path) -> dict[str, set[tuple[str, int, int | None, int]]]:
+def changes(plan: Plan, folder: Path) -> dict[str, set[tuple[str, int, Position | None, Position]]]:
     preview = spark_checkpoint.prepare(plan, COPY, context(folder))
     return {
         file.path: {(one.new_topic, one.partition, one.before, one.after) for one in file.numbers}

@@ -137,6 +137,8 @@ class JobTraits(Section):
     tolerates_replay: StrictBool | None = None
     stream: Label | None = None
     """Kinesis: the name of the stream that it reads, where its lease table names none."""
+    application: Label | None = None
+    """Kinesis: the name of a checkpoint here, the lease table of an application that reads the same stream."""
     commits_to: Label | None = None
     """The consumer group that the job commits its offsets to, as Flink does at every checkpoint."""
     sql: StrictBool | None = None

@@ -16,6 +16,7 @@ from offsetwise.model import (
     PartitionComparison,
     PartitionState,
     Snapshot,
+    SourcePosition,
     TopicState,
     Writers,
 )
@@ -110,6 +111,10 @@ class MigrationCase:
     """When the clusters were read (not when somebody looks at the comparison)."""
     kinds: Collection[str]
     """The kinds of source that are moved: those of the migration's stream."""
+    application: str | None = None
+    """The name of the application that reads the same stream; None where none is stated."""
+    beside: tuple[SourcePosition, ...] = ()
+    """Its positions."""
     old_group: GroupState | None = None
     """The compared group on the old cluster; None for a checkpoint."""
     new_group: GroupState | None = None

@@ -23,6 +23,8 @@ class ReadSubject(Subject):
     traits: JobTraits = field(default_factory=JobTraits)
     rewound_to: int | None = None
     """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
+    beside: tuple[SourcePosition, ...] = ()
+    """Of the application that reads the same stream, where one is stated."""
     kinds: frozenset[str] | None = None
     """The kinds of source that are moved, those of the migration's stream; None for every kind."""
 
@@ -35,6 +37,7 @@ class ReadSubject(Subject):
         read: Checkpoint | None = None,
         traits: JobTraits | None = None,
         rewound_to: int | None = None,
+        beside: tuple[SourcePosition, ...] = (),
     ) -> ReadSubject:
         """Put together who is moved by a migration."""
         return cls(
@@ -43,6 +46,7 @@ class ReadSubject(Subject):
             read=read,
             traits=traits or JobTraits(),
             rewound_to=rewound_to,
+            beside=beside,
             kinds=spec_of(migration.source.stream).compared,
         )
 

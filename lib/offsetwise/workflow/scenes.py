@@ -12,7 +12,7 @@ from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_
 from offsetwise.config import CheckpointConfig, Migration
 from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
-from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, Subject
+from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
 from offsetwise.plan.rewind import rewound
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
@@ -165,13 +165,30 @@ def _read_jobs(
 def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> _Read | OffsetwiseError:
     try:
         read = _checkpoint(migration, config, wanted.rewind_to)
-        subject = ReadSubject.of(wanted, migration, read=read, traits=config.job, rewound_to=wanted.rewind_to)
+        subject = ReadSubject.of(
+            wanted,
+            migration,
+            read=read,
+            traits=config.job,
+            rewound_to=wanted.rewind_to,
+            beside=_beside(migration, config),
+        )
         subject.topics()
     except OffsetwiseError as error:
         return error
     told = config.belongs_to
     stated = None if told is None else BelongsTo(cluster=told, reason="The migration file states it.")
     return _Read(subject=subject, stated=stated)
+
+
+def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosition, ...]:
+    """Read the positions of the application that reads the same stream, where one is stated."""
+    if config.job.application is None:
+        return ()
+    other = migration.checkpoint(config.job.application)
+    read = read_checkpoint(other.uri, roots=migration.checkpoint_roots)
+    its = ReadSubject.of(Subject.either(checkpoint=other.name, group=None), migration, read=read, traits=other.job)
+    return tuple(at for source in read.sources for at in its.positions(source))
 
 
 def _checkpoint(migration: Migration, config: CheckpointConfig, rewind_to: int | None) -> Checkpoint:

@@ -73,6 +73,34 @@ def test_one_stream_is_compared_with_itself_and_its_numbers_stay(stream: Stream,
         assert word in told.out
 
 
+def test_an_application_beside_a_checkpoint_shows_how_far_both_are_apart(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, REAL), lease(1, "9"))
+    later = f"{int(REAL) + (35 << 36)}"
+    other = [lease(0, later), lease(1, "9"), lease(2, "7")]
+    (tmp_path / "dumps" / "twin.json").write_text(json.dumps({"Items": other}))
+    text = path.read_text().replace("job: {stream: chain}", "job: {stream: chain, application: twin}")
+    twin = ", {name: twin, uri: ./dumps/twin.json, job: {stream: chain}}]"
+    path.write_text(text.replace("application: twin}}]", "application: twin}}" + twin))
+
+    made = ow.Migration.load(path).checkpoint("app").compare()
+
+    (found,) = (each for each in made.observed.comparison.findings if each.code == "LEASE_DRIFT")
+    assert found.message == (
+        "Application 'twin' is elsewhere than the checkpoint in 1 shard: chain-0 is at "
+        f"seq:{later} there and seq:{REAL} here, 35 seconds ahead."
+    )
+    assert "LEASE_DRIFT" not in codes(ow.Migration.load(path).checkpoint("twin").compare())
+
+
+def test_aggregates_of_producers_are_found_at_the_oldest_record(stream: Stream, tmp_path: Path) -> None:
+    stream.client.delete_stream(StreamName=STREAM)
+    stream.client.create_stream(StreamName=STREAM, ShardCount=1)
+    stream.client.put_record(StreamName=STREAM, PartitionKey="a", Data=b"\xf3\x89\x9a\xc2" + b"x" * 20)
+    path = stream.migration(tmp_path, lease(0, "TRIM_HORIZON"))
+
+    assert codes(ow.Migration.load(path).checkpoint("app").compare()) == ["AGGREGATED"]
+
+
 def test_a_live_lease_table_is_compared_as_its_dump(stream: Stream, tmp_path: Path) -> None:
     import boto3  # noqa: PLC0415 - of an extra
 

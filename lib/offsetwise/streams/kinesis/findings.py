@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from offsetwise.findings.case import Case
+from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import AnyPosition, Problem, Severity, TopicState
 from offsetwise.streams.kinesis.spec import (
@@ -16,6 +17,8 @@ from offsetwise.streams.kinesis.spec import (
     sequence_number,
 )
 from offsetwise.wording import many
+
+_NAMED: Final = 4
 
 
 @finding(
@@ -218,6 +221,24 @@ def stream_not_asked(why: str) -> Iterator[str]:
     yield f"The stream was not asked: expired positions and shards that are gone were not seen. {why}"
 
 
+@finding(
+    code="AGGREGATED",
+    severity=Severity.WARNS,
+    title="Producers aggregate records",
+    remedy="Stay with an engine that takes aggregates apart: the KCL, Spark's connectors, Flink's legacy consumer.",
+    rank=420,
+    stage=Stage.READER,
+)
+def aggregated(stream: str, shards: Sequence[str]) -> Iterator[str]:
+    """The oldest record of a shard is an aggregate of the Kinesis Producer Library."""
+    if shards:
+        more = f" and {many(len(shards) - 1, 'more shard')}" if len(shards) > 1 else ""
+        yield (
+            f"Stream {stream!r} holds aggregates of the Kinesis Producer Library: the oldest record of {shards[0]}"
+            f"{more} is one."
+        )
+
+
 def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[Problem]:
     """Say that Kinesis refuses a number, under the code that the number itself may lead to."""
     yield sequence_foreign.problem(f"Shard {shard} is at {position}, which the stream refuses. {said}")
@@ -291,6 +312,43 @@ def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPositio
             f"{place} is of a record that arrived at {moment(found.arrived_s if found else 0)}, and the stream retains "
             f"{int(retention_ms) // 3_600_000:,} hours: what arrived behind it until then may be gone."
         )
+
+
+@finding(
+    code="LEASE_DRIFT",
+    severity=Severity.WARNS,
+    title="The application and the checkpoint are at different places",
+    remedy="Find out which of both is right before one of them takes the place of the other.",
+    rank=430,
+    stage=Stage.MIGRATION,
+)
+def lease_drift(case: MigrationCase) -> Iterator[str]:
+    """An application of the KCL and a checkpoint of the same stream have not processed the same records."""
+    there = {at.topic_partition: at.offset for at in case.beside}
+    apart = [
+        f"{row.topic_partition} is {_apart(row.old_offset, other)}"
+        for row in case.rows
+        if (other := there.get(row.topic_partition)) is not None and row.old_offset not in (None, other)
+    ]
+    if apart:
+        more = f", and {many(len(apart) - _NAMED, 'more shard')}" if len(apart) > _NAMED else ""
+        yield (
+            f"Application {case.application!r} is elsewhere than the checkpoint in {many(len(apart), 'shard')}: "
+            f"{'; '.join(apart[:_NAMED])}{more}."
+        )
+
+
+def _apart(here: AnyPosition | None, there: AnyPosition) -> str:
+    """Say how far an application is from a position; seconds as both numbers tell them."""
+    mine, its = (
+        evidence_of(at.sequence) if isinstance(at, ShardPlace) and at.sequence is not None else None
+        for at in (here, there)
+    )
+    told = f"at {there} there and {here} here"
+    if mine is None or its is None:
+        return told
+    seconds = its.arrived_s - mine.arrived_s
+    return f"{told}, {many(abs(seconds), 'second')} {'behind' if seconds < 0 else 'ahead'}"
 
 
 def born_otherwise(shard: str, position: ShardPlace, first: str | None) -> Iterator[Problem]:

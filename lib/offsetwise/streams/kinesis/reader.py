@@ -29,6 +29,7 @@ from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotOfThisStreamError, NotThereError, asking
 from offsetwise.streams.kinesis.findings import (
+    aggregated,
     born_otherwise,
     closed_shard_unread,
     not_of_this_stream,
@@ -53,6 +54,8 @@ from offsetwise.transactions.observed import Held
 from offsetwise.transactions.report import Looks
 from offsetwise.transactions.upgrade import Facts
 
+_AGGREGATE: Final = b"\xf3\x89\x9a\xc2"
+"""How an aggregate of the Kinesis Producer Library begins."""
 _HOUR_MS: Final = 3_600_000
 _COUNTED: Final = 1_000
 """How many records are counted of what a closed shard has left."""
@@ -109,18 +112,21 @@ def read_whole(
         taken_at=time_of(datetime.now(UTC)),
     )
     made: list[TopicState] = []
+    problems: list[Problem] = []
     try:
         asked = asking(config)
         for name in sorted(topics or ()):
             try:
-                made.append(_stream(asked, name))
+                state, aggregates = _stream(asked, name)
+                made.append(state)
+                problems += aggregated(name, aggregates)
             except NotThereError:
                 continue  # `snapshot` says so to those who want it
     except NoAnswerError as error:
         # A topic without an id says that nobody answered for it.
         silent = tuple(TopicState(name=name) for name in sorted(topics or ()))
         return StreamReading(whole=replace(taken, topics=silent, problems=tuple(stream_not_asked(error.problem))))
-    return StreamReading(whole=replace(taken, topics=tuple(made)))
+    return StreamReading(whole=replace(taken, topics=tuple(made), problems=tuple(problems)))
 
 
 def read_cluster(
@@ -285,29 +291,33 @@ def is_of_mirror(topic: str) -> bool:  # noqa: ARG001 - a stream has no mirror
     return False
 
 
-def _stream(asked: Asking, name: str) -> TopicState:
+def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
+    """Describe a stream, and name the shards whose oldest record is an aggregate."""
     told = asked.stream(name)
     born_s = int(told["StreamCreationTimestamp"].timestamp())
     hours = int(told.get("RetentionPeriodHours") or 24)
-    partitions, ranges = [], []
+    partitions, ranges, aggregates = [], [], []
     for shard in asked.shards(name):
         number = shard_number(str(shard["ShardId"]))
         if number is None:
             continue
         made = _range(number, shard)
         oldest = _first(asked, name, str(shard["ShardId"]), TRIM_HORIZON)
+        if oldest is not None and bytes(oldest["Data"]).startswith(_AGGREGATE):
+            aggregates.append(str(shard["ShardId"]))
         first = sequence_number(str((oldest or {}).get("SequenceNumber", made.first)))
         end = SHARD_END if made.closed else LATEST
         start = TRIM_HORIZON if first is None else at(first)
         partitions.append(PartitionState(partition=number, log_start=start, hw=end, lso=end))
         ranges.append(made)
-    return TopicState(
+    state = TopicState(
         name=name,
         id=f"{told['StreamARN']}@{born_s}",
         partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
         config=(("retention.ms", str(hours * _HOUR_MS)),),
         shards=tuple(sorted(ranges, key=lambda each: each.partition)),
     )
+    return state, sorted(aggregates)
 
 
 def _range(number: int, shard: Mapping[str, Any]) -> ShardRange:

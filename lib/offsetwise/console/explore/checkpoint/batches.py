@@ -13,12 +13,13 @@ from offsetwise.batches import BatchFact, History, Lane, facts, history_of
 from offsetwise.console.answers import Answers
 from offsetwise.console.explore.checkpoint import charts, sources
 from offsetwise.console.explore.checkpoint.files import files_of
-from offsetwise.console.explore.checkpoint.sources import Reading, several, watermark
+from offsetwise.console.explore.checkpoint.sources import Reading, watermark
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, palette, selectors, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.shards import several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.wording import duration, many, number
 from offsetwise.wording.verdicts import Tone, Verdict

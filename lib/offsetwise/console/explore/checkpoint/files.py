@@ -8,11 +8,11 @@ import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.explore.checkpoint import sources
-from offsetwise.console.explore.checkpoint.sources import several
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, selectors, table
 from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.shards import several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.batch_files import SHOWN_BYTES, BatchFiles, RawFile
 from offsetwise.engines.spark.offset_log import OffsetFile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import streamlit as st
@@ -12,11 +11,12 @@ from offsetwise.console.answers import Held
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, table
 from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.shards import SHARDS, several, sharded
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.registry import engine_of
 from offsetwise.findings import severity_of
-from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, Problem, ShardPosition, SourcePosition
+from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, Problem, SourcePosition
 from offsetwise.streams.spec import is_compared, stream_of
 from offsetwise.wording import many, verdicts
 from offsetwise.wording.verdicts import Tone
@@ -36,30 +36,6 @@ PAIRS: Final[Columns[tuple[str, str]]] = (
 """Recorded configuration."""
 
 
-Sharded = tuple[CheckpointSource, ShardPosition]
-"""A source, and where reading continues in one of its shards."""
-
-
-def _arrived(row: Sharded) -> str:
-    stream = stream_of(row[0].kind)
-    return "" if stream is None else stream.tells(row[1].position)
-
-
-SHARDS: Final[Columns[Sharded]] = (
-    Column("stream", lambda row: row[1].stream, when=lambda rows: any(row[1].stream for row in rows)),
-    Column("shard", lambda row: row[1].shard, 180),
-    Column("position", lambda row: str(row[1].position), 480, "After the last processed record."),
-    Column(
-        "planned until",
-        lambda row: None if row[1].planned_position is None else str(row[1].planned_position),
-        480,
-        when=lambda rows: any(row[1].planned_position is not None for row in rows),
-    ),
-    Column(
-        "record arrived (UTC)", _arrived, 190, "As the number itself tells.", when=lambda rows: any(map(_arrived, rows))
-    ),
-    Column("source", lambda row: row[0].id, when=lambda rows: several(source.id for source, _ in rows)),
-)
 Resumed = tuple[str, SourcePosition | MarkedPosition]
 """The id of a source, and where reading continues in one of its partitions."""
 
@@ -155,16 +131,6 @@ def resumed(checkpoint: Checkpoint) -> list[Resumed]:
         *((source.id, one) for source in checkpoint.sources for one in source.positions),
         *((source.id, one) for source in checkpoint.sources for one in source.marked),
     ]
-
-
-def sharded(checkpoint: Checkpoint) -> list[Sharded]:
-    """Give where reading continues in every shard, in the order of the file."""
-    return [(source, one) for source in checkpoint.sources for one in source.shards]
-
-
-def several(sources: Iterable[str]) -> bool:
-    """Whether sources but the first occur: only then it is worth saying which one."""
-    return any(source not in ("", "0") for source in sources)
 
 
 def _kafka(source: CheckpointSource) -> bool:

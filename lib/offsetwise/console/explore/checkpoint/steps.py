@@ -12,12 +12,13 @@ import streamlit as st
 from offsetwise.batches import History, Lane, Moment, Phase, Standing, moments, standing
 from offsetwise.console.explore.checkpoint import batches, charts, sources
 from offsetwise.console.explore.checkpoint.batches import Scope, history
-from offsetwise.console.explore.checkpoint.sources import Reading, several
+from offsetwise.console.explore.checkpoint.sources import Reading
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.shards import several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.wording import many, number
 from offsetwise.wording.verdicts import Tone

@@ -115,7 +115,7 @@ class _Editing:
             edit_source(entry, rewrite_of(moves, legacy=legacy, added=added), self.making)
             return
         streams = {one.new_topic for one in planned}
-        arns = {arn for each in streams if (arn := arn_of(self.plan, each)) is not None}
+        arns = {found for each in streams if (found := arn_of(self.plan, each)) is not None}
         if len(streams) != 1 or len(arns) != 1:
             raise refused(self.uri, f"one stream, whose ARN is known, for source {source.id!r}, found none in the plan")
         splits = Splits.of(splits_of(_only(self.plan, planned), min(arns)))

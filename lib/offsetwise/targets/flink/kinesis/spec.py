@@ -8,7 +8,8 @@ from typing import Final
 from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
 from offsetwise.model import Plan, PlannedPosition, Problem, ShardRange, Start, TopicPartition
 from offsetwise.plan.refusals import place_not_held, shards_unknown
-from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
+from offsetwise.streams.kinesis.findings import aggregated
+from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, in_several, shard_id, stream_name
 from offsetwise.targets.shards import of_shards
 from offsetwise.wording import many
 
@@ -61,7 +62,10 @@ def against_edit(plan: Plan) -> Iterator[Problem]:
     if not of_shards(plan):
         return
     for one in plan.positions:
-        if begin_of(one) is None:
+        if in_several(one.old_offset):
+            why = "its shards are those of the stream that the savepoint is of"
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _SAVEPOINT, why)
+        elif begin_of(one) is None:
             yield from place_not_held(one.new_topic_partition, one.new_offset, _SAVEPOINT, _why(one))
     yield from _against_left(plan)
 
@@ -80,7 +84,12 @@ def _against_left(plan: Plan) -> Iterator[Problem]:
 
 
 def against_places(plan: Plan) -> Iterator[Problem]:
-    """Say which positions no split can hold."""
+    """Say which positions no split can hold, and that the source would not take aggregates apart."""
+    for finding in plan.findings:
+        if finding.code == aggregated.code:
+            yield aggregated.problem(
+                f"{finding.message} KinesisStreamsSource takes an aggregate for one record.", finding.remedy
+            )
     for one in plan.positions:
         if place_of(one) is None:
             yield from place_not_held(one.new_topic_partition, one.new_offset, _SPLIT, _why(one))

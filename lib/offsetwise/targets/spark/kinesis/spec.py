@@ -9,7 +9,7 @@ from offsetwise.findings.place import pending_batch_differs
 from offsetwise.model import Plan, PlannedPosition, Problem
 from offsetwise.plan.refusals import place_not_held
 from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
-from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, ShardPlace, shard_id
+from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, ShardPlace, in_several, shard_id
 from offsetwise.targets.shards import of_shards
 from offsetwise.targets.spark.kinesis.entries import keeps_sub, place_of
 
@@ -29,7 +29,10 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
     aggregates = keeps_sub(plan)
     for one in plan.positions:
         place = place_of(one)
-        if place is None:
+        if in_several(one.old_offset):
+            why = "its shards are those of the stream that the checkpoint is of"
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
+        elif place is None:
             why = "it names no record and no time"
             yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
         elif place.sub is not None and not aggregates:

@@ -1,0 +1,45 @@
+"""Where reading continues in the shards of a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import Checkpoint, CheckpointSource, ShardPosition
+from offsetwise.streams.spec import stream_of
+
+Sharded = tuple[CheckpointSource, ShardPosition]
+"""A source, and where reading continues in one of its shards."""
+
+
+def _arrived(row: Sharded) -> str:
+    stream = stream_of(row[0].kind)
+    return "" if stream is None else stream.tells(row[1].position)
+
+
+SHARDS: Final[Columns[Sharded]] = (
+    Column("stream", lambda row: row[1].stream, when=lambda rows: any(row[1].stream for row in rows)),
+    Column("shard", lambda row: row[1].shard, 180),
+    Column("position", lambda row: str(row[1].position), 480, "After the last processed record."),
+    Column(
+        "planned until",
+        lambda row: None if row[1].planned_position is None else str(row[1].planned_position),
+        480,
+        when=lambda rows: any(row[1].planned_position is not None for row in rows),
+    ),
+    Column(
+        "record arrived (UTC)", _arrived, 190, "As the number itself tells.", when=lambda rows: any(map(_arrived, rows))
+    ),
+    Column("source", lambda row: row[0].id, when=lambda rows: several(source.id for source, _ in rows)),
+)
+
+
+def sharded(checkpoint: Checkpoint) -> list[Sharded]:
+    """Give where reading continues in every shard, in the order of the file."""
+    return [(source, one) for source in checkpoint.sources for one in source.shards]
+
+
+def several(sources: Iterable[str]) -> bool:
+    """Whether sources but the first occur: only then it is worth saying which one."""
+    return any(source not in ("", "0") for source in sources)
