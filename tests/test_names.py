@@ -40,7 +40,6 @@ def _drawers() -> dict[str, list[str]]:
 
 _TARGETS_OF_SHARDS = (
     "targets.flink.kinesis",
-    "targets.shards",
     "targets.spark.kinesis",
     "targets.savepoint_converted",
     "targets.savepoint_from_positions",

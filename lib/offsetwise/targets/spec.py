@@ -12,6 +12,7 @@ from offsetwise import targets
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, Problem, ReceiptStep, Target
 from offsetwise.plan.ways import Against, Way, unopposed
+from offsetwise.position import OpaquePosition
 from offsetwise.transactions.decisions import Decision
 
 
@@ -118,6 +119,11 @@ def spec_of(name: str) -> Spec:
     """Give what a registered target says of itself."""
     made: Spec = import_module(f"{targets.FOLDERS[name]}.spec").SPEC
     return made
+
+
+def of_shards(plan: Plan) -> bool:
+    """Say whether a plan has positions of another stream's, as those of shards are, and no offsets."""
+    return any(isinstance(one.new_offset, OpaquePosition) for one in plan.positions)
 
 
 def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:

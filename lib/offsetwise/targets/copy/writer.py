@@ -15,10 +15,10 @@ from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, Turnout
 from offsetwise.storage.folders import open_tree
 from offsetwise.targets.copy.spec import SPEC
-from offsetwise.targets.shards import of_shards
 from offsetwise.targets.spark.kinesis.verification import began_shards
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
+from offsetwise.targets.spec import of_shards
 from offsetwise.verify.eyes import Eyes, unfinished
 from offsetwise.verify.seen import Seen, for_all
 

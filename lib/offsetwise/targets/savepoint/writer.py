@@ -30,7 +30,7 @@ from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.flink.verification import as_planned, verified
 from offsetwise.targets.moves import Move
 from offsetwise.targets.savepoint.spec import SPEC
-from offsetwise.targets.shards import of_shards
+from offsetwise.targets.spec import of_shards
 from offsetwise.verify.eyes import Eyes
 from offsetwise.verify.seen import Seen
 

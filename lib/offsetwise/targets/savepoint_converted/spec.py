@@ -15,9 +15,8 @@ from offsetwise.plan.refusals import place_not_held, shards_unknown
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import in_several
-from offsetwise.targets.flink.kinesis.spec import against_places, arn_of
+from offsetwise.targets.flink.kinesis.spec import against_places, arn_of, new_savepoint
 from offsetwise.targets.flink.spec import START_FROM_COPY, STOP, against_savepoint, no_savepoint
-from offsetwise.targets.savepoint_from_positions.spec import new_savepoint
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-converted"

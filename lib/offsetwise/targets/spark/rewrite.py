@@ -26,12 +26,12 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.storage.folders import FolderReader
 from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.moves import Move
-from offsetwise.targets.shards import of_shards
 from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
 from offsetwise.targets.spark.kinesis.edit import shard_edits
-from offsetwise.targets.spark.kinesis.entries import place_of
+from offsetwise.targets.spark.kinesis.spec import place_of
 from offsetwise.targets.spark.overlay import Overlay, read_file
 from offsetwise.targets.spark.state import VERSION, refuse_running, require_state
+from offsetwise.targets.spec import of_shards
 
 _CHUNK_BYTES: Final = 512
 _NO_STATE: Final = frozenset({"state"})

@@ -19,7 +19,7 @@ from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.ways import Way, batch_ids
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
-from offsetwise.targets.spark.kinesis.entries import entry_of, place_of
+from offsetwise.targets.spark.kinesis.spec import entry_of, place_of
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "starting-position"

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
-from offsetwise.model import Plan, PlannedPosition, Problem, ShardRange, Start, TopicPartition
+from offsetwise.findings import Stage, finding
+from offsetwise.lookalikes import invisible
+from offsetwise.model import NewSavepoint, Plan, PlannedPosition, Problem, Severity, ShardRange, Start, TopicPartition
 from offsetwise.plan.refusals import place_not_held, shards_unknown
 from offsetwise.streams.kinesis.findings import aggregated
 from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, in_several, shard_id, stream_name
-from offsetwise.targets.shards import of_shards
-from offsetwise.wording import many
+from offsetwise.targets.spec import of_shards
+from offsetwise.wording import many, number
 
 STREAM: Final = SPEC.name
+_ARN: Final = re.compile(r"arn:[a-z0-9-]{1,32}:[a-z]+:[a-z0-9-]{1,32}:[0-9]{12}:stream/[A-Za-z0-9_.-]{1,128}")
+_MOST: Final = 32_768
+"""Flink's own limit of parallelism."""
+_LONGEST_UID: Final = 255
 _SPLIT: Final = "a split of KinesisStreamsSource"
 _SAVEPOINT: Final = "a savepoint of Flink"
 
@@ -85,10 +92,10 @@ def _against_left(plan: Plan) -> Iterator[Problem]:
 
 def against_places(plan: Plan) -> Iterator[Problem]:
     """Say which positions no split can hold, and that the source would not take aggregates apart."""
-    for finding in plan.findings:
-        if finding.code == aggregated.code:
+    for each in plan.findings:
+        if each.code == aggregated.code:
             yield aggregated.problem(
-                f"{finding.message} KinesisStreamsSource takes an aggregate for one record.", finding.remedy
+                f"{each.message} KinesisStreamsSource takes an aggregate for one record.", each.remedy
             )
     for one in plan.positions:
         if place_of(one) is None:
@@ -142,3 +149,30 @@ def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
         for topic in plan.requirements.new.topics
         for shard in topic.shards
     }
+
+
+@finding(
+    code="NEW_SAVEPOINT",
+    severity=Severity.BLOCKS,
+    title="What a savepoint is to be made for is missing, or cannot be",
+    remedy="Say it as in the job's code: --uid UID --stream-arn ARN --parallelism N --max-parallelism N.",
+    rank=360,
+    stage=Stage.PLAN,
+)
+def new_savepoint(asked: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str]:
+    """A job takes a savepoint by the uid of its source, its ARN and its maximum parallelism."""
+    uid, arn = asked.uid or "", asked.stream_arn
+    if not uid.strip() or len(uid) > _LONGEST_UID or invisible(uid):
+        yield f"Expected the source's uid, up to {_LONGEST_UID} characters that can be seen, found {uid[:80]!a}."
+    elif "/" in uid or "\\" in uid:
+        yield f"Expected the source's uid as the job's code sets it, found {uid[:80]!r}, which is a path."
+    name = stream_name(arn) if _ARN.fullmatch(arn) else None
+    if name is None:
+        yield f"Expected the ARN of a stream, arn:aws:kinesis:REGION:ACCOUNT:stream/NAME, found {arn[:200]!r}."
+    elif streams != (name,):
+        yield f"The ARN is of stream {name!r}, and the positions are of {', '.join(map(repr, streams)) or 'none'}."
+    if not 1 <= (asked.parallelism or 0) <= (asked.max_parallelism or 0) <= _MOST:
+        yield (
+            f"Expected a parallelism up to the maximum parallelism, and that up to {_MOST:,}, found "
+            f"{number(asked.parallelism)} and {number(asked.max_parallelism)}."
+        )

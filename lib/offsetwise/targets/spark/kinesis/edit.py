@@ -22,7 +22,7 @@ from offsetwise.streams.subjects import positions_of
 from offsetwise.strict_json import parse
 from offsetwise.targets.moves import refused
 from offsetwise.targets.spark.edit import line_spans, replaced
-from offsetwise.targets.spark.kinesis.entries import added_ends, entry_of, place_of
+from offsetwise.targets.spark.kinesis.spec import added_ends, entry_of, place_of
 from offsetwise.targets.spark.overlay import read_file
 
 _METADATA: Final = "metadata"

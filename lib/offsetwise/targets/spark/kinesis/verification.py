@@ -10,7 +10,7 @@ from offsetwise.engines.spark.offset_log import GarbledError
 from offsetwise.model import AnyPosition, Batch, Checkpoint, Plan, PlannedPosition, ReceiptStep, TopicPartition, Turnout
 from offsetwise.streams.kinesis.spec import SHARD_END, shard_id
 from offsetwise.streams.subjects import positions_of
-from offsetwise.targets.spark.kinesis.entries import place_of
+from offsetwise.targets.spark.kinesis.spec import place_of
 from offsetwise.verify.eyes import Eyes, changed_file
 from offsetwise.verify.seen import Seen, for_all, number
 
