@@ -148,6 +148,8 @@ def test_shards_are_dealt_out_to_the_subtasks_and_read_again() -> None:
 
     held = [len(each.managed.states[0].offsets) for each in operator.subtasks if each.managed is not None]
     assert (operator.parallelism, operator.max_parallelism, held) == (2, 256, [2, 1])
+    # Flink deals state out anew by these labels: of two that are equal it would read one for both.
+    assert all(made.count(f"splits of subtask {index}".encode()) == 1 for index in range(2))
     assert read(made).sources == read(data_of("made-from-kcl-leases")).sources
 
 

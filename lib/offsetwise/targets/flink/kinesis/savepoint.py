@@ -104,7 +104,7 @@ def _subtask(index: int, splits: Sequence[SplitFields]) -> bytes:
         (
             int32(index),
             int32(1),  # managed operator state follows
-            _reader_handle(splits),
+            _reader_handle(index, splits),
             int32(0),  # no raw operator state
             _NONE + _NONE,  # nor keyed state
             int32(0) + int32(0),  # nor channel states
@@ -112,17 +112,17 @@ def _subtask(index: int, splits: Sequence[SplitFields]) -> bytes:
     )
 
 
-def _reader_handle(splits: Sequence[SplitFields]) -> bytes:
+def _reader_handle(index: int, splits: Sequence[SplitFields]) -> bytes:
     places, blob = [], _BLOB_HEADER
     for each in splits:
         places.append(int64(len(blob)))
         blob += split_element(each)
     listed = text(READER_STATE) + _SPLIT_AMONG_SUBTASKS + int32(len(places)) + b"".join(places)
-    return _OPERATOR_STATE + int32(1) + listed + _inline("splits", blob)
+    return _OPERATOR_STATE + int32(1) + listed + _inline(f"splits of subtask {index}", blob)
 
 
 def _inline(label: str, data: bytes) -> bytes:
-    """Give state whose bytes are in `_metadata` itself; nobody reads the label."""
+    """Give state whose bytes are in `_metadata` itself. Flink takes two states of one label for the same bytes."""
     return _INLINE + text(label) + sized(data)
 
 
