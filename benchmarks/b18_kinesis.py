@@ -160,7 +160,7 @@ def peer(made: Path, wanted: tuple[int, int]) -> list[int]:
     main = str(Path(__file__).with_name("KinesisState.java"))
     *command, classpath, main, path, uid, rounds = jvm(FLINK, settings, main, str(made), SOURCE, "5")
     ran = subprocess.run(
-        [*command, f"{classpath}:{jars / '*'}", main, path, uid, rounds], check=True, capture_output=True, text=True
+        [*command, f"{classpath}:{jars / '*'}", main, path, uid, rounds], check=True, stdout=subprocess.PIPE, text=True
     )
     found = [tuple(map(int, line.split())) for line in ran.stdout.splitlines() if line[:1].isdigit()]
     if {each[:2] for each in found} != {wanted}:
