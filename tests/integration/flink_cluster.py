@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -28,6 +30,16 @@ OPENED: Final = (
     *("java.util.concurrent", "java.util.concurrent.atomic", "java.util.concurrent.locks"),
 )
 """What Flink's own configuration opens of Java 17."""
+MAINS: Final = {
+    "jobmanager": ("org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", "--configDir", "{folder}"),
+    "taskmanager": ("org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "--configDir", "{folder}"),
+    "gateway": (
+        "org.apache.flink.table.gateway.SqlGateway",
+        "-Dsql-gateway.endpoint.rest.address=127.0.0.1",
+        "-Dsql-gateway.endpoint.rest.port={port}",
+    ),
+}
+"""The main class of each process, and its arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +50,8 @@ class Flink:
     folder: Path
     rest: str
     gateway: str
+    processes: dict[str, Process] = field(default_factory=dict)
+    """By what each does."""
 
     def submit(self, settings: Mapping[str, str], *statements: str) -> str:
         """Run statements in a session of their own; give the id of the job that the last one starts."""
@@ -65,6 +79,21 @@ class Flink:
         assert found, ran.stdout + ran.stderr + self.failure(job)
         return Path(path.split()[0])
 
+    def checkpoint(self, job: str) -> Path:
+        """Let a job take a checkpoint, which then commits what its sink had open; give its folder."""
+
+        def completed() -> dict[str, Any]:
+            return _ask(f"{self.rest}/jobs/{job}/checkpoints")
+
+        before = completed()["counts"]["completed"]
+        _ask(f"{self.rest}/jobs/{job}/checkpoints", {"checkpointType": "CONFIGURED"})
+        wait_until(
+            lambda: completed()["counts"]["completed"] > before,
+            f"a checkpoint of job {job}",
+            refuse=lambda: self.failure(job),
+        )
+        return Path(completed()["latest"]["completed"]["external_path"].removeprefix("file:"))
+
     def savepoint(self, job: str, savepoints: Path) -> Path:
         """Take a savepoint of a job that goes on, which commits none of its sink's transactions; give its folder."""
         body = {"target-directory": str(savepoints), "cancel-job": False, "formatType": "CANONICAL"}
@@ -78,10 +107,27 @@ class Flink:
         wait_until(ended, f"a savepoint of job {job}", refuse=lambda: self.failure(job))
         return Path(asked["operation"]["location"].removeprefix("file:"))
 
-    def cancel(self, job: str) -> None:
-        """End a job without a savepoint; what its sink has open stays open."""
-        _ask(f"{self.rest}/jobs/{job}", method="PATCH")
-        wait_until(lambda: self.state(job) == "CANCELED", f"job {job} is cancelled")
+    def kill(self, job: str) -> None:
+        """End the process that runs a job, at once; what the job's sink has open stays open. Then start another one."""
+        before = self._workers()
+        os.kill(self.processes["taskmanager"].pid, signal.SIGKILL)
+        self.failed(job)
+        self.start("taskmanager")
+        wait_until(lambda: self.is_up() and before.isdisjoint(self._workers()), "another TaskManager has its place")
+
+    def start(self, name: str) -> None:
+        """Start one of the processes."""
+        main, *arguments = MAINS[name]
+        given = [each.format(folder=self.folder, port=self.gateway.rpartition(":")[2]) for each in arguments]
+        command = jvm(self.distribution, self.folder, main, *given)
+        self.processes[name] = start(command, log=self.folder / f"{name}.log")
+
+    def is_up(self) -> bool:
+        """Say whether jobs can have all its slots."""
+        return bool(_ask(f"{self.rest}/overview")["slots-available"] == SLOTS)
+
+    def _workers(self) -> set[str]:
+        return {each["id"] for each in _ask(f"{self.rest}/taskmanagers")["taskmanagers"]}
 
     def failed(self, job: str) -> str:
         """Wait until a job has failed, and say why."""
@@ -108,30 +154,22 @@ def running(distribution: Distribution, folder: Path) -> Iterator[Flink]:
         rest=f"http://127.0.0.1:{rest}",
         gateway=f"http://127.0.0.1:{gateway}",
     )
-    endpoint = f"-Dsql-gateway.endpoint.rest.address=127.0.0.1 -Dsql-gateway.endpoint.rest.port={gateway}".split()
-    mains = {
-        "jobmanager": ("org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", "--configDir", folder),
-        "taskmanager": ("org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "--configDir", folder),
-        "gateway": ("org.apache.flink.table.gateway.SqlGateway", *endpoint),
-    }
-    started: dict[str, Process] = {}
     try:
-        for name, (main, *arguments) in mains.items():
-            command = jvm(distribution, folder, str(main), *map(str, arguments))
-            started[name] = start(command, log=folder / f"{name}.log")
+        for name in MAINS:
+            flink.start(name)
 
         def ended() -> str:
             return "".join(
                 f"{name} ended: {(folder / f'{name}.log').read_text(encoding='utf-8')[-2000:]}"
-                for name, process in started.items()
+                for name, process in flink.processes.items()
                 if not is_alive(process)
             )
 
-        wait_until(lambda: _ask(f"{flink.rest}/overview")["slots-available"] == SLOTS, "Flink is up", refuse=ended)
+        wait_until(flink.is_up, "Flink is up", refuse=ended)
         wait_until(lambda: bool(_ask(f"{flink.gateway}/v1/info")), "its SQL gateway is up", refuse=ended)
         yield flink
     finally:
-        for process in started.values():
+        for process in flink.processes.values():
             stop(process, grace_s=10)
 
 
@@ -205,6 +243,7 @@ def _configuration(folder: Path, *, rest: int, rpc: int) -> str:
         "execution.target": "remote",
         "io.tmp.dirs": folder / "tmp",
         "restart-strategy.type": "none",
+        "heartbeat.interval": "2 s",  # a process that was killed is missed at its next heartbeats
     }
     (folder / "tmp").mkdir()
     return "".join(f"{name}: {value}\n" for name, value in settings.items())

@@ -93,6 +93,7 @@ class Distribution:
 
 DISTRIBUTIONS: Final = (
     Distribution(version="1.20.3", connector="3.4.0-1.20", kafka_clients="3.4.0"),
+    Distribution(version="2.0.0", connector="4.0.1-2.0", kafka_clients="3.9.1"),
     Distribution(version="2.2.0", connector="5.0.0-2.2", kafka_clients="4.2.0"),
 )
 

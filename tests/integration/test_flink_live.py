@@ -17,9 +17,11 @@ from tests.commands import call
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
 from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, tree
+from tests.integration.test_settling_live import end_elsewhere
 from tests.lab.reading import read_log
 
 pytestmark = pytest.mark.timeout(1800)  # a whole job with its Flink, on a machine that may be busy
+OLDEST, WITH_STRATEGIES, NEWEST = DISTRIBUTIONS
 TOPIC: Final = "flink-orders"
 COUNT: Final = """
 INSERT INTO counted
@@ -39,6 +41,8 @@ class Sink:
 
     bootstrap: str
     topic: str
+    strategy: str | None = None
+    """How its transactions are named; None where the connector has one way only."""
 
     def rows(self, *, isolation: str = "read_committed") -> list[tuple[int, int]]:
         """Give serial and count of every record; by default as somebody reads them who waits for transactions."""
@@ -46,36 +50,51 @@ class Sink:
         rows = [json.loads(record.value) for log in logs for record in log.records]
         return [(int(row["serial"]), row["nth"]) for row in rows]
 
+    @property
+    def written(self) -> int:
+        """How many records were ever written to it, committed or not."""
+        return len(self.rows(isolation="read_uncommitted"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    """Jobs of one Flink that count the records of the topic."""
+
+    flink: Flink
+    folder: Path
+    """Of whatever is kept of them."""
+
+    def start(self, bootstrap: str, sink: Sink, *, state: Path | None = None, begin: Mapping[str, str]) -> str:
+        """Start one, from state if there is some; give its id. It takes checkpoints when it is told to."""
+        settings = {
+            "execution.checkpointing.interval": "1 h",
+            "execution.checkpointing.dir": (self.folder / "retained").as_uri(),
+            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        }
+        if state is not None:
+            settings["execution.state-recovery.path"] = str(state)
+        return self.flink.submit(settings, orders_table(bootstrap, begin), sink_table(sink), COUNT)
+
+    def wait(self, job: str, sink: Sink, count: int) -> None:
+        """Wait until so many records were written to a sink."""
+        told = f"{count} records in {sink.topic}"
+        wait_until(lambda: sink.written >= count, told, refuse=lambda: self.flink.failure(job))
+
+    def stop(self, job: str, sink: Sink, count: int, savepoints: Path) -> Path:
+        """Wait for as many records, then stop a job with a savepoint, which commits them."""
+        self.wait(job, sink, count)
+        return self.flink.stop(job, savepoints)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
     """A job that was stopped with a savepoint on the old cluster, after which more records arrived."""
 
-    flink: Flink
+    jobs: Jobs
     orders: Orders
     sink: Sink
     """On the old cluster, where it stays."""
-    folder: Path
-
-    @property
-    def savepoint(self) -> Path:
-        return next((self.folder / "savepoints").iterdir())
-
-    def start(self, bootstrap: str, sink: Sink, *, state: Path | None = None, begin: Mapping[str, str]) -> str:
-        """Start the job, from state if there is some; give its id. It commits nothing before its savepoint."""
-        settings = {"execution.checkpointing.interval": "1 h"}
-        if state is not None:
-            settings["execution.state-recovery.path"] = str(state)
-        return self.flink.submit(settings, orders_table(bootstrap, begin), sink_table(sink), COUNT)
-
-    def stop(self, job: str, sink: Sink, count: int, savepoints: Path) -> Path:
-        """Wait until a job has written as many records, then stop it with a savepoint, which commits them."""
-
-        def written() -> bool:
-            return len(sink.rows(isolation="read_uncommitted")) >= count
-
-        wait_until(written, f"{count} records in {sink.topic}", refuse=lambda: self.flink.failure(job))
-        return self.flink.stop(job, savepoints)
+    savepoint: Path
 
 
 def orders_table(bootstrap: str, begin: Mapping[str, str]) -> str:
@@ -94,6 +113,8 @@ def sink_table(sink: Sink) -> str:
         "sink.transactional-id-prefix": sink.topic,
         "properties.transaction.timeout.ms": "900000",
     }
+    if sink.strategy is not None:
+        options["sink.transaction-naming-strategy"] = sink.strategy
     return f"CREATE TABLE counted (serial STRING, nth BIGINT) WITH ({_listed(options)})"
 
 
@@ -110,32 +131,39 @@ def orders(lab: Lab) -> Orders:
     return made
 
 
-@pytest.fixture(scope="module", params=DISTRIBUTIONS, ids=lambda each: f"flink-{each.version}")
-def stopped(
-    request: pytest.FixtureRequest, orders: Orders, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stopped]:
-    distribution: Distribution = request.param
+@pytest.fixture(scope="module")
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     folder = tmp_path_factory.mktemp("flink")
-    sink = _sink(orders.lab, f"counted-{distribution.version}")
-    with running(distribution, folder / "cluster") as flink:
-        job = Stopped(flink=flink, orders=orders, sink=sink, folder=folder)
-        begun = job.start(orders.lab.old_bootstrap, sink, begin=EARLIEST)
-        job.stop(begun, sink, len(serials(orders)), folder / "savepoints")
-        arrive(orders, 50)
-        yield job
+    with running(request.param, folder / "cluster") as flink:
+        yield Jobs(flink=flink, folder=folder)
+
+
+def flinks(*distributions: Distribution) -> pytest.MarkDecorator:
+    """Run a test on each of these."""
+    names = [f"flink-{each.version}" for each in distributions]
+    return pytest.mark.parametrize("jobs", distributions, ids=names, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def stopped(jobs: Jobs, orders: Orders) -> Stopped:
+    sink = _sink(orders.lab, f"counted-{jobs.flink.distribution.version}")
+    begun = jobs.start(orders.lab.old_bootstrap, sink, begin=EARLIEST)
+    savepoint = jobs.stop(begun, sink, len(serials(orders)), jobs.folder / "savepoints")
+    arrive(orders, 50)
+    return Stopped(jobs=jobs, orders=orders, sink=sink, savepoint=savepoint)
 
 
 @pytest.fixture(scope="module")
 def drafted(stopped: Stopped) -> Drafted:
     """Its migration, with the comparison by partition and the plan; nobody writes to it but who applies the plan."""
-    move = moved(stopped.orders.lab, stopped.savepoint, stopped.folder / "move", job={"sink": "kafka"})
+    move = moved(stopped.orders.lab, stopped.savepoint, stopped.jobs.folder / "move", job={"sink": "kafka"})
     compared = {row["partition"]: row for row in move.compare()["partitions"]}
     return move, compared, move.draft("flink-savepoint")
 
 
-def _sink(lab: Lab, topic: str) -> Sink:
+def _sink(lab: Lab, topic: str, strategy: str | None = None) -> Sink:
     create(lab.old_bootstrap, topic)
-    return Sink(bootstrap=lab.old_bootstrap, topic=topic)
+    return Sink(bootstrap=lab.old_bootstrap, topic=topic, strategy=strategy)
 
 
 def arrive(orders: Orders, count: int) -> None:
@@ -154,6 +182,7 @@ def once(wanted: list[int]) -> Counter[tuple[str, int]]:
     return Counter((key, nth) for key, count in keys.items() for nth in range(1, count + 1))
 
 
+@flinks(OLDEST, NEWEST)
 def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_exactly_once(
     stopped: Stopped, drafted: Drafted
 ) -> None:
@@ -171,9 +200,9 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
     move.apply(*output, "--execute")
     assert move.verify() == (0, {"CONFIRMED"}, False), "as planned, and no job has begun"
 
-    job = stopped.start(orders.lab.new_bootstrap, stopped.sink, state=move.copy, begin=OR_STOP)
+    job = stopped.jobs.start(orders.lab.new_bootstrap, stopped.sink, state=move.copy, begin=OR_STOP)
     arrive(orders, 20)
-    own = stopped.stop(job, stopped.sink, len(serials(orders)), move.folder / "checkpoints")
+    own = stopped.jobs.stop(job, stopped.sink, len(serials(orders)), move.folder / "checkpoints")
 
     rows = stopped.sink.rows()
     assert Counter(serial for serial, _ in rows) == Counter(serials(orders)), "every record once"
@@ -183,6 +212,7 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
     assert move.verify("--checkpoint", str(move.checkpoint))[::2] == (1, False), "the old one tells nothing of the job"
 
 
+@flinks(OLDEST, NEWEST)
 def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicted(
     stopped: Stopped, drafted: Drafted
 ) -> None:
@@ -197,20 +227,20 @@ def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicte
     predicted = [serial for (partition, offset), serial in orders.by_offset.items() if offset >= begins[partition]]
 
     sink = _sink(lab, f"{stopped.sink.topic}-unedited")
-    job = stopped.start(lab.new_bootstrap, sink, state=move.checkpoint, begin=EARLIEST)
-    stopped.stop(job, sink, len(predicted), move.folder / "unedited")
+    job = stopped.jobs.start(lab.new_bootstrap, sink, state=move.checkpoint, begin=EARLIEST)
+    stopped.jobs.stop(job, sink, len(predicted), move.folder / "unedited")
 
     assert Counter(serial for serial, _ in sink.rows()) == Counter(predicted)
 
 
+@flinks(OLDEST, NEWEST)
 def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(stopped: Stopped) -> None:
     lab = stopped.orders.lab
     sink = _sink(lab, f"{stopped.sink.topic}-stops")
 
-    job = stopped.start(lab.new_bootstrap, sink, state=stopped.savepoint, begin=OR_STOP)
-    wait_until(lambda: stopped.flink.state(job) == "FAILED", f"job {job} stops")
+    job = stopped.jobs.start(lab.new_bootstrap, sink, state=stopped.savepoint, begin=OR_STOP)
 
-    assert "out of range" in stopped.flink.failure(job)
+    assert "out of range" in stopped.jobs.flink.failed(job)
     assert sink.rows() == []
 
 
@@ -219,31 +249,57 @@ def looked(move: Move) -> dict[str, Any]:
     return body
 
 
+def decisions(seen: Mapping[str, Any], *, held: bool) -> set[str]:
+    """Give what was decided about what the checkpoint holds, or about what else is open."""
+    return {row["decision"] for row in seen["transactions"] if row["held"] is held and row["decision"] != "NOTHING"}
+
+
+SETTLED: Final = (
+    (OLDEST, None),
+    (NEWEST, "INCREMENTING"),
+    (NEWEST, "POOLING"),
+    (WITH_STRATEGIES, "INCREMENTING"),
+    (WITH_STRATEGIES, "POOLING"),
+)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "strategy"),
+    SETTLED,
+    ids=[f"flink-{flink.version}, {strategy}" for flink, strategy in SETTLED],
+    indirect=["jobs"],
+    scope="module",
+)
 def test_28_a_sink_that_moves_too_is_settled_and_marked_and_both_clusters_hold_every_record_exactly_once(
-    stopped: Stopped,
+    jobs: Jobs, strategy: str | None, orders: Orders
 ) -> None:
-    orders, lab, flink = stopped.orders, stopped.orders.lab, stopped.flink
-    name = f"{stopped.sink.topic}-moves"
-    old, new = _sink(lab, name), Sink(bootstrap=lab.new_bootstrap, topic=name)
+    lab, flink = orders.lab, jobs.flink
+    name = f"moves-{flink.distribution.version}-{strategy}"
+    old, new = _sink(lab, name, strategy), Sink(bootstrap=lab.new_bootstrap, topic=name, strategy=strategy)
     create(lab.new_bootstrap, name)
     written = serials(orders)
-    job = stopped.start(lab.old_bootstrap, old, begin=EARLIEST)
-    wait_until(lambda: len(old.rows(isolation="read_uncommitted")) >= len(written), f"{len(written)} in {name}")
-    savepoint = flink.savepoint(job, stopped.folder / "beside")  # which commits nothing
-    flink.cancel(job)
+    job = jobs.start(lab.old_bootstrap, old, begin=EARLIEST)
+    jobs.wait(job, old, len(written))
+    savepoint = flink.savepoint(job, jobs.folder / name)  # which commits nothing
+    arrive(orders, 5)
+    jobs.wait(job, old, len(serials(orders)))
+    flink.kill(job)
     assert old.rows() == [], "the job was killed before it committed"
 
     stated = {"sink": "kafka", "sink_cluster": "old", "new_sink_cluster": "new", "transaction_timeout_ms": 900_000}
-    move = moved(lab, savepoint, stopped.folder / "moves", job=stated)
+    move = moved(lab, savepoint, jobs.folder / f"{name}-move", job=stated)
+    inspected = call("inspect", move.checkpoint, "--json").answered()["transactions"]
+    assert {each["strategy"] for each in inspected} == {strategy}
     seen = looked(move)
-    assert {row["decision"] for row in seen["transactions"] if row["held"]} == {"COMMIT"}
+    assert decisions(seen, held=True) == {"COMMIT"}
+    assert decisions(seen, held=False) == {"ABORT"}
     one = ("draft", "-m", move.migration, "--checkpoint", "orders", "--author", "ada", "--target", "flink-savepoint")
     unmarked = call(*one, "--out", move.folder / "unmarked.json", "--json").answered()
     assert [each["outcome"] for each in unmarked["gate"] if each["name"] == RESTORE] == ["failed"]
     refused = call(*one, "--mark-settled", "--out", move.folder / "refused.json", "--json").refused()["problem"]
     assert "MARK_NOT_SETTLED" in refused
 
-    unsettled = flink.failed(stopped.start(lab.old_bootstrap, new, state=move.checkpoint, begin=OR_STOP))
+    unsettled = flink.failed(jobs.start(lab.old_bootstrap, new, state=move.checkpoint, begin=OR_STOP))
     assert "InvalidPidMapping" in unsettled
     assert new.rows() == [], "as the gate said"
 
@@ -256,13 +312,53 @@ def test_28_a_sink_that_moves_too_is_settled_and_marked_and_both_clusters_hold_e
     assert Counter(serial for serial, _ in old.rows()) == Counter(written), "settled"
     assert move.verify()[0] == 0
 
-    begun = stopped.start(lab.new_bootstrap, new, state=move.copy, begin=OR_STOP)
+    before = new.written
+    begun = jobs.start(lab.new_bootstrap, new, state=move.copy, begin=OR_STOP)
     arrive(orders, 20)
     later = len(serials(orders)) - len(written)
-    stopped.stop(begun, new, later, move.folder / "later")
+    jobs.stop(begun, new, before + later, move.folder / "later")
 
     rows = [*old.rows(), *new.rows()]
     assert len(new.rows()) == later
     assert Counter(serial for serial, _ in rows) == Counter(serials(orders)), "every record once"
     assert Counter((key_of(serial), nth) for serial, nth in rows) == once(serials(orders)), "with the state it had"
-    assert {row["decision"] for row in looked(move)["transactions"] if row["held"]} == {"SETTLED"}
+    assert decisions(looked(move), held=True) == {"SETTLED"}
+
+
+@flinks(NEWEST)
+def test_3_of_names_that_are_used_again_a_decision_by_name_duplicates_what_is_decided_to_be_aborted(
+    jobs: Jobs, orders: Orders
+) -> None:
+    lab, flink = orders.lab, jobs.flink
+    sink = _sink(lab, "by-name", "POOLING")
+    job = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST)
+    for _ in range(2):
+        jobs.wait(job, sink, len(serials(orders)))
+        checkpoint = flink.checkpoint(job)
+        taken = len(serials(orders))
+        wait_until(
+            lambda taken=taken: len(sink.rows()) == taken,  # type: ignore[misc] # a lambda has no types
+            "what the checkpoint holds is committed",
+        )
+        orders.write(5)
+    jobs.wait(job, sink, len(serials(orders)))
+    flink.savepoint(job, jobs.folder / "beside")  # after it, the names that the checkpoint freed are used again
+    before = serials(orders)
+    arrive(orders, 5)
+    jobs.wait(job, sink, len(serials(orders)))
+    flink.kill(job)
+
+    move = moved(lab, checkpoint, jobs.folder / "by-name", job={"sink": "kafka", "sink_cluster": "old"})
+    seen = looked(move)
+    assert (decisions(seen, held=True), decisions(seen, held=False)) == ({"SETTLED"}, {"ABORT"})
+    names = {row["transactional_id"] for row in seen["transactions"] if row["held"]}
+    by_name = {row["transactional_id"] for row in seen["transactions"] if row["decision"] == "ABORT"} & names
+    for name in by_name:
+        end_elsewhere(lab.old_bootstrap, name)
+
+    written = sink.written
+    begun = jobs.start(lab.old_bootstrap, sink, state=checkpoint, begin=OR_STOP)
+    jobs.stop(begun, sink, written + len(serials(orders)) - taken, jobs.folder / "again")
+    twice = Counter(serial for serial, _ in sink.rows()) - Counter(serials(orders))
+    assert by_name
+    assert twice == Counter(set(serials(orders)) - set(before)), "what was written under these names"
