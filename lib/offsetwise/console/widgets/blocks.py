@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import streamlit as st
@@ -150,17 +151,18 @@ def contents(*titles: str) -> None:
 
 
 def lead_on(label: str, page: str, query: Mapping[str, str], *, icon: str, next_step: bool = True) -> None:
-    """Draw the button that goes on to another page with what is shown here.
+    """Draw the link that goes on to another page with what is shown here.
+
+    It is no button: Streamlit refuses to switch to a page with what a widget of this one has in the address.
 
     Args:
-        label: On the button. Markdown, names escaped.
+        label: Of the link. Markdown, names escaped.
         page: A file under `pages/`.
         query: What the page is to show.
-        icon: On the button.
-        next_step: Whether it is what there is to do now; else the button is a plain one.
+        icon: Beside the label.
+        next_step: Whether it is what there is to do now; else the label is a plain one.
     """
-    if st.button(label, type="primary" if next_step else "secondary", icon=icon, key=f"lead-on-{page}"):
-        st.switch_page(page, query_params=dict(query))
+    st.page_link(Path(page), label=f"**{label}**" if next_step else label, icon=icon, query_params=dict(query))
 
 
 def _anchor(title: str) -> str:
