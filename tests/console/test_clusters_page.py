@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,17 +23,22 @@ from offsetwise.console.answers import Held
 from offsetwise.console.explore.clusters import mirror, range_chart, retention, topics
 from offsetwise.console.explore.clusters.range_chart import lanes_of, ranges, takeaway
 from offsetwise.console.explore.clusters.summary import View, view
-from offsetwise.console.reader import Reader
+from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import downloads, table
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
 from offsetwise.model import Cluster, Problem, TopicPartition
+from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Granted, Permissions, Resource, Step, StepName, StepState
+from offsetwise.transactions.decisions import Decision
+from offsetwise.transactions.report import LogEnds, SinkTransactions
 from tests.clusters.values import TAKEN_MS, log, new, old, topic
 from tests.console import builders, clusters_of_tests
 from tests.console.conftest import APP, OpenPage, answer_at_look, words
-from tests.console.readers import ValueReader
+from tests.console.readers import ORDERS, ValueReader
 from tests.streams.kafka.test_connection import closed_port, listening, silence
+from tests.transactions.settling import found, row
+from tests.transactions.test_upgrade import broker, facts, judged
 
 CLUSTERS = "pages/explore/clusters.py"
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
@@ -495,3 +501,55 @@ def test_the_first_request_of_a_fresh_process_may_go_straight_to_the_page() -> N
     page.run()
     assert page.title[0].value == "Clusters"
     assert not page.exception
+
+
+class SinkReader(ValueReader):
+    """Offers a checkpoint whose sink's cluster is stated."""
+
+    def __init__(self, answer: SinkTransactions) -> None:
+        super().__init__(live=builders.comparison())
+        self._answer = answer
+
+    def offered(self) -> tuple[Offered, ...]:
+        return tuple(replace(one, sinks=() if one.recorded else ((ORDERS, "sink"),)) for one in super().offered())
+
+    def sink_transactions(
+        self, migration: str, name: str, topics: tuple[str, ...], progress: Progress
+    ) -> SinkTransactions:
+        assert (migration, name, topics) == (LIVE, "orders", ())
+        self.calls["sink_transactions"] += 1
+        progress("look twice", 2, 2)
+        return self._answer
+
+
+def test_the_sinks_cluster_shows_at_a_click_who_holds_readers_up_and_which_time_outs_it_allows(
+    open_page: OpenPage,
+) -> None:
+    hangs = row(3, Decision.HANGING, transactional_id=None, broker_state=None, held=False)
+    ends = LogEnds(topic="sink", partition=0, last_stable_offset=10, log_end_offset=18)
+    upgrade = judged(facts(broker(version=5)), timeout_ms=3_600_000)
+    asked = SinkReader(
+        found(row(0, Decision.COMMIT), row(1, Decision.ABORT), hangs, partitions=(ends,), upgrade=upgrade)
+    )
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    assert asked.calls["sink_transactions"] == 0
+
+    page.button(key="sink-transactions-now").click().run()
+    settled(page)
+
+    assert not page.exception
+    assert asked.calls["sink_transactions"] == 1
+    said = words(page).replace("\\", "")
+    assert "▲ commit **1** · ▲ abort **1** · ! hanging **1**" in said
+    assert "The first time-out" in said
+    assert "Nothing ends those that hang" in said
+    assert "held back in 1 partition of the sink" in said
+    rows = table_with(page, "last stable offset")
+    assert (rows["last stable offset"].tolist(), rows["log end"].tolist()) == ([10], [18])
+    assert upgrade.until_then[0] in said
+    links: list[Any] = [getattr(each, "proto") for each in page.get("page_link")]  # noqa: B009 - untyped
+    assert ("Each transaction, and why", "checkpoint") in [(each.label, each.page) for each in links]
+
+
+def test_without_a_sink_whose_cluster_is_stated_the_page_says_nothing_of_transactions(open_page: OpenPage) -> None:
+    assert "Transactions of the sink" not in words(open_page(reader(live=True), CLUSTERS, migration=LIVE))

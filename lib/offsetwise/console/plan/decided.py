@@ -1,4 +1,4 @@
-"""What the cluster of a job's sinks says of their transactions, on the Checkpoint and the Draft screen."""
+"""What the cluster of a job's sinks says of their transactions, on the Checkpoint, Clusters and Draft screens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MARKS: Final = (
 )
 _DECIDED: Final[Columns[SinkTransaction]] = (
     Column("transactional id", lambda one: one.transactional_id or "none"),
-    Column("decision", lambda one: _verdict(one.decision), 130),
+    Column("decision", lambda one: verdict(one.decision), 130),
     Column("held", lambda one: one.held_state or ("yes" if one.held else "no")),
     Column("broker", lambda one: one.broker_state or "no such id or no answer"),
     Column("left", lambda one: "–" if one.left_ms is None else duration(one.left_ms), help="Until its time-out."),
@@ -61,6 +61,23 @@ _ENDS: Final[Columns[LogEnds]] = (
 def draw(found: Held[SinkTransactions]) -> None:
     """Draw what is to become of each, and when the first of those that are open runs out."""
     made = found.value
+    summary(found)
+    if made.open:
+        _why(made.open)
+    for one in made.findings:
+        blocks.box(Tone.CAREFUL, f"**{one.code}** {markdown(one.message)} {markdown(one.remedy)}")
+    said = f"{many(len(made.transactions), 'transaction')}, as looked at {found.at:%Y-%m-%d %H:%M:%S} UTC."
+    st.markdown(f":gray[{said}]")
+    if made.transactions:
+        table.paged(
+            _DECIDED, sorted(made.transactions, key=lambda one: one.decision in CLOSED), "decided-rows", alt=said
+        )
+    standing(made)
+
+
+def summary(found: Held[SinkTransactions]) -> None:
+    """Draw how many are open, when the first of them runs out, and what could not be asked."""
+    made = found.value
     open_ = made.open
     if open_:
         blocks.box(
@@ -71,19 +88,14 @@ def draw(found: Held[SinkTransactions]) -> None:
         left = [one.left_ms for one in open_ if one.left_ms is not None]
         if left:
             until(int(found.at.timestamp() * 1000) + min(left))
-        _why(open_)
     elif made.complete:
         blocks.box(Tone.RIGHT, "**Nothing is open.** What the checkpoint holds is settled.")
-    for one in made.findings:
-        blocks.box(Tone.CAREFUL, f"**{one.code}** {markdown(one.message)} {markdown(one.remedy)}")
     for told in made.problems:
         blocks.box(Tone.UNKNOWN, markdown(told))
-    said = f"{many(len(made.transactions), 'transaction')}, as looked at {found.at:%Y-%m-%d %H:%M:%S} UTC."
-    st.markdown(f":gray[{said}]")
-    if made.transactions:
-        table.paged(
-            _DECIDED, sorted(made.transactions, key=lambda one: one.decision in CLOSED), "decided-rows", alt=said
-        )
+
+
+def standing(made: SinkTransactions) -> None:
+    """Draw where readers of the sink stop, and what its clusters allow."""
     if made.partitions:
         held_back = sum(
             None not in (one.last_stable_offset, one.log_end_offset) and one.last_stable_offset != one.log_end_offset
@@ -112,6 +124,7 @@ def _why(rows: Sequence[SinkTransaction]) -> None:
     )
 
 
-def _verdict(decision: Decision) -> Verdict:
+def verdict(decision: Decision) -> Verdict:
+    """Give a decision as it stands on screen."""
     icon, tone = _MARKS.get(decision, _AGAINST)
     return Verdict(icon=icon, word=decision.replace("_", " ").lower(), tone=tone)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.explore.clusters import access, mirror, retention, summary, topics
+from offsetwise.console.explore.clusters import access, mirror, retention, sinks, summary, topics
 from offsetwise.console.explore.clusters.mirror import groups as draw_groups
 from offsetwise.console.explore.clusters.summary import HeldCluster, View, view
 from offsetwise.console.reader import Offered, Reader
@@ -35,6 +35,7 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
             check_two_clusters(shown.old.snapshot, shown.new.snapshot)
         if shown.old is not None or shown.new is not None:
             _read(answers, migration, held, shown)
+    sinks.draw(answers, migration)
     access.draw(answers, migration)
 
 
@@ -45,6 +46,7 @@ def _read(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster 
         "Consumer groups",
         "Mirror health",
         "When retention reaches the positions",
+        *([sinks.TITLE] if migration.sinks else ()),
         "Reaching the clusters",
         "Minimum ACLs",
     )

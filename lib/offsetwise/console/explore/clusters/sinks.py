@@ -1,0 +1,43 @@
+"""The cluster that a job's sinks write to: who holds its readers up, and which time-outs it allows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.plan import decided
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, selectors
+from offsetwise.transactions.decisions import Decision
+
+TITLE: Final = decided.TITLE
+_CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
+
+
+def draw(answers: Answers, migration: Offered) -> None:
+    """Draw what stands on the cluster of one job's sinks; nothing where no sink's cluster is stated."""
+    subjects = {subject.name: subject for subject, _ in migration.sinks}
+    if not subjects:
+        return
+    blocks.section(TITLE)
+    with guard.block("sinks"):
+        name = selectors.choice("Sink of", list(subjects), "sink", width=420)
+        found = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
+        if found is None:
+            return
+        decided.summary(found)
+        counts = found.value.counts
+        st.markdown(" · ".join(f"{decided.verdict(each)} **{count:,}**" for each, count in counts.items()))
+        if Decision.HANGING in counts:
+            st.markdown("Nothing ends those that hang, until a plan of its own aborts them.")
+        decided.standing(found.value)
+        blocks.lead_on(
+            "Each transaction, and why",
+            _CHECKPOINT_PAGE,
+            migration.address(subjects[name]),
+            icon=":material/contract:",
+            next_step=False,
+        )
