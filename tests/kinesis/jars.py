@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -46,10 +47,10 @@ def jars(name: str) -> Path:
 
 
 def main() -> None:
-    """Fetch every set."""
+    """Fetch every set, all at once: what takes long is asking for each file."""
     try:
-        for name in SETS:
-            jars(name)
+        with ThreadPoolExecutor(len(SETS)) as pool:
+            list(pool.map(jars, SETS))
     except OffsetwiseError as error:
         sys.exit(f"What the tests of Kinesis run could not be fetched. No test was run. {error}")
 
