@@ -73,7 +73,11 @@ class Cursor:
 
     def byte(self, what: str) -> int:
         """Read one unsigned byte."""
-        return self.data[self.skip(1, what)]
+        at = self.at
+        if at >= self.end:
+            self.skip(1, what)
+        self.at = at + 1
+        return self.data[at]
 
     def int32(self, what: str) -> int:
         """Read a signed int."""
@@ -133,7 +137,13 @@ class Cursor:
             DamagedError: It is no modified UTF-8.
         """
         at = self.at
-        data = self.take(self.uint16(f"the length of {what}"), what)
+        begin = at + 2
+        # Savepoints are mostly texts. One that fits is taken at once; for any other, `take` says what is missing.
+        if begin <= self.end and (end := begin + (self.data[at] << 8 | self.data[at + 1])) <= self.end:
+            self.at = end
+            data = self.data[begin:end]
+        else:
+            data = self.take(self.uint16(f"the length of {what}"), what)
         try:
             return data.decode("ascii") if data.isascii() else _modified_utf8(data)
         except UnicodeError:

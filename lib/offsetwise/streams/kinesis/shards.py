@@ -145,5 +145,7 @@ def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
 
 def hash_key(text: str) -> int | None:
     """Read a hash key, a decimal of 128 bits; None for any other text."""
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 39 else None
-    return number if number is not None and number <= LAST_HASH_KEY and str(number) == text else None
+    if not (text.isascii() and text.isdigit() and len(text) <= 39) or (text[0] == "0" and text != "0"):
+        return None
+    number = int(text)
+    return number if number <= LAST_HASH_KEY else None

@@ -45,7 +45,7 @@ _OF_LEASE: Final = re.compile(r"[0-9]{12}:([^:]+):[0-9]+")
 """As the KCL calls a stream in a table of several: account, name, and when it was made."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
-_NIBBLES: Final = 47
+_SECONDS: Final = 0xF_FFFF_FFFF
 _FIRST_ARRIVAL_S: Final = 1_384_300_800
 """When the service began, November 2013."""
 _LAST_ARRIVAL_S: Final = 4_102_444_800
@@ -211,11 +211,11 @@ def evidence_of(sequence: int) -> Evidence | None:
     >>> evidence_of(49537979178794861780081237450294896636708704732336619521) is None
     True
     """
-    text = f"{sequence:x}"
-    if len(text) != _NIBBLES or text[0] != "2" or text[-1] != "2" or text[27:29] != "00":
+    if sequence >> 184 != 2 or sequence & 0xF != 2 or sequence >> 72 & 0xFF:
         return None
-    born, last_nibble, arrived, shard = (int(text[a:b], 16) for a, b in ((1, 10), (10, 11), (29, 38), (38, 46)))
-    if shard % 16 != last_nibble or not _FIRST_ARRIVAL_S <= born <= arrived < _LAST_ARRIVAL_S:
+    born, shard_of_born = sequence >> 148 & _SECONDS, sequence >> 144 & 0xF
+    arrived, shard = sequence >> 36 & _SECONDS, sequence >> 4 & 0xFFFF_FFFF
+    if shard % 16 != shard_of_born or not _FIRST_ARRIVAL_S <= born <= arrived < _LAST_ARRIVAL_S:
         return None
     return Evidence(shard=shard, arrived_s=arrived, born_s=born)
 

@@ -241,7 +241,8 @@ def _listed(cursor: Cursor, *, status: bool) -> tuple[list[Split], int]:
             state = cursor.int32("whether a split is assigned")
             if not 0 <= state <= 2:
                 raise cursor.damaged(f"expected whether a split is assigned, 0 to 2, found {state:,}")
-            split = replace(split, shard=replace(split.shard, waits=state == UNASSIGNED), status=state)
+            shard = replace(split.shard, waits=True) if state == UNASSIGNED else split.shard
+            split = Split(shard, split.kind, split.place, split.fields, state)
         made.append(split)
     return made, version
 
