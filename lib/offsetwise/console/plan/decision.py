@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
@@ -341,12 +340,6 @@ def _approved(answer: Approved, kept: str) -> None:
         f"**Approved: version `{answer.digest[:8]}…`.** {votes}. Nothing was written: the plan is exported, and "
         f"applied on the command line.{kept}",
         icon=":material/approval:",
-    )
-    st.page_link(
-        Path("pages/plan/export.py"),
-        label="Export it",
-        icon=":material/download:",
-        query_params={"plan": str(answer.plan)},
     )
 
 
