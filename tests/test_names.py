@@ -39,6 +39,7 @@ def _drawers() -> dict[str, list[str]]:
 
 
 _TARGETS_OF_SHARDS = (
+    "targets.at_timestamp",
     "targets.flink.kinesis",
     "targets.spark.kinesis",
     "targets.savepoint_converted",

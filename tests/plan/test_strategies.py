@@ -147,6 +147,11 @@ def test_what_only_one_stream_has_room_for_is_a_way_of_its_migrations_alone() ->
         return {each.kind.name: each.commands[0] for each in judge_strategies(comparison(), migrated)}
 
     shown = commands(kinesis)
-    assert commands(of).keys() == shown.keys() - {"kcl-leases", "savepoint-from-positions", "starting-position"}
+    assert commands(of).keys() == shown.keys() - {
+        "at-timestamp",
+        "kcl-leases",
+        "savepoint-from-positions",
+        "starting-position",
+    }
     assert " --target kcl-leases:APPLICATION " in shown["kcl-leases"]
     assert " --uid UID --stream-arn ARN " in shown["savepoint-from-positions"]

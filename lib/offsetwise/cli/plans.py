@@ -20,8 +20,8 @@ def draft(
         typer.Option(
             help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint, "
             "flink-savepoint-without-sources, flink-savepoint-from-positions, flink-savepoint-converted, "
-            "starting-position, consumer-group:NAME, kcl-leases:NAME, sink-transactions or hanging-transactions; "
-            "may be repeated."
+            "starting-position, at-timestamp, consumer-group:NAME, kcl-leases:NAME, sink-transactions or "
+            "hanging-transactions; may be repeated."
         ),
     ],
     author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],

@@ -18,6 +18,7 @@ FOLDERS: Final[dict[str, str]] = {
     "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
     "flink-savepoint-converted": "offsetwise.targets.savepoint_converted",
     "starting-position": "offsetwise.targets.starting_position",
+    "at-timestamp": "offsetwise.targets.at_timestamp",
     "consumer-group": "offsetwise.targets.group",
     "kcl-leases": "offsetwise.targets.kcl_leases",
     "sink-transactions": "offsetwise.targets.sink_transactions",
@@ -69,6 +70,11 @@ def FlinkSavepointConverted() -> Target:
 def StartingPosition() -> Target:
     """A file that says where a Spark query without a checkpoint begins in a stream of Kinesis."""
     return Target(kind="starting-position")
+
+
+def AtTimestamp() -> Target:
+    """A file with the one time at which a job begins every shard of a stream of Kinesis."""
+    return Target(kind="at-timestamp")
 
 
 def ConsumerGroup(group: str) -> Target:

@@ -14,7 +14,21 @@ from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing, Writer
 from offsetwise.errors import ApplyError, OutputError
-from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
+from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
+from offsetwise.verify import seen
+from offsetwise.verify.eyes import Eyes
+
+
+def as_written(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
+    """Hold a file against the text that follows from its plan."""
+    folder, _, name = step.place.rpartition("/")
+    data = eyes.files(folder or "/", (name,)).get(name)
+    if data is None:
+        return seen.for_all(plan, Turnout.UNKNOWN, f"{step.place} cannot be read.")
+    if data != text.encode():
+        return seen.for_all(plan, Turnout.DIFFERENT, f"{step.place} is not the file that was written.")
+    told = f"{step.place} is as it was written; where the job began, its first checkpoint tells."
+    return [seen.Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

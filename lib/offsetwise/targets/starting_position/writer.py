@@ -6,11 +6,11 @@ from typing import Final
 
 from offsetwise.apply.writing import NumberChange, Writer
 from offsetwise.config import Migration
-from offsetwise.model import Plan, ReceiptStep, Turnout
+from offsetwise.model import Plan, ReceiptStep
 from offsetwise.targets.starting_position.spec import SPEC, starting_position
-from offsetwise.targets.text_file import TextFileWriter
+from offsetwise.targets.text_file import TextFileWriter, as_written
 from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen, for_all
+from offsetwise.verify.seen import Seen
 
 
 def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
@@ -38,11 +38,4 @@ def verify(
     checkpoint: str | None,  # noqa: ARG001 - a query's own checkpoint has the positions since
 ) -> list[Seen]:
     """Hold the file against the plan."""
-    folder, _, name = step.place.rpartition("/")
-    data = eyes.files(folder or "/", (name,)).get(name)
-    if data is None:
-        return for_all(plan, Turnout.UNKNOWN, f"{step.place} cannot be read.")
-    if data != starting_position(plan).encode():
-        return for_all(plan, Turnout.DIFFERENT, f"{step.place} is not the file that was written.")
-    told = f"{step.place} is as it was written; where the query began, its first batch tells."
-    return [Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
+    return as_written(plan, step, eyes, starting_position(plan))

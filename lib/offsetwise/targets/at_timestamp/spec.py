@@ -1,0 +1,97 @@
+"""The time at which a job begins every shard, where it cannot be given their places: records are read again.
+
+It is that of the oldest record which a position is after, so that nothing unread is older. Sequence numbers tell whole
+seconds; one more is taken off, because the hosts that took the records in have clocks of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.findings.place import replay_not_tolerated
+from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
+from offsetwise.plan.recorded import made
+from offsetwise.plan.refusals import place_not_held, sources
+from offsetwise.plan.ways import Way
+from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, evidence_of, moment, shard_id
+from offsetwise.streams.kinesis.spec import SPEC as STREAM
+from offsetwise.targets.spec import Spec, Where
+
+_NAME: Final = "at-timestamp"
+_HOLDER: Final = "a start at a time"
+_APART_MS: Final = 1_000
+
+
+def start_time(plan: Plan) -> str:
+    """Give the file's text: the time, and of each shard how many seconds of records are read again."""
+    times = {shard_id(one.partition): at_ms for one in plan.positions if (at_ms := _read_until_ms(one)) is not None}
+    begin_ms = min(times.values(), default=0) - _APART_MS
+    body = {
+        "timestamp_ms": begin_ms,
+        "timestamp": moment(begin_ms // 1000),
+        "replay_seconds": {shard: (at_ms - begin_ms) // 1000 for shard, at_ms in sorted(times.items())},
+    }
+    return json.dumps(body, indent=2) + "\n"
+
+
+def _read_until_ms(one: PlannedPosition) -> int | None:
+    """Give when the record arrived that a shard is read up to; None where nothing tells."""
+    place = one.new_offset
+    if not isinstance(place, ShardPlace) or one.start is Start.EARLIEST:
+        return None
+    found = None if place.sequence is None else evidence_of(place.sequence)
+    return place.at_ms if found is None else found.arrived_s * 1000
+
+
+def _unfit(plan: Plan) -> Iterator[Problem]:
+    for one in plan.positions:
+        if _read_until_ms(one) is None and one.new_offset != SHARD_END:
+            why = "it does not tell when its record arrived"
+            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
+    if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+        yield sources.problem("It is of one stream, and the positions are of several.")
+
+
+def _against(
+    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
+    job: JobTraits,
+    *,
+    sink_rewound: bool,  # noqa: ARG001 - as above
+) -> Iterator[Problem]:
+    if job.tolerates_replay is not True:
+        yield replay_not_tolerated.problem(
+            "A start at one time reads records of every shard again, and the job is not stated to tolerate it.",
+            "State `tolerates_replay: true` for the job, or write a target that takes places.",
+        )
+
+
+def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
+    yield from made(step, {os.path.basename(step.place): sha256(start_time(plan).encode()).hexdigest()})
+
+
+_WAY: Final = Way(
+    name="at-timestamp",
+    order=115,
+    target=_NAME,
+    title="begin every shard at one time",
+    keeps=("every unread record", "what the positions were read from"),
+    gives_up=("the places: of each shard as many seconds are read again as the file says", "the state"),
+    needs=("a job without state that begins at AT_TIMESTAMP, with the time of the file", "one that tolerates replay"),
+)
+SPEC: Final = Spec(
+    name=_NAME,
+    label="start time",
+    where=Where.OUTPUT,
+    ways=(_WAY,),
+    against=_against,
+    recorded=_recorded,
+    beside=True,
+    any_stream=True,
+    of_stream=STREAM.name,
+    unfit=_unfit,
+)
