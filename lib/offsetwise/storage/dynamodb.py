@@ -227,7 +227,7 @@ def _scanned(uri: str) -> Table:
         ) from error
     items: list[Item] = []
     try:
-        client = boto3.client(
+        client = boto3.Session().client(
             "dynamodb",
             region_name=address.region,
             endpoint_url=address.endpoint,
