@@ -29,8 +29,8 @@ class Record:
     foreign: bool = False
 
     @property
-    def identity(self) -> bytes:
-        return self.data
+    def identity(self) -> str:
+        return self.data.decode()
 
 
 Log = dict[int, list[Record]]
@@ -258,7 +258,7 @@ def stream(*records: tuple[str, str], shards: int = 1, read: Sequence[int] = (),
     return [
         ShardWindow(
             shard=one,
-            identities=[f"{key} {data}".encode() for key, data in log],
+            identities=[f"{key} {data}" for key, data in log],
             keys=[hashed(key) for key, _ in log],
             read=(read or [len(log) // 2 for log in logs])[n],
         )
@@ -280,16 +280,14 @@ def test_two_shards_become_three_behind_thirteen_records_of_others() -> None:
     assert {each.exactness for each in made.values()} <= set(PROVEN)
     for one in new:
         cut = made[one.shard.partition]
-        assert cut.index == sum(each.startswith(b"f") for each in one.identities) + sum(
-            not _unread(old, (each.split()[0].decode(), each.split()[1].decode()))
-            for each in one.identities
-            if each.startswith(b"k")
+        assert cut.index == sum(each.startswith("f") for each in one.identities) + sum(
+            not _unread(old, (each.split()[0], each.split()[1])) for each in one.identities if each.startswith("k")
         )
         assert (cut.replay, cut.foreign_below) == (0, 0)
 
 
 def _unread(old: Sequence[ShardWindow], record: tuple[str, str]) -> bool:
-    identity = " ".join(record).encode()
+    identity = " ".join(record)
     return any(list(each.identities).index(identity) >= each.read for each in old if identity in each.identities)
 
 
@@ -345,7 +343,7 @@ def test_with_hash_keys_of_the_producers_records_tell_their_shard() -> None:
     new = [
         ShardWindow(
             shard=one,
-            identities=[f"{key} {data}".encode() for key, data in copies[at::2]],
+            identities=[f"{key} {data}" for key, data in copies[at::2]],
             keys=[hashed(key) for key, _ in copies[at::2]],
         )
         for at, one in enumerate(ranges)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import asdict
 from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 from uuid import uuid4
 
+from pydantic import TypeAdapter
 from pyspark.sql import SparkSession
 
 from offsetwise.errors import SparkError
@@ -169,6 +171,7 @@ def work_on_spark(
     work: Callable[[Sequence[_T]], Sequence[_Result]],
     tasks: Sequence[_T],
     *,
+    kind: type[_Result],
     at_once: int,
     watch: Callable[[], None],
 ) -> list[_Result]:
@@ -181,6 +184,8 @@ def work_on_spark(
         spark: A session whose workers have the module of `work`.
         work: Does some tasks, and gives their results in the same order.
         tasks: All of them.
+        kind: Of a result, a dataclass of what JSON has. A server may be a false one, so results come as JSON that is
+            checked.
         at_once: How many `work` does at the same time.
         watch: Called several times a second; what it raises ends the job and is raised here.
 
@@ -197,11 +202,12 @@ def work_on_spark(
 
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                results = pickle.dumps(work(tasks[number::count]))
+                results = json.dumps([asdict(one) for one in work(tasks[number::count])])  # type: ignore[call-overload]
                 yield pa.RecordBatch.from_pylist([{"number": number, "results": results}])
 
-    table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results binary")
+    table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results string")
     with spark_errors():
         found: list[dict[str, Any]] = interruptible(spark, table.toArrow, watch).to_pylist()
-    made = {each["number"]: pickle.loads(each["results"]) for each in found}  # noqa: S301 - our own workers wrote it
+    results = TypeAdapter(list[kind])  # type: ignore[valid-type] # known at run time only
+    made = {each["number"]: results.validate_json(each["results"]) for each in found}
     return [made[index % count][index // count] for index in range(len(tasks))]

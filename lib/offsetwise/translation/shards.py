@@ -26,7 +26,7 @@ class ShardWindow:
     """Records of one shard, read without a gap, in their order."""
 
     shard: ShardRange
-    identities: Sequence[bytes] = ()
+    identities: Sequence[str] = ()
     keys: Sequence[int] = ()
     """The hash of each record's partition key."""
     whole: bool = True
@@ -143,7 +143,7 @@ class _Stretch:
     def split(self) -> int:
         return bisect_left(self.at, self.window.read)
 
-    def identities(self, start: int, end: int) -> list[bytes]:
+    def identities(self, start: int, end: int) -> list[str]:
         return [self.window.identities[index] for index in self.at[start:end]]
 
 

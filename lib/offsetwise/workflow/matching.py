@@ -28,6 +28,7 @@ class Run(Protocol):
         work: Callable[[Sequence[Task]], list[Result]],
         tasks: Sequence[Task],
         *,
+        kind: type[Result],
         at_once: int,
         packages: tuple[str, ...],
     ) -> list[Result]:
@@ -36,6 +37,7 @@ class Run(Protocol):
         Args:
             work: Does some tasks, and gives their results in the same order.
             tasks: All of them.
+            kind: Of a result.
             at_once: How many `work` does at the same time.
             packages: What it needs beside the standard library.
         """
@@ -78,6 +80,7 @@ def match_records(scene: Scene, positions: Sequence[Position], progress: Progres
         work: Callable[[Sequence[Task]], list[Result]],
         tasks: Sequence[Task],
         *,
+        kind: type[Result],
         at_once: int,
         packages: tuple[str, ...],
     ) -> list[Result]:
@@ -87,7 +90,7 @@ def match_records(scene: Scene, positions: Sequence[Position], progress: Progres
         from offsetwise.pipeline.start import STEP, start_spark  # noqa: PLC0415 - as above
 
         session = start_spark(scene.migration.spark, progress, packages=packages)
-        return work_on_spark(session, work, tasks, at_once=at_once, watch=lambda: progress(STEP, 1, 1))
+        return work_on_spark(session, work, tasks, kind=kind, at_once=at_once, watch=lambda: progress(STEP, 1, 1))
 
     match: Matching = import_module(f"{streams.FOLDERS[scene.migration.source.stream]}.matching").match_records
     return match(scene, positions, run, os.urandom(SALT_BYTES), progress)

@@ -68,7 +68,7 @@ class Wanted:
     """Records on each side of the position."""
     since_ms: int | None = None
     """From the first record that arrived at or after this time; None from the oldest one."""
-    until: frozenset[bytes] | None = None
+    until: frozenset[str] | None = None
     """The identities after the last of which nothing more is needed; None to read to the end."""
     whole_up_to: int = 0
     """A shard of at most so many records is read whole."""
@@ -81,7 +81,8 @@ class Window:
     """Records of one shard, without a gap, in columns of equal length."""
 
     numbers: tuple[int, ...] = ()
-    identities: tuple[bytes, ...] = ()
+    identities: tuple[str, ...] = ()
+    """Salted hashes, hex."""
     keys: tuple[int, ...] = ()
     """The hash of each partition key."""
     oldest_ms: int | None = None
@@ -99,7 +100,7 @@ class Window:
 @dataclass(frozen=True, slots=True)
 class _Record:
     number: int
-    identity: bytes
+    identity: str
     key: int
     arrived_ms: int
     size: int
@@ -178,7 +179,7 @@ class _Shard:
         made = sha256(self.salt + len(key).to_bytes(4) + key + data)
         return _Record(
             number=int(given["SequenceNumber"]),
-            identity=made.digest()[:16],
+            identity=made.hexdigest()[:32],
             key=hash_key(key),
             arrived_ms=int(given["ApproximateArrivalTimestamp"].timestamp() * 1000),
             size=len(key) + len(data),

@@ -14,7 +14,7 @@ from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.client import access_of
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import learnt_of, nowhere
-from offsetwise.streams.kinesis.records import AT_ONCE, read_windows
+from offsetwise.streams.kinesis.records import AT_ONCE, Window, read_windows
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.workflow.matching import Matched, Run
 
@@ -25,7 +25,7 @@ def match_records(scene: Scene, positions: Sequence[Position], run: Run, salt: b
     access = {
         is_new: access_of(migration.cluster(side)) for side, is_new in ((Cluster.OLD, False), (Cluster.NEW, True))
     }
-    read = partial(run, partial(read_windows, access, salt), at_once=AT_ONCE, packages=("boto3",))
+    read = partial(run, partial(read_windows, access, salt), kind=Window, at_once=AT_ONCE, packages=("boto3",))
     made: list[Learnt] = []
     seen: set[bool] = set()
     by_stream: dict[tuple[str, str], list[Position]] = {}

@@ -194,7 +194,7 @@ class Search:
             _refuse(task, window)
         return made
 
-    def _identities(self, number: int, windows: Iterable[Window]) -> frozenset[bytes]:
+    def _identities(self, number: int, windows: Iterable[Window]) -> frozenset[str]:
         shard = self.streams.new[number]
         return frozenset(
             identity
