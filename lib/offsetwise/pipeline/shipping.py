@@ -71,7 +71,7 @@ def ship(
     Raises:
         WorkerError: A worker has another Python, or lacks a package. Says which, where, and the pip line.
     """
-    needed = tuple(sorted({*_packages(uris), *packages}))
+    needed = tuple(dict.fromkeys((*_packages(uris), *packages)))
     files = _files()
     digest = _digest(files)
     done = f"{digest} {' '.join(needed)}"
