@@ -55,7 +55,9 @@ KINDS: Final[dict[str, type]] = {
     "verification": Verification,
 }
 
-_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from")
+_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "quota")
+_LEFT_OUT_OF_ROWS: Final = ("behind_new", "behind_old")
+"""Of the partitions of a comparison or a sample, where they are null."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions")
@@ -76,6 +78,8 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
         if isinstance(one, dict):
             _leave_out(one, _LEFT_OUT_WHEN_NULL)
             _leave_out_shards(one)
+    for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
+        _leave_out(row, _LEFT_OUT_OF_ROWS)
     body |= _header(kind)
     for step in body.get("steps", ()) if isinstance(value, Receipt) else ():
         _leave_out(step, ("leases",))

@@ -30,6 +30,7 @@ from offsetwise.model import (
 from offsetwise.streams.spec import stream_of
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, duration, many, number, utc, verdicts
+from offsetwise.wording.behind import behind, quota
 from offsetwise.wording.irrevocable import irrevocable
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -156,6 +157,8 @@ def comparison(out: Console, made: Comparison) -> None:
     for row in made.partitions:
         table.add_row(*_cells(row))
     _print_table(out, table)
+    if made.quota is not None:
+        out.print(f"{quota(made.quota)}\n", soft_wrap=True)
     for row in made.partitions:
         for choice in alternatives(row):
             out.print(
@@ -316,8 +319,8 @@ def _cells(row: PartitionComparison) -> tuple[str, ...]:
         safe(name),
         number(row.old_offset),
         number(row.new_offset),
-        number(row.lag_old),
-        number(row.lag_new),
+        number(row.lag_old) if row.behind_old is None else behind(row.behind_old),
+        number(row.lag_new) if row.behind_new is None else behind(row.behind_new),
         _exactness(row),
         verdict(verdicts.raw(row)),
     )

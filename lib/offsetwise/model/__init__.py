@@ -7,6 +7,7 @@ string, since JSON numbers lose integers above 2^53.
 Everything called an offset is a position: the **next record to read**.
 """
 
+from offsetwise.model.behind import Behind, Left, QuotaUse
 from offsetwise.model.checkpoints import (
     Batch,
     BatchSource,
@@ -141,6 +142,7 @@ __all__ = [
     "Approver",
     "Batch",
     "BatchSource",
+    "Behind",
     "BelongsTo",
     "Candidate",
     "Checkpoint",
@@ -170,6 +172,7 @@ __all__ = [
     "LagPart",
     "LagPartition",
     "LagSample",
+    "Left",
     "Link",
     "LogRange",
     "MarkedPosition",
@@ -197,6 +200,7 @@ __all__ = [
     "Prediction",
     "Problem",
     "Proof",
+    "QuotaUse",
     "RangeDifference",
     "RawReuse",
     "RawVerdict",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from offsetwise.model.behind import Behind, QuotaUse
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
 from offsetwise.model.clusters import LogRange
@@ -155,6 +156,11 @@ class PartitionComparison(OfTwins):
     None where that is not known, or no batch is pending."""
     end_evidence: Evidence | None = None
     """Why the end of the pending batch is where it is; None where no batch is pending, or nothing was learnt."""
+    behind_old: Behind | None = None
+    """How far the position is behind in time, of a stream that tells it; None where it was not asked. Not written then,
+    as the next one."""
+    behind_new: Behind | None = None
+    """The same at the place on the new cluster."""
 
     @property
     def source_offset(self) -> Position | None:
@@ -223,6 +229,8 @@ class Comparison(OfSubject):
     """`checkpoint NAME` or `group NAME` of the migration file, where several jobs were compared by one command."""
     made_from: str | None = None
     """There too: SHA-256 of what it was made from, so that a later command knows whether it still holds."""
+    quota: QuotaUse | None = None
+    """What asking for `behind_old` and `behind_new` took; None where nobody asked. Not written then."""
 
     @property
     def kept_in(self) -> Subject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from offsetwise.model.behind import Behind, QuotaUse
 from offsetwise.model.closed_sets import Cluster, Exactness, IsolationLevel, Method
 from offsetwise.model.clusters import LogRange
 from offsetwise.model.findings import Problem
@@ -66,6 +67,10 @@ class LagPartition(OfTwins):
     new: LogRange
     groups: tuple[GroupPosition, ...] = ()
     """In the order of the sample's `groups`."""
+    behind_old: Behind | None = None
+    """How far the position is behind in time, of a stream that tells it. Not written if None, as the next one."""
+    behind_new: Behind | None = None
+    """The same at the place on the new cluster."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -79,6 +84,10 @@ class LagPartition(OfTwins):
     def place(self, side: Cluster) -> Position | None:
         """Give the subject's next record on one cluster."""
         return self.position if side is Cluster.OLD else self.new_position
+
+    def behind(self, side: Cluster) -> Behind | None:
+        """Give how far the subject is behind in time on one cluster."""
+        return self.behind_old if side is Cluster.OLD else self.behind_new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +117,8 @@ class LagSample:
     missing: tuple[MissingPart, ...] = ()
     problems: tuple[Problem, ...] = ()
     """What the readers of both clusters found wrong."""
+    quota: QuotaUse | None = None
+    """What asking for times took; None where nobody asked. Not written then."""
 
     def cluster(self, side: Cluster) -> SampledCluster:
         """Give one of the two clusters."""

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Protocol
 
 from offsetwise import streams
 from offsetwise.config import ClusterConfig, Migration
-from offsetwise.model import AnyPosition, Cluster, PlannedTransaction, Problem, Snapshot, TopicPartition
+from offsetwise.model import (
+    AnyPosition,
+    Behind,
+    Cluster,
+    PlannedTransaction,
+    Problem,
+    QuotaUse,
+    Snapshot,
+    TopicPartition,
+)
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
@@ -18,6 +28,16 @@ from offsetwise.transactions.upgrade import Facts
 
 Place = tuple[TopicPartition, AnyPosition]
 """A partition, and the next record to read there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAt:
+    """What reading at positions told; nothing of a stream whose snapshots tell everything."""
+
+    problems: tuple[Problem, ...] = ()
+    behind: Mapping[Place, Behind] = field(default_factory=dict)
+    """By position, of those that were asked about."""
+    quota: QuotaUse | None = None
 
 
 class Reading(Protocol):
@@ -87,8 +107,8 @@ class Reader(Protocol):
     def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
         """Give the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
 
-    def problems_at(self, config: ClusterConfig, places: Iterable[Place], snapshot: Snapshot) -> tuple[Problem, ...]:
-        """Hold positions against the cluster by reading at them, where no snapshot can tell what is wrong.
+    def read_at(self, config: ClusterConfig, places: Iterable[Place], snapshot: Snapshot) -> ReadAt:
+        """Hold positions against the cluster by reading at them, where no snapshot tells what is wrong or left.
 
         Args:
             config: The cluster.

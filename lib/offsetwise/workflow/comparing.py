@@ -10,12 +10,13 @@ from typing import TypeAlias
 from offsetwise.comparison import Learnt, Scene, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
-from offsetwise.model import Cluster, Comparison, Snapshot, Subject
+from offsetwise.model import Cluster, Comparison, Problem, Snapshot, Subject
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
-from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.streams.reader import read_cluster
 from offsetwise.streams.spec import spec_of
 from offsetwise.translation.resolve import Position
+from offsetwise.workflow.behind import ask_old, with_behind
 from offsetwise.workflow.matching import Matched, match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
 from offsetwise.workflow.stored import Observed
@@ -174,7 +175,8 @@ def _on_other_streams(staged: Staged) -> list[Position]:
 
 
 def _judged(staged: Staged, read: Proof, matched: Matched | None = None) -> Observed:
-    scene, belongs = _held_against_the_stream(staged), staged.belongs_to
+    found = ask_old(staged.scene, staged.positions)
+    scene, belongs = _with_problems(staged.scene, found.problems), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
     learnt: list[Learnt] = []
@@ -183,17 +185,13 @@ def _judged(staged: Staged, read: Proof, matched: Matched | None = None) -> Obse
         belongs = belongs if belongs.cluster is not None else matched.belongs or belongs
         others, learnt = _on_other_streams(staged), [*matched.learnt]
     learnt += [learnt_of(scene, each, read) for each in staged.positions if each not in others]
-    return Observed(comparison=assemble(scene, learnt, belongs), old=scene.old, new=scene.new)
+    made = assemble(scene, learnt, belongs)
+    rows, quota = with_behind(scene, made.partitions, found)
+    return Observed(comparison=replace(made, partitions=rows, quota=quota), old=scene.old, new=scene.new)
 
 
-def _held_against_the_stream(staged: Staged) -> Scene:
-    """Give the scene with what only reading at the positions tells, of a stream that matches no records."""
-    scene = staged.scene
-    if not scene.live or scene.translate is None:
-        return scene
-    config = scene.migration.source
-    places = [(each.topic_partition, each.offset) for each in staged.positions if each.offset is not None]
-    found = reader_of(config).problems_at(config, places, scene.old)
+def _with_problems(scene: Scene, found: tuple[Problem, ...]) -> Scene:
+    """Give the scene with what only reading at the positions told."""
     return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found)))
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from offsetwise.streams.kinesis.client import PACE
+
 STREAM = "chain"
 MIDDLE = 2**127
 
@@ -57,6 +59,7 @@ def stream(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
     boto3 = pytest.importorskip("boto3")
     for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_MAX_ATTEMPTS": "1"}.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(PACE, "apart_s", 0.0)
     client = boto3.client("kinesis", endpoint_url=moto, region_name="us-east-1")
     with suppress(client.exceptions.ResourceNotFoundException):
         client.delete_stream(StreamName=STREAM)

@@ -273,11 +273,12 @@ def test_a_shard_is_read_once_for_a_snapshot_of_both_clusters(
         made.append(client.asking(config))
         return made[-1]
 
-    monkeypatch.setattr("offsetwise.streams.kinesis.reader.asking", counted)
+    for module in ("reader", "at_positions"):
+        monkeypatch.setattr(f"offsetwise.streams.kinesis.{module}.asking", counted)
     ow.Migration.load(stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))).checkpoint("app").compare()
 
-    # Describe, list, and of two shards an iterator and a read; then an iterator at each position.
-    assert [each.calls for each in made] == [1 + 1 + 2 * 2, 2]
+    # Describe, list, and of two shards an iterator and a read; then both at each position.
+    assert [each.calls for each in made] == [1 + 1 + 2 * 2, 2 * 2]
 
 
 def test_a_time_is_a_position_and_every_place_has_its_arrival(stream: Stream, tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Cluster, PartitionState, Problem, Snapshot, TopicPartition, TopicState
+from offsetwise.model import Cluster, PartitionState, Snapshot, TopicPartition, TopicState
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
-from offsetwise.streams.reader import Place
+from offsetwise.streams.reader import Place, ReadAt
 from tests.toys.stream.spec import RELABELLED, parse
 
 
@@ -103,12 +103,12 @@ def timestamps_at(
     return dict.fromkeys(places)
 
 
-def problems_at(
+def read_at(
     config: ClusterConfig,  # noqa: ARG001 - as above
     places: Iterable[Place],  # noqa: ARG001 - as above
     snapshot: Snapshot,  # noqa: ARG001 - as above
-) -> tuple[Problem, ...]:
-    return ()
+) -> ReadAt:
+    return ReadAt()
 
 
 def try_connection(

@@ -19,8 +19,17 @@ from offsetwise.console.widgets.table import Column
 from offsetwise.findings import severity_of
 from offsetwise.model import Comparison, PartitionComparison
 from offsetwise.wording import verdicts
+from offsetwise.wording.behind import behind
 
 Rows = tuple[PartitionComparison, ...]
+_BEHIND: Final = "As the stream says at the position; a number of records only where all that are left were read."
+
+
+def in_time(rows: Sequence[PartitionComparison]) -> bool:
+    """Say whether the lag of these partitions is a time, because their positions tell no number of records."""
+    return any(row.behind_old is not None or row.behind_new is not None for row in rows)
+
+
 PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("topic", lambda row: row.topic, 96, pinned=True),
     Column("p", lambda row: row.partition, 36, "Partition.", pinned=True),
@@ -30,8 +39,22 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("method", lambda row: row.method.value, only="file"),
     Column("exactness", lambda row: verdicts.EXACTNESS[row.exactness], 94, "How well the new offset is known."),
     Column("if unedited", verdicts.raw, 118, "What the old number would do on the new cluster."),
-    Column("lag old", lambda row: row.lag_old, 62, "Records left to read on the old cluster. Negative: past the end."),
-    Column("lag new", lambda row: row.lag_new, 64, "Records left to read on the new cluster. Negative: past the end."),
+    Column(
+        "lag old",
+        lambda row: row.lag_old,
+        62,
+        "Records left to read on the old cluster. Negative: past the end.",
+        when=lambda rows: not in_time(rows),
+    ),
+    Column(
+        "lag new",
+        lambda row: row.lag_new,
+        64,
+        "Records left to read on the new cluster. Negative: past the end.",
+        when=lambda rows: not in_time(rows),
+    ),
+    Column("behind, old", lambda row: behind(row.behind_old), 200, _BEHIND, when=in_time),
+    Column("behind, new", lambda row: behind(row.behind_new), 200, _BEHIND, when=in_time),
     Column("replay", lambda row: row.replay, 54, "Records read twice at the new offset, at most."),
     Column("skip", lambda row: row.skip, 44, "Records never read at the new offset, at most."),
     Column("ahead", verdicts.ahead, 92, "How the records from the position on differ on the new cluster."),

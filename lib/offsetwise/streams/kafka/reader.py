@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Problem, Snapshot
+from offsetwise.model import Snapshot
 from offsetwise.streams.kafka.connection import try_connection
 from offsetwise.streams.kafka.mirror_topics import recognise
 from offsetwise.streams.kafka.permissions import minimum_acls, principal_of, read_permissions
@@ -13,7 +13,7 @@ from offsetwise.streams.kafka.record_times import timestamps_at
 from offsetwise.streams.kafka.snapshot import log_starts, offsets_for_times, read_cluster, read_whole
 from offsetwise.streams.kafka.transaction_ends import read_ends
 from offsetwise.streams.kafka.transactions import look_at_transactions
-from offsetwise.streams.reader import Place
+from offsetwise.streams.reader import Place, ReadAt
 from offsetwise.transactions.upgrade import Facts
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "minimum_acls",
     "offsets_for_times",
     "principal_of",
-    "problems_at",
+    "read_at",
     "read_cluster",
     "read_ends",
     "read_permissions",
@@ -39,13 +39,13 @@ def is_of_mirror(topic: str) -> bool:
     return recognise(topic) is not None
 
 
-def problems_at(
+def read_at(
     config: ClusterConfig,  # noqa: ARG001 - snapshots and records tell everything
     places: Iterable[Place],  # noqa: ARG001 - as above
     snapshot: Snapshot,  # noqa: ARG001 - as above
-) -> tuple[Problem, ...]:
-    """Give nothing."""
-    return ()
+) -> ReadAt:
+    """Read nothing."""
+    return ReadAt()
 
 
 def transaction_facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:

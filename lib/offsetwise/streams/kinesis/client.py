@@ -1,7 +1,7 @@
 """Asks Kinesis, through boto3: what a stream is, which shards it has, and what is at a place.
 
 Every call counts against the quota of the stream, which jobs share: 5 reads a second and shard. One read a second and
-shard is asked for at most.
+shard is asked for at most, whatever asks in this process.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
-from offsetwise.streams.kinesis.spec import Place, ShardPlace
+from offsetwise.streams.kinesis.spec import Place, ShardPlace, cluster_id
 
 _DENIED: Final = frozenset(
     {
@@ -35,7 +36,11 @@ _THROTTLED: Final = frozenset(
 )
 _MISSING: Final = "ResourceNotFoundException"
 _REFUSED: Final = "InvalidArgumentException"
-_READS_APART_S: Final = 1.0
+READS_PER_SECOND: Final = 1
+"""Of one shard, by this process."""
+ALLOWED_READS_PER_SECOND: Final = 5
+"""Of one shard, by all its readers, as the next one: "Quotas and limits" of the service's developer guide."""
+ALLOWED_BYTES_PER_SECOND: Final = 2 * 1024 * 1024
 
 T = TypeVar("T")
 
@@ -46,6 +51,10 @@ class NoAnswerError(ClusterUnreachableError):
 
 class NotThereError(ClusterError):
     """There is no such stream or shard."""
+
+
+class BusyError(ClusterError):
+    """Other readers use up the quota."""
 
 
 class NotOfThisStreamError(ClusterError):
@@ -62,18 +71,39 @@ class Records:
     behind_ms: int
 
 
+class Pace:
+    """Lets every shard be read so many times a second, by whichever thread."""
+
+    def __init__(self, apart_s: float) -> None:
+        self.apart_s = apart_s
+        self._due: dict[tuple[str, ...], float] = {}
+        self._lock = Lock()
+
+    def wait(self, *shard: str) -> None:
+        """Wait until a shard may be read."""
+        with self._lock:
+            now = time.monotonic()
+            due = max(now, self._due.get(shard, now))
+            self._due[shard] = due + self.apart_s
+        if due > now:
+            time.sleep(due - now)
+
+
+PACE: Final = Pace(1 / READS_PER_SECOND)
+
+
 @dataclass(slots=True, kw_only=True)
 class Asking:
     """One account and region."""
 
     name: str
     """What the migration file calls it."""
+    where: str
+    """What tells it from others; see `spec.cluster_id`."""
     client: Any
     errors: tuple[type[Exception], type[Exception], tuple[type[Exception], ...]]
     """Of botocore: with an answer, any, and those without one."""
     calls: int = 0
-    read: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By stream and shard, when it was read last."""
 
     def stream(self, name: str) -> Mapping[str, Any]:
         """Describe a stream."""
@@ -102,13 +132,10 @@ class Asking:
 
     def records(self, stream: str, shard: str, iterator: str, *, most: int) -> Records:
         """Read once, a second at least after the shard was read last."""
-        wait = self.read.get((stream, shard), 0.0) + _READS_APART_S - time.monotonic()
-        if wait > 0:
-            time.sleep(wait)
+        PACE.wait(self.where, stream, shard)
         told = self.ask(
             f"{shard} of stream {stream!r}", lambda: self.client.get_records(ShardIterator=iterator, Limit=most)
         )
-        self.read[stream, shard] = time.monotonic()
         return Records(
             records=tuple(told["Records"]),
             following=told.get("NextShardIterator"),
@@ -152,7 +179,7 @@ class Asking:
         if code == _REFUSED:
             return NotOfThisStreamError(told, fix="Find out which stream the position was read from.")
         if code in _THROTTLED:
-            return ClusterError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
+            return BusyError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
         return ClusterError(
             told, fix="Try again; where it stays so, look the answer up in the Kinesis API's reference."
         )
@@ -184,7 +211,7 @@ def asking(config: ClusterConfig) -> Asking:
         keys = _role(config, session, errors, settings)
         given = config.properties
         client = session.client("kinesis", endpoint_url=given.get("endpoint"), config=settings, **keys)
-    return Asking(name=config.name, client=client, errors=errors)
+    return Asking(name=config.name, where=cluster_id(given), client=client, errors=errors)
 
 
 def access_of(config: ClusterConfig) -> dict[str, str | None]:
@@ -251,7 +278,8 @@ def _role(config: ClusterConfig, session: Any, errors: _Errors, settings: Any) -
     arn = config.properties.get("role_arn")
     if arn is None:
         return {}
-    made = Asking(name=config.name, client=session.client("sts", config=settings), errors=errors)
+    where = cluster_id(config.properties)
+    made = Asking(name=config.name, where=where, client=session.client("sts", config=settings), errors=errors)
     return made.ask(f"role {arn}", lambda: assumed(made.client, arn))
 
 

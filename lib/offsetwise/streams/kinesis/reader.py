@@ -27,14 +27,9 @@ from offsetwise.model import (
 )
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
-from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotOfThisStreamError, NotThereError, asking
-from offsetwise.streams.kinesis.findings import (
-    aggregated,
-    born_otherwise,
-    closed_shard_unread,
-    not_of_this_stream,
-    stream_not_asked,
-)
+from offsetwise.streams.kinesis.at_positions import read_at
+from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotThereError, asking
+from offsetwise.streams.kinesis.findings import aggregated, stream_not_asked
 from offsetwise.streams.kinesis.spec import (
     LATEST,
     SHARD_END,
@@ -54,13 +49,26 @@ from offsetwise.transactions.observed import Held
 from offsetwise.transactions.report import Looks
 from offsetwise.transactions.upgrade import Facts
 
+__all__ = [
+    "is_of_mirror",
+    "log_starts",
+    "look_at_transactions",
+    "minimum_acls",
+    "offsets_for_times",
+    "principal_of",
+    "read_at",
+    "read_cluster",
+    "read_ends",
+    "read_permissions",
+    "read_whole",
+    "timestamps_at",
+    "transaction_facts",
+    "try_connection",
+]
+
 _AGGREGATE: Final = b"\xf3\x89\x9a\xc2"
 """How an aggregate of the Kinesis Producer Library begins."""
 _HOUR_MS: Final = 3_600_000
-_COUNTED: Final = 1_000
-"""How many records are counted of what a closed shard has left."""
-_READS: Final = 3
-"""How many reads may come back empty before what is left counts as unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,52 +177,6 @@ def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[A
         found = _first(asked, key.topic, shard_id(key.partition), position)
         made[key, position] = None if found is None else int(found["ApproximateArrivalTimestamp"].timestamp() * 1000)
     return made
-
-
-def problems_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Hold positions against the stream: numbers that it refuses, and what closed shards have left behind them."""
-    made: list[Problem] = []
-    asked: Asking | None = None
-    listed = {
-        TopicPartition(topic.name, each.partition): each
-        for topic in snapshot.topics
-        if topic.id is not None
-        for each in topic.shards
-    }
-    for key, position in places:
-        shard = listed.get(key)
-        if shard is None or not isinstance(position, ShardPlace):
-            continue
-        name, unread = shard_id(key.partition), shard.closed and position == TRIM_HORIZON
-        foreign = tuple(born_otherwise(name, position, shard.first))
-        made += foreign
-        if foreign or (position.sequence is None and not unread):
-            continue
-        asked = asked or asking(config)
-        try:
-            iterator = asked.iterator(key.topic, name, position)
-            if shard.closed:
-                count, more = _left(asked, key.topic, name, iterator)
-                made += closed_shard_unread(name, position, count, more=more)
-        except NotOfThisStreamError as error:
-            made += not_of_this_stream(name, position, error.problem)
-        except NotThereError:
-            continue  # it went since the shards were listed
-    return tuple(made)
-
-
-def _left(asked: Asking, stream: str, shard: str, iterator: str) -> tuple[int, bool]:
-    """Count what a closed shard has behind a place, up to a bound; and whether there may be more."""
-    count, following = 0, iterator
-    for _ in range(_READS):
-        read = asked.records(stream, shard, following, most=_COUNTED)
-        count += len(read.records)
-        if read.following is None:
-            return count, False
-        following = read.following
-        if count >= _COUNTED:
-            break
-    return count, True
 
 
 def try_connection(

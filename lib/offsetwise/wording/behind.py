@@ -1,0 +1,44 @@
+"""Lag as time, of streams whose positions tell no number of records, and what asking for it took."""
+
+from __future__ import annotations
+
+from offsetwise.model import Behind, Left, QuotaUse
+from offsetwise.wording import duration, many, size, utc
+
+
+def behind(of: Behind | None) -> str:
+    """Say how far a position is behind; `?` where nobody said. A number of records only where all were read.
+
+    >>> behind(Behind(left=Left.RECORDS, ms=90_000)), behind(Behind(left=Left.RECORDS, ms=0, records=1))
+    ('1 min 30 s', '0 s, 1 record')
+    >>> behind(Behind(left=Left.NOTHING, ms=0, last_ms=1_795_335_840_000)), behind(Behind(left=Left.ENDED))
+    ('0 s, no record since 2026-11-22T08:24:00Z', 'ended')
+    >>> behind(Behind(left=Left.UNKNOWN)), behind(None)
+    ('?', '?')
+    """
+    if of is None:
+        return "?"
+    match of.left:
+        case Left.ENDED:
+            return "ended"
+        case Left.UNKNOWN:
+            return "?"
+        case Left.NOTHING:
+            return duration(of.ms) + ("" if of.last_ms is None else f", no record since {utc(of.last_ms)}")
+    return duration(of.ms) + (f", {many(of.records, 'record')}" if of.records is not None else "")
+
+
+def quota(of: QuotaUse) -> str:
+    """Say what asking took of what is shared with the jobs.
+
+    >>> print(quota(QuotaUse(partitions=3, reads=4, most_reads=2, read_bytes=1_200, reads_per_second=1,
+    ...     allowed_per_second=5, allowed_bytes_per_second=2_097_152)))
+    The lag took 4 reads of 3 shards, at most 2 of one, and 1.2 KiB. Of a shard it takes at most 1 read a second, of \
+the 5 reads and 2.0 MiB a second that all its readers share.
+    """
+    return (
+        f"The lag took {many(of.reads, 'read')} of {many(of.partitions, 'shard')}, at most {of.most_reads:,} of one, "
+        f"and {size(of.read_bytes)}. Of a shard it takes at most {many(of.reads_per_second, 'read')} a second, of the "
+        f"{many(of.allowed_per_second, 'read')} and {size(of.allowed_bytes_per_second)} a second that all its readers "
+        "share."
+    )
