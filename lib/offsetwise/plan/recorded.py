@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from hashlib import sha256
 
 from offsetwise.model import Plan, ReceiptStep, WrittenFile
 from offsetwise.regular_files import stays_below
@@ -24,6 +26,11 @@ def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
         one = found[path]
         if one.sha256 is None or wanted[path] not in (None, one.sha256) or one.before_sha256 or one.kept_as:
             yield f"its file {path[:300]} is not the one that the plan makes"
+
+
+def made_text(step: ReceiptStep, text: str) -> Iterator[str]:
+    """Say where the one new file is not the text that follows from the plan."""
+    yield from made(step, {os.path.basename(step.place): sha256(text.encode()).hexdigest()})
 
 
 def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = ()) -> Iterator[str]:

@@ -15,20 +15,32 @@ from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
+from offsetwise.targets.spec import Spec
 from offsetwise.verify import seen
 from offsetwise.verify.eyes import Eyes
 
 
-def as_written(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
-    """Hold a file against the text that follows from its plan."""
+def changed(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
+    """Say that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
     folder, _, name = step.place.rpartition("/")
     data = eyes.files(folder or "/", (name,)).get(name)
     if data is None:
         return seen.for_all(plan, Turnout.UNKNOWN, f"{step.place} cannot be read.")
     if data != text.encode():
         return seen.for_all(plan, Turnout.DIFFERENT, f"{step.place} is not the file that was written.")
-    told = f"{step.place} is as it was written; where the job began, its first checkpoint tells."
+    return []
+
+
+def as_written(plan: Plan, step: ReceiptStep, since: str) -> list[seen.Seen]:
+    """Say that a file is the text that follows from its plan, and what the file alone cannot tell."""
+    told = f"{step.place} is as it was written; {since}."
     return [seen.Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
+
+
+def verify_start(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
+    """Hold the file of a start that no checkpoint of the job tells of against the text that follows from its plan."""
+    since = "where the job began, its first checkpoint tells"
+    return changed(plan, step, eyes, text) or as_written(plan, step, since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +161,16 @@ class TextFileWriter(Writer):
 
     def _place(self, uri: str | None, context: Context) -> str:
         return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)
+
+
+def writer_of_start(spec: Spec, text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
+    """Give the writer of a file in which a job of shards is told where it begins."""
+
+    def content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
+        spec.require_fit(plan, f"The {called}")
+        return text(plan), ()
+
+    return TextFileWriter(content=content, called=called, parts="shard(s)", fix=fix)
 
 
 def _require_absent(place: str) -> None:

@@ -7,15 +7,13 @@ seconds; one more is taken off, because the hosts that took the records in have 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
-from offsetwise.plan.recorded import made
+from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, evidence_of, moment, shard_id
@@ -71,7 +69,7 @@ def _against(
 
 
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    yield from made(step, {os.path.basename(step.place): sha256(start_time(plan).encode()).hexdigest()})
+    yield from made_text(step, start_time(plan))
 
 
 _WAY: Final = Way(

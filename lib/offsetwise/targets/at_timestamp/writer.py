@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.apply.writing import NumberChange, Writer
+from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.targets.at_timestamp.spec import SPEC, start_time
-from offsetwise.targets.text_file import TextFileWriter, as_written
+from offsetwise.targets.text_file import verify_start, writer_of_start
 from offsetwise.verify.eyes import Eyes
 from offsetwise.verify.seen import Seen
 
-
-def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-    SPEC.require_fit(plan, "The start time")
-    return start_time(plan), ()
-
-
-_FILES: Final = TextFileWriter(
-    content=_content,
+_FILES: Final = writer_of_start(
+    SPEC,
+    start_time,
     called="start time",
-    parts="shard(s)",
     fix="Write it locally, and copy it to where the job is started.",
 )
 
@@ -38,4 +32,4 @@ def verify(
     checkpoint: str | None,  # noqa: ARG001 - a checkpoint has positions, which a time does not tell
 ) -> list[Seen]:
     """Hold the file against the plan."""
-    return as_written(plan, step, eyes, start_time(plan))
+    return verify_start(plan, step, eyes, start_time(plan))

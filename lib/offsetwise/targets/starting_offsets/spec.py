@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Final
 
 from offsetwise.config import JobTraits
@@ -12,7 +10,7 @@ from offsetwise.engines.registry import keeper_of
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.moving import moving_of
-from offsetwise.plan.recorded import made
+from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint
 from offsetwise.targets.spec import Spec, Where
 
@@ -27,8 +25,7 @@ def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> I
 
 
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    text = starting_offsets(plan).encode()
-    yield from made(step, {os.path.basename(step.place): sha256(text).hexdigest()})
+    yield from made_text(step, starting_offsets(plan))
 
 
 SPEC: Final = Spec(

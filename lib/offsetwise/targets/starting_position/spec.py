@@ -7,14 +7,12 @@ awslabs fails without `isLast`, though the example in its source has none; qubol
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
-from offsetwise.plan.recorded import made
+from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.ways import Way, batch_ids
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
@@ -76,7 +74,7 @@ def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> I
 
 
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    yield from made(step, {os.path.basename(step.place): sha256(starting_position(plan).encode()).hexdigest()})
+    yield from made_text(step, starting_position(plan))
 
 
 _WAY: Final = Way(

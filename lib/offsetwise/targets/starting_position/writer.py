@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.apply.writing import NumberChange, Writer
+from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.targets.starting_position.spec import SPEC, starting_position
-from offsetwise.targets.text_file import TextFileWriter, as_written
+from offsetwise.targets.text_file import verify_start, writer_of_start
 from offsetwise.verify.eyes import Eyes
 from offsetwise.verify.seen import Seen
 
-
-def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-    SPEC.require_fit(plan, "startingposition")
-    return starting_position(plan), ()
-
-
-_FILES: Final = TextFileWriter(
-    content=_content,
+_FILES: Final = writer_of_start(
+    SPEC,
+    starting_position,
     called="startingposition",
-    parts="shard(s)",
     fix="Write it locally, and copy it to where the query is started.",
 )
 
@@ -38,4 +32,4 @@ def verify(
     checkpoint: str | None,  # noqa: ARG001 - a query's own checkpoint has the positions since
 ) -> list[Seen]:
     """Hold the file against the plan."""
-    return as_written(plan, step, eyes, starting_position(plan))
+    return verify_start(plan, step, eyes, starting_position(plan))
