@@ -199,35 +199,26 @@ def _records(found: Sequence[_Record]) -> Records:
     return Records(**dict(zip(Records.__slots__, zip(*found, strict=True), strict=False))) if found else Records()
 
 
-def _record(message: Any, salt: bytes) -> _Record:
-    from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE  # noqa: PLC0415 - not on all workers
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Ranges of one partition that overlap or touch: what is read from `start` to `end`, once."""
 
-    kind, timestamp = message.timestamp()
-    key, value, headers = message.key(), message.value(), message.headers() or ()
-    return _Record(
-        offset=message.offset(),
-        timestamp=None if kind == TIMESTAMP_NOT_AVAILABLE or timestamp < 0 else timestamp,
-        log_append=kind == TIMESTAMP_LOG_APPEND_TIME,
-        content=content_hash(salt, key, value),
-        masked=masked_hash(salt, key, value),
-        key_schema=schema_id(key),
-        value_schema=schema_id(value),
-        headers=tuple((name, header_hash(salt, name, part)) for name, part in headers),
-        origin=origin(headers),
-        size=record_size(key, value, headers),
-    )
+    start: int
+    end: int
+    ranges: tuple[Range, ...]
 
 
 class _Reader:
     """One consumer of one cluster, and the ranges that it still has to read."""
 
     def __init__(self, configuration: Mapping[str, Any], salt: bytes) -> None:
-        from confluent_kafka import Consumer  # noqa: PLC0415 - not on all workers
+        import confluent_kafka as kafka  # noqa: PLC0415 - not on all workers
 
         self._salt = salt
+        self._untimed, self._append_time = kafka.TIMESTAMP_NOT_AVAILABLE, kafka.TIMESTAMP_LOG_APPEND_TIME
         self._told: deque[Any] = deque(maxlen=100)
-        self._consumer = Consumer({**configuration, "error_cb": self._told.append}, logger=_LOG)
-        self._ahead: dict[TopicPartition, list[list[Range]]] = {}
+        self._consumer = kafka.Consumer({**configuration, "error_cb": self._told.append}, logger=_LOG)
+        self._ahead: dict[TopicPartition, list[_Run]] = {}
         self._found: defaultdict[int, list[_Record]] = defaultdict(list)
         self._same: dict[int, int] = {}
         """Tasks that want what another one wants, by that one's number."""
@@ -249,7 +240,7 @@ class _Reader:
         self._ahead = {key: _meeting(some) for key, some in of_partition.items()}
         self._found = defaultdict(list)
         self.unread = {}
-        self._consumer.assign([self._at(key, groups[0][0].start) for key, groups in self._ahead.items()])
+        self._consumer.assign([self._at(key, runs[0].start) for key, runs in self._ahead.items()])
 
     def finish(self) -> Mapping[int, Sequence[_Record]]:
         """Give the records of every task; a partition that cannot be read keeps no other back."""
@@ -263,8 +254,8 @@ class _Reader:
                 for key in finished:
                     self._ahead[key].pop(0)
                 following = [key for key in finished if self._ahead[key]]
-                self._consumer.incremental_assign([self._at(key, self._ahead[key][0][0].start) for key in following])
-                self._ahead = {key: groups for key, groups in self._ahead.items() if groups}
+                self._consumer.incremental_assign([self._at(key, self._ahead[key][0].start) for key in following])
+                self._ahead = {key: runs for key, runs in self._ahead.items() if runs}
             if any(message.error() is None for message in messages) or finished:
                 heard = time.monotonic()
             self._give_up(time.monotonic() - heard)
@@ -290,23 +281,42 @@ class _Reader:
             key = TopicPartition(message.topic(), message.partition())
             if key not in self._ahead or key in finished:
                 continue
-            group = self._ahead[key][0]
-            end = max(each.end for each in group)
+            run = self._ahead[key][0]
             if message.error() is not None:
-                said = self._said(message, group[0].start, end)
+                said = self._said(message, run.start, run.end)
                 if isinstance(said, _Unread):
                     self._leave(key, said)
                 elif said:
                     finished.add(key)
                 continue
             offset = message.offset()
-            record = _record(message, self._salt) if group[0].start <= offset < end else None
-            for each in group:
-                if record is not None and each.start <= offset < each.end:
-                    self._found[each.task].append(record)
-            if offset >= end - 1:
+            if run.start <= offset < run.end:
+                record = self._record(message)
+                for each in run.ranges:
+                    if each.start <= offset < each.end:
+                        self._found[each.task].append(record)
+            if offset >= run.end - 1:
                 finished.add(key)
         return finished
+
+    def _record(self, message: Any) -> _Record:
+        kind, timestamp = message.timestamp()
+        key, value, headers = message.key(), message.value(), message.headers() or ()
+        salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)
+        may_hold_schema = of_key is not None or of_value is not None
+        # By position: what this costs is paid for every record.
+        return _Record(
+            message.offset(),
+            None if kind == self._untimed or timestamp < 0 else timestamp,
+            kind == self._append_time,
+            content_hash(salt, key, value),
+            masked_hash(salt, key, value) if may_hold_schema else None,
+            of_key,
+            of_value,
+            tuple([(name, header_hash(salt, name, part)) for name, part in headers]),
+            origin(headers),
+            record_size(key, value, headers),
+        )
 
     def _said(self, message: Any, start: int, end: int) -> bool | _Unread:
         """Say whether an error of a partition means that its range has no more records, or why it cannot be read."""
@@ -347,7 +357,7 @@ class _Reader:
             self._patience_s = min(STALL_S, _STALL_AGAIN_S)
 
     def _leave(self, key: TopicPartition, why: _Unread) -> None:
-        self.unread |= {each.task: why for group in self._ahead.pop(key) for each in group}
+        self.unread |= {each.task: why for run in self._ahead.pop(key) for each in run.ranges}
         self._consumer.incremental_unassign([self._at(key)])
 
     def _at(self, key: TopicPartition, offset: int = 0) -> Any:
@@ -356,15 +366,16 @@ class _Reader:
         return Place(*key, offset)
 
 
-def _meeting(ranges: Iterable[Range]) -> list[list[Range]]:
-    """Put ranges of one partition together that overlap or touch, ascending; the first of each begins first."""
-    groups: list[list[Range]] = []
+def _meeting(ranges: Iterable[Range]) -> list[_Run]:
+    """Put ranges of one partition together that overlap or touch, ascending."""
+    runs: list[_Run] = []
     for each in sorted(ranges, key=lambda one: (one.start, one.end)):
-        if groups and each.start <= max(one.end for one in groups[-1]):
-            groups[-1].append(each)
+        last = runs[-1] if runs else None
+        if last is not None and each.start <= last.end:
+            runs[-1] = _Run(last.start, max(last.end, each.end), (*last.ranges, each))
         else:
-            groups.append([each])
-    return groups
+            runs.append(_Run(each.start, each.end, (each,)))
+    return runs
 
 
 def _failures() -> dict[int, Failure]:

@@ -46,13 +46,15 @@ def schema_id(part: bytes | None) -> int | None:
 
 def record_size(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> int:
     """Count the bytes of a record, as they are spent from the budget of a read."""
-    parts = [key, value, *(part for name, value in headers or () for part in (name.encode(), value))]
-    return sum(len(part or b"") for part in parts)
+    size = len(key or b"") + len(value or b"")
+    for name, part in headers or ():
+        size += len(name.encode()) + len(part or b"")
+    return size
 
 
-def _hash(salt: bytes, *parts: bytes | None) -> bytes:
-    of_parts = [piece for part in parts for piece in (_length(part), part or b"")]
-    return sha256(b"".join((salt, *of_parts))).digest()[:IDENTITY_BYTES]
+def _hash(salt: bytes, one: bytes | None, other: bytes | None) -> bytes:
+    parts = salt, _length(one), one or b"", _length(other), other or b""
+    return sha256(b"".join(parts)).digest()[:IDENTITY_BYTES]
 
 
 def _length(part: bytes | None) -> bytes:
