@@ -56,8 +56,11 @@ sample-lag: $(PACKAGE) $(JARS)
 clean:
 	rm -rf $(VENV)
 
-$(PACKAGE): pyproject.toml locks/build.txt locks/packages.txt
+# pip comes last into a new environment: where it is, the environment is whole.
+$(BIN)/pip:
 	python="$$(tools/find-python)" && "$$python" -m venv $(VENV)
+
+$(PACKAGE): pyproject.toml locks/build.txt locks/packages.txt | $(BIN)/pip
 	$(LOCKED) -r locks/build.txt
 	$(LOCKED) -r locks/packages.txt
 	$(INSTALL) --no-deps --no-build-isolation --no-index -e .

@@ -16,7 +16,7 @@ LAB: Final = "lab"
 KINESIS: Final = "kinesis"
 """The group of all tests on servers of Kinesis and DynamoDB, which start slowly and are shared."""
 _SERVERS: Final = frozenset({"kinesis_mock", "kinesalite", "dynamodb_local"})
-REAL: Final = frozenset({LAB, "browser", *_SERVERS})
+REAL: Final = frozenset({LAB, "own_lab", "secured", "browser", *_SERVERS})
 """The fixtures that stand for real clusters, servers and a real browser."""
 
 

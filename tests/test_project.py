@@ -110,8 +110,8 @@ def set_up(tmp_path: Path) -> Path:
     for name in ("Makefile", "pyproject.toml", *locks, *needed, "tests/integration/flink_distribution.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
-    (tmp_path / ".venv").mkdir()
-    for name in STAMPS:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name in ("bin/pip", *STAMPS):
         (tmp_path / ".venv" / name).touch()
     return tmp_path
 

@@ -172,7 +172,7 @@ def test_a_failure_at_any_request_leaves_no_marker_and_the_same_call_goes_on(
     plan, files = _plan(store, name)
     counting = Failing(0)
     whole = _objects_after(plan, tmp_path, counting, store)
-    for at in range(1, len(counting.calls) + 1, 1 if FULL else 5):
+    for at in range(1, len(counting.calls) + 1, 1 if FULL else 8):
         kept = f"{at}.journal"
         try:
             step = _write(plan, tmp_path, Failing(at, lost_reply=lost_reply), name=kept)

@@ -177,6 +177,7 @@ class TestSecretsOfSpark:
 
         assert "canary" not in "".join(traceback.format_exception(caught.value))
 
+    @pytest.mark.proof
     def test_no_command_line_of_a_real_session_shows_one_and_no_file_that_others_can_read(self, tmp_path: Path) -> None:
         temporary, work = tmp_path / "tmp", tmp_path / "work"
         for folder in (temporary, work):

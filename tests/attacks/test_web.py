@@ -27,6 +27,8 @@ from tools.screenshots import pages
 
 __all__ = ["anonymous", "guarded", "public"]
 
+pytestmark = pytest.mark.proof
+
 FOREIGN = ("http://evil.example", "https://evil.example:443", "null", "file://", "http://127.0.0.1.evil.example")
 LOCKED = "This console is for people who sign in."
 DATA = {"dataframe", "table", "plotly_chart", "metric", "imgs", "code", "download_button"}

@@ -117,6 +117,7 @@ def test_a_state_file_that_cannot_be_read_is_an_error_that_starts_nothing(tmp_pa
             verb(tmp_path)
 
 
+@pytest.mark.proof
 def test_a_killed_owner_leaves_no_broker_behind(tmp_path: Path) -> None:
     hold = (
         "import sys, time; from offsetwise.lab import Lab\n"

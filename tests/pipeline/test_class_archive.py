@@ -189,6 +189,7 @@ def test_an_archive_that_others_could_have_written_or_that_is_not_whole_is_not_m
     assert left == [], "it was made a moment ago"
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("left")
 def test_a_cache_folder_that_cannot_be_one_is_left_alone(cache: Path) -> None:
     cache.write_text("a file")

@@ -40,6 +40,8 @@ from offsetwise.translation.identity import content_hash
 from tests.integration.topics import copies, create, produce, trim
 from tests.integration.truth import find, read_both
 
+pytestmark = pytest.mark.proof
+
 SALT = b"salt"
 TOPIC = "connect-records"
 START_LIMIT_S = 180

@@ -123,6 +123,7 @@ def test_many_threads_share_one_session() -> None:
     assert len({id(session) for session in sessions}) == 1
 
 
+@pytest.mark.proof
 def test_a_java_process_that_dies_is_said_in_words_and_the_next_work_gets_a_new_one() -> None:
     child = subprocess.run([sys.executable, "-c", KILL_JAVA], capture_output=True, text=True, timeout=300, check=True)
 

@@ -114,6 +114,7 @@ def test_every_shard_of_the_new_stream_begins_at_its_first_unread_record(shards:
     assert not found & {"PARTITIONS_FEWER", "PARTITION_MISSING", "NEW_PARTITION", "SHARD_GONE", "CLUSTER_UNCLEAR"}
 
 
+@pytest.mark.proof
 def test_many_shards_are_read_on_spark_with_the_same_answer(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
     copy.make(3, read_first(copy.records), before=13)
     here = copy.compare()
