@@ -33,6 +33,11 @@ class OpaquePosition:
 
     __slots__ = ()
 
+    @property
+    def of(self) -> tuple[tuple[int, Position], ...]:
+        """Where a job is in each of several partitions, by their numbers; nothing of a position in one partition."""
+        return ()
+
     def __format__(self, how: str) -> str:
         """Give the text, however numbers are to be written."""
         return str(self)
@@ -90,6 +95,12 @@ class OfPartition:
     def topic_partition(self) -> TopicPartition:
         """Which one."""
         return TopicPartition(self.topic, self.partition)
+
+
+def in_partitions(at: TopicPartition, position: Position) -> tuple[tuple[TopicPartition, Position], ...]:
+    """Give the partitions that a position is in, each with the place there; most are in the one they are said of."""
+    parts = position.of if isinstance(position, OpaquePosition) else ()
+    return tuple((TopicPartition(at.topic, number), part) for number, part in parts) or ((at, position),)
 
 
 class OfTwins(OfPartition):

@@ -45,7 +45,8 @@ def test_from_checkpoint_to_review(console: Console) -> None:
     page = press(console.open("pages/explore/compare.py", migration="chain", of=APP), "compare-now")
     settle(page)
     assert not page.exception
-    for told in ("CLOSED_SHARD_UNREAD", "Both are one", "**Why TRIM_HORIZON**", "right for all 4 partitions"):
+    shown = ("is the position on the old cluster", "The lag took", "CLOSED_SHARD_UNREAD", "Both are one")
+    for told in (*shown, "**Why TRIM_HORIZON**", "right for all 4 partitions"):
         assert told in said(page)
 
     page = console.open("pages/explore/overview.py", ADA)

@@ -112,7 +112,7 @@ class Reader(Protocol):
 
         Args:
             config: The cluster.
-            places: The positions, each once.
+            places: The positions, each in one partition.
             snapshot: What the cluster said before.
         """
 

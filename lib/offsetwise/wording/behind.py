@@ -28,6 +28,19 @@ def behind(of: Behind | None) -> str:
     return duration(of.ms) + (f", {many(of.records, 'record')}" if of.records is not None else "")
 
 
+def short(of: Behind | None) -> str:
+    """Say it where there is little room; nothing where nobody said.
+
+    >>> short(Behind(left=Left.RECORDS, ms=90_000)), short(Behind(left=Left.NOTHING, ms=0, last_ms=0)), short(None)
+    ('1 min 30 s behind', 'at the end', '')
+    """
+    if of is None or of.left is Left.UNKNOWN:
+        return ""
+    if of.left is Left.RECORDS:
+        return f"{duration(of.ms)} behind"
+    return "at the end" if of.left is Left.NOTHING else "ended"
+
+
 def quota(of: QuotaUse) -> str:
     """Say what asking took of what is shared with the jobs.
 

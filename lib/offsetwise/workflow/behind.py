@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from offsetwise.comparison import Scene
-from offsetwise.model import PartitionComparison, QuotaUse
-from offsetwise.streams.reader import ReadAt, reader_of
+from offsetwise.config import ClusterConfig
+from offsetwise.model import Behind, Left, PartitionComparison, QuotaUse, Snapshot
+from offsetwise.position import in_partitions
+from offsetwise.streams.reader import Place, ReadAt, reader_of
 from offsetwise.translation.resolve import Position
 
 
@@ -25,27 +27,49 @@ def with_behind(
 ) -> tuple[tuple[PartitionComparison, ...], QuotaUse | None]:
     """Add how far each position is behind on both clusters, and say what asking took.
 
+    A position in several partitions is as far behind as the one that is behind most.
+
     Args:
         scene: Both clusters.
         rows: The positions, and where they lie on the new cluster.
-        old: What reading at them on the old cluster told.
+        old: What reading at positions on the old cluster told.
     """
     if not scene.live or scene.translate is None:
         return tuple(rows), None
-    known = old.behind if scene.old.cluster_id == scene.new.cluster_id else {}
-    wanted = {(row.new_topic_partition, row.new_offset) for row in rows if row.new_offset is not None}
-    config = scene.migration.target
-    new = reader_of(config).read_at(config, [place for place in wanted if place not in known], scene.new)
-    behind = {**known, **new.behind}
+    of_old = [() if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset) for row in rows]
+    of_new = [() if row.new_offset is None else ((row.new_topic_partition, row.new_offset),) for row in rows]
+    source, target = scene.migration.source, scene.migration.target
+    found = _asked(source, of_old, scene.old, old)
+    one = scene.old.cluster_id == scene.new.cluster_id
+    there = _asked(target, of_new, scene.new, found if one else ReadAt())
     made = tuple(
-        replace(
-            row,
-            behind_old=None if row.old_offset is None else old.behind.get((row.topic_partition, row.old_offset)),
-            behind_new=None if row.new_offset is None else behind.get((row.new_topic_partition, row.new_offset)),
-        )
-        for row in rows
+        replace(row, behind_old=worst(old_places, found), behind_new=worst(new_places, there))
+        for row, old_places, new_places in zip(rows, of_old, of_new, strict=True)
     )
-    return made, _sum(old.quota, new.quota)
+    return made, there.quota if one else _sum(found.quota, there.quota)
+
+
+def _asked(config: ClusterConfig, wanted: Iterable[tuple[Place, ...]], taken: Snapshot, known: ReadAt) -> ReadAt:
+    """Ask about what is not known yet, and give both."""
+    left = dict.fromkeys(place for places in wanted for place in places if place not in known.behind)
+    read = reader_of(config).read_at(config, list(left), taken)
+    return ReadAt(behind={**known.behind, **read.behind}, quota=_sum(known.quota, read.quota))
+
+
+def worst(places: Sequence[Place], read: ReadAt) -> Behind | None:
+    """Give how far behind a position is: as its part that is behind most; not known where one is not."""
+    behind: Mapping[Place, Behind] = read.behind
+    known = [behind[each] for each in places if each in behind]
+    if not known or len(known) < len(places):
+        return None
+    if len(known) == 1:
+        return known[0]
+    order = (Left.UNKNOWN, Left.RECORDS, Left.NOTHING, Left.ENDED)
+    most = min(known, key=lambda each: (order.index(each.left), -(each.ms or 0)))
+    counts = [0 if each.left is Left.ENDED else each.records for each in known]
+    records = None if None in counts else sum(each or 0 for each in counts)
+    last_ms = max((each.last_ms for each in known if each.last_ms is not None), default=None)
+    return replace(most, records=records, last_ms=last_ms)
 
 
 def _sum(first: QuotaUse | None, second: QuotaUse | None) -> QuotaUse | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Held, Question
-from offsetwise.console.explore import compare_charts, compare_map, compare_table, reconciliation
+from offsetwise.console.explore import compare_charts, compare_map, compare_table, reconciliation, shard_chart
 from offsetwise.console.explore.compare_table import Filters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -22,7 +22,9 @@ from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import Comparison, Exactness, PartitionComparison, Severity, Subject, SubjectKind
 from offsetwise.wording import many, number, part, read_at, verdicts
+from offsetwise.wording.behind import quota
 from offsetwise.wording.verdicts import Tone
+from offsetwise.workflow import Observed
 
 DRAFT_PAGE: Final = "pages/plan/draft.py"
 _ICON: Final = ":material/compare_arrows:"
@@ -80,12 +82,14 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comp
         return
     blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
     _metrics(shown)
-    blocks.contents(_LOGS, _TABLE, evidence.TITLE, _RECORDS)
+    counted = not compare_table.in_time(shown.partitions)
+    blocks.contents(_LOGS, _TABLE, evidence.TITLE, *((_RECORDS,) if counted else ()))
     _belongs(shown)
     _of_all(shown)
-    _picture(held, colours)
+    _picture(answers, migration, subject, held, colours)
     _partitions(held, colours)
-    _whole_topics(answers, migration, held)
+    if counted:
+        _whole_topics(answers, migration, held)
 
 
 @st.fragment
@@ -194,11 +198,31 @@ def _metrics(shown: Comparison) -> None:
 
 
 @st.fragment
-def _picture(held: Held[Comparison], colours: Palette) -> None:
+def _picture(answers: Answers, migration: Offered, subject: Subject, held: Held[Comparison], colours: Palette) -> None:
     with guard.block("picture"):
+        if compare_table.in_time(held.value.partitions):
+            seen = answers.reader.observed(migration.name, subject, held.value)
+            if seen is not None:
+                _shards(seen, held, colours)
+                return
         many_lanes = len(held.value.partitions) > compare_charts.MAX_LANES
         topic = _heat(held, colours) if many_lanes else None
         _lanes(held, topic, colours)
+
+
+def _shards(seen: Observed, held: Held[Comparison], colours: Palette) -> None:
+    blocks.section(_LOGS, shown="Where the job is in each shard")
+    shards, figure, takeaway = tree(held, seen, colours)
+    more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
+    st.markdown(
+        ":gray[● is the position on the old cluster, ◆ the place on the new one. A shard lies below those it was made "
+        f"of; pale ones are closed, and a job reads them to their end before it begins the ones below.{more}]"
+    )
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="shards", theme=None)
+    if held.value.quota is not None:
+        st.markdown(f":gray[{quota(held.value.quota)}]")
+    with st.expander("Data"):
+        table.draw(compare_table.lane_table(held, filtered(held, Filters())))
 
 
 def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
@@ -294,6 +318,21 @@ def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = T
     """Give the chart of lanes and what it shows in words."""
     said = compare_charts.lanes_in_words(rows) if lag else compare_charts.logs_in_words(rows)
     return Drawn(compare_charts.lanes(rows, colours, lag=lag)), said
+
+
+@cached(16)
+def tree(
+    held: Held[Comparison],
+    _seen: Observed,
+    colours: Palette,
+) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
+    """Give the shards of the streams compared, their chart with the positions, and what it shows in words."""
+    rows = held.value.partitions
+    topics = [{each.name: each for each in one.topics} for one in (_seen.old, _seen.new)]
+    names = sorted({(row.topic, row.new_topic) for row in rows})
+    shards = shard_chart.shards_of([(topics[0].get(old), topics[1].get(new)) for old, new in names])
+    marks = shard_chart.marks_of(rows)
+    return shards, Drawn(shard_chart.tree(shards, colours, marks)), shard_chart.takeaway(shards, marks)
 
 
 @cached(16)

@@ -81,8 +81,10 @@ LANES: Final[table.Columns[PartitionComparison]] = (
     Column("new log start", lambda row: row.new.log_start),
     Column("new offset", lambda row: row.new_offset),
     Column("new HW", lambda row: row.new.hw),
-    Column("lag old", lambda row: row.lag_old),
-    Column("lag new", lambda row: row.lag_new),
+    Column("lag old", lambda row: row.lag_old, when=lambda rows: not in_time(rows)),
+    Column("lag new", lambda row: row.lag_new, when=lambda rows: not in_time(rows)),
+    Column("behind, old", lambda row: behind(row.behind_old), 200, when=in_time),
+    Column("behind, new", lambda row: behind(row.behind_new), 200, when=in_time),
 )
 """The numbers behind the chart of lanes."""
 

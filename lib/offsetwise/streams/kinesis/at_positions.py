@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from offsetwise.config import ClusterConfig
@@ -127,8 +127,6 @@ class _Shard:
 def read_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot) -> ReadAt:
     """Hold positions against the stream: numbers that it refuses, what closed shards have left, how far each is behind.
 
-    A position in several shards is as far behind as the one that is behind most.
-
     Raises:
         ClusterError: The stream refuses to be read.
     """
@@ -138,47 +136,22 @@ def read_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot
         if topic.id is not None
         for each in topic.shards
     }
-    wanted = {place: [part for part in _parts(place) if part[0] in listed] for place in places}
     shards: dict[TopicPartition, _Shard] = {}
-    for key, place in (part for parts in wanted.values() for part in parts):
-        shard = shards.setdefault(key, _Shard(key=key, range=listed[key]))
-        shard.at.setdefault(place, _At.of(place, shard.range))
+    for key, place in places:
+        if key in listed and isinstance(place, ShardPlace) and not place.of:
+            shard = shards.setdefault(key, _Shard(key=key, range=listed[key]))
+            shard.at.setdefault(place, _At.of(place, shard.range))
     to_ask = [shard for shard in shards.values() if any(each.is_asked for each in shard.at.values())]
     if to_ask:
         asked = asking(config)
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="offsetwise-positions") as pool:
             list(pool.map(lambda shard: shard.ask(asked), to_ask))
-    told = {place: [shards[key].at[part] for key, part in parts] for place, parts in wanted.items()}
-    problems = (problem for each in told.values() for at in each for problem in at.problems)
-    behind = {place: _worst([at.behind for at in each]) for place, each in told.items()}
+    told = {(key, each.place): each for key, shard in shards.items() for each in shard.at.values()}
     return ReadAt(
-        problems=tuple(dict.fromkeys(problems)),
-        behind={place: each for place, each in behind.items() if each is not None},
+        problems=tuple(problem for each in told.values() for problem in each.problems),
+        behind={place: each.behind for place, each in told.items() if each.behind is not None},
         quota=_quota(to_ask),
     )
-
-
-def _parts(place: AtPlace) -> Iterator[tuple[TopicPartition, ShardPlace]]:
-    """Give the shards that a position is in, one or several."""
-    key, position = place
-    if isinstance(position, ShardPlace):
-        several = [(TopicPartition(key.topic, number), part) for number, part in position.of]
-        yield from several or [(key, position)]
-
-
-def _worst(parts: Sequence[Behind | None]) -> Behind | None:
-    """Give how far behind a position is: as its part that is behind most; not known where one is not."""
-    known = [each for each in parts if each is not None]
-    if not known or len(known) < len(parts):
-        return None
-    if len(known) == 1:
-        return known[0]
-    order = (Left.UNKNOWN, Left.RECORDS, Left.NOTHING, Left.ENDED)
-    worst = min(known, key=lambda each: (order.index(each.left), -(each.ms or 0)))
-    counts = [each.records if each.left is not Left.ENDED else 0 for each in known]
-    records = None if None in counts else sum(count or 0 for count in counts)
-    last_ms = max((each.last_ms for each in known if each.last_ms is not None), default=None)
-    return replace(worst, records=records, last_ms=last_ms)
 
 
 def _last_ms(place: ShardPlace) -> int | None:

@@ -8,6 +8,7 @@ from typing import Final
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import AnyPosition, Problem, Severity, TopicState
+from offsetwise.position import in_partitions
 from offsetwise.streams.kinesis.spec import (
     Evidence,
     ShardPlace,
@@ -325,10 +326,12 @@ def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPositio
 def lease_drift(case: MigrationCase) -> Iterator[str]:
     """An application of the KCL and a checkpoint of the same stream have not processed the same records."""
     there = {at.topic_partition: at.offset for at in case.beside}
+    known = ((row.topic_partition, row.old_offset) for row in case.rows if row.old_offset is not None)
+    here = dict(part for at, position in known for part in in_partitions(at, position))
     apart = [
-        f"{row.topic_partition} is {_apart(row.old_offset, other)}"
-        for row in case.rows
-        if (other := there.get(row.topic_partition)) is not None and row.old_offset not in (None, other)
+        f"{partition} is {_apart(position, other)}"
+        for partition, position in sorted(here.items(), key=lambda each: each[0])
+        if (other := there.get(partition)) is not None and position != other
     ]
     if apart:
         more = f", and {many(len(apart) - _NAMED, 'more shard')}" if len(apart) > _NAMED else ""

@@ -9,12 +9,14 @@ import streamlit as st
 
 from offsetwise import files
 from offsetwise.clusters.pairs import Difference, TopicPair
-from offsetwise.console.explore.clusters import range_chart, shard_chart, summary
+from offsetwise.console.explore import shard_chart
+from offsetwise.console.explore.clusters import range_chart, summary
 from offsetwise.console.explore.clusters.summary import View
 from offsetwise.console.explore.compare_charts import MAX_LANES
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, palette, selectors, table
 from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
@@ -77,7 +79,7 @@ def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
 
 
 def _shards(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
-    shards = shard_chart.shards_of(pairs)
+    shards = _shards_of(view, pairs)
     if not shards:
         return
     blocks.section("Which shard has which hash keys")
@@ -87,7 +89,7 @@ def _shards(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
         f"reads them to their end before it begins the ones below.{more}]"
     )
     said = shard_chart.takeaway(shards)
-    st.plotly_chart(_tree(view, shards, colours), config=blocks.CHART_OPTIONS, alt=said, key="shards", theme=None)
+    st.plotly_chart(_tree(view, pairs, colours), config=blocks.CHART_OPTIONS, alt=said, key="shards", theme=None)
     with st.expander("Data: hash keys and parents of each shard"):
         table.paged(shard_chart.SHARDS, shards, "hash-keys", alt=said)
 
@@ -168,8 +170,13 @@ def _chart(view: View, lanes: tuple[range_chart.Lane, ...], colours: Palette) ->
 
 
 @cached(16)
-def _tree(view: View, shards: tuple[shard_chart.Shard, ...], colours: Palette) -> Any:  # noqa: ARG001 - the key
-    return shard_chart.tree(shards, colours)
+def _shards_of(view: View, pairs: tuple[TopicPair, ...]) -> tuple[shard_chart.Shard, ...]:  # noqa: ARG001 - the key
+    return shard_chart.shards_of([(pair.old, pair.new) for pair in pairs])
+
+
+@cached(16)
+def _tree(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> Any:
+    return Drawn(shard_chart.tree(_shards_of(view, pairs), colours))
 
 
 def topics(view: View) -> Columns[TopicPair]:

@@ -1,22 +1,55 @@
-"""The shards of a stream over its hash keys: those that were split or merged on top, what they became below them."""
+"""The shards of a stream over its hash keys: those that were split or merged on top, what they became below them.
+
+Where a job is in them can be written into each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import plotly.graph_objects as go
 
 from offsetwise import wording
-from offsetwise.clusters.pairs import TopicPair
 from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.charts import SMALL_PX, axis_title, dress, hatched, lane_axis, note, solid
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.model import ShardRange, TopicState
+from offsetwise.model import AnyPosition, Behind, PartitionComparison, ShardRange, TopicState
+from offsetwise.position import in_partitions
+from offsetwise.wording.behind import behind, short
 
 Shard = tuple[str, str, int, ShardRange]
 """Cluster, stream, generation and the shard."""
+MarkKey = tuple[str, str, int]
+"""`old` or `new`, stream and shard."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Where a job is in one shard."""
+
+    position: AnyPosition
+    behind: Behind | None
+
+    @property
+    def told(self) -> str:
+        """The position, shortened, and how far it is behind."""
+        text = str(self.position)
+        number = _DIGITS.search(text)
+        if number is not None:
+            text = text.replace(number[0], f"{number[0][:4]}…{number[0][-4:]}", 1)
+        late = short(self.behind)
+        return f"{text} · {late}" if late else text
+
+
+_NO_MARKS: Final[Mapping[MarkKey, Mark]] = {}
+_SIGNS: Final = {"old": "●", "new": "◆"}
+_DIGITS: Final = re.compile("[0-9]{12,}")
+_LETTERS: Final = 125
+"""How many letters fit between the first hash key and the last."""
 SHARDS: Final[Columns[Shard]] = (
     Column("cluster", lambda row: row[0], 70),
     Column("stream", lambda row: row[1], 150),
@@ -37,12 +70,12 @@ _LABELLED: Final = 0.03
 """The least share of the hash keys that a number fits into."""
 
 
-def shards_of(pairs: Sequence[TopicPair]) -> tuple[Shard, ...]:
-    """Give every shard of the streams, once where both clusters are one."""
+def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) -> tuple[Shard, ...]:
+    """Give every shard of streams on both clusters, once where both are one."""
     found: list[Shard] = []
-    for pair in pairs:
-        one = pair.old is not None and pair.new is not None and pair.old.id is not None and pair.old.id == pair.new.id
-        sides = (("both", pair.old),) if one else (("old", pair.old), ("new", pair.new))
+    for old, new in streams:
+        one = old is not None and new is not None and old.id is not None and old.id == new.id
+        sides = (("both", old),) if one else (("old", old), ("new", new))
         for side, topic in sides:
             if topic is not None:
                 deep = _generations(topic)
@@ -50,10 +83,29 @@ def shards_of(pairs: Sequence[TopicPair]) -> tuple[Shard, ...]:
     return tuple(found)
 
 
-def tree(shards: Sequence[Shard], colours: Palette) -> go.Figure:
+def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
+    """Give where a job is in each shard: the position on the old cluster, and the place on the new one."""
+    made: dict[MarkKey, Mark] = {}
+    for row in rows:
+        parts = () if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset)
+        for at, part in parts:
+            # Of a position in several shards it is not said how far each is behind.
+            made["old", *at] = Mark(position=part, behind=row.behind_old if len(parts) == 1 else None)
+        if row.new_offset is not None:
+            made["new", row.new_topic, row.partition] = Mark(position=row.new_offset, behind=row.behind_new)
+    return made
+
+
+def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> go.Figure:
     """Draw at most `MAX_SHARDS`, a lane for each generation of each stream, from the first hash key to the last.
 
-    A bar lies below the bars it was made of, since it has their hash keys. Closed shards are pale.
+    A bar lies below the bars it was made of, since it has their hash keys. Closed shards are pale. What fits into a
+    bar is written there; the rest is told where it is pointed at.
+
+    Args:
+        shards: What to draw.
+        colours: The theme's colours.
+        marks: Where a job is in them.
     """
     shards = shards[:MAX_SHARDS]
     names = list(
@@ -75,7 +127,7 @@ def tree(shards: Sequence[Shard], colours: Palette) -> go.Figure:
                         width=_BAR,
                         marker={**marker, "line": {"width": 2, "color": colours.page}},
                         opacity=0.35 if closed else 1.0,
-                        hovertext=[_hover(one) for one in drawn],
+                        hovertext=[_hover(one, _marks(one, marks)) for one in drawn],
                         hoverinfo="text",
                     )
                 )
@@ -98,17 +150,46 @@ def tree(shards: Sequence[Shard], colours: Palette) -> go.Figure:
     figure.update_yaxes(**lane_axis([_lane(*name) for name in names], colours))
     # All at once: adding one annotation copies and checks all that are there.
     figure.layout.annotations = [
-        note((each.low + each.high) / 2 / _KEYS, lanes[side, stream, generation], str(each.partition), colours.text)
+        note((one[3].low + one[3].high) / 2 / _KEYS, lanes[one[:3]], text, colours.text)
         | {"xanchor": "center", "xshift": 0, "bgcolor": colours.page}
-        for side, stream, generation, each in shards
-        if (each.high - each.low) / _KEYS >= _LABELLED
+        for one in shards
+        if (text := _label(one, _marks(one, marks)))
     ]
     return figure
 
 
-def takeaway(shards: Sequence[Shard]) -> str:
+def _marks(one: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark], ...]:
+    """Give the marks in a shard, each with its signs; one where both are the same."""
+    side, stream, _, shard = one
+    sides = ("old", "new") if side == "both" else (side,)
+    found = [(each, marks[each, stream, shard.partition]) for each in sides if (each, stream, shard.partition) in marks]
+    if len(found) == 2 and found[0][1] == found[1][1]:
+        return ((_SIGNS["old"] + _SIGNS["new"], found[0][1]),)
+    return tuple((_SIGNS[each], mark) for each, mark in found)
+
+
+def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
+    """Write as much as fits into a bar: the number, the signs, how far behind, the position."""
+    share = (one[3].high + 1 - one[3].low) / _KEYS
+    if share < _LABELLED:
+        return ""
+    number = f"<b>{one[3].partition}</b>"
+    texts = [
+        " ".join([number, *(f"{signs} {mark.told}" for signs, mark in marks)]),
+        " ".join([number, *(f"{signs} {short(mark.behind)}" for signs, mark in marks)]),
+        " ".join([number, *(signs for signs, _ in marks)]),
+        number,
+    ]
+    return next((text for text in texts if len(text) - len("<b></b>") <= share * _LETTERS), number)
+
+
+def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> str:
     """Say in words what the chart shows."""
-    told = []
+    told = [
+        f"Shard {one[3].partition}: {signs} {mark.told}."
+        for one in shards[:MAX_SHARDS]
+        for signs, mark in _marks(one, marks)
+    ]
     for side, stream in dict.fromkeys((one[0], one[1]) for one in shards):
         of = [each for *known, _, each in shards if known == [side, stream]]
         is_open = [each for each in of if not each.closed]
@@ -142,11 +223,12 @@ def _state(shard: ShardRange) -> str:
     return "closed" if shard.closed else "open"
 
 
-def _hover(one: Shard) -> str:
+def _hover(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
     side, stream, _, each = one
+    at = "".join(f"<br>{signs} {mark.position}<br>behind: {behind(mark.behind)}" for signs, mark in marks)
     made = f"<br>made of {' and '.join(map(str, each.parents))}" if each.parents else ""
     where = "" if side == "both" else f" on {side}"
     return (
         f"<b>shard {each.partition}</b> of {escaping.label(stream)}{where}, {_state(each)}{made}"
-        f"<br>hash keys {each.low}<br>to {each.high}"
+        f"<br>hash keys {each.low}<br>to {each.high}{at}"
     )
