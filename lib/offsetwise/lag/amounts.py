@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from offsetwise.model import Cluster, IsolationLevel, LagPartition, LagSample
+from offsetwise.model import Cluster, IsolationLevel, LagPartition, LagSample, Left
+from offsetwise.position import OpaquePosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,15 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Furthest:
+    """How far the partition is behind that is behind most, of positions that tell no number of records."""
+
+    ms: int
+    unknown: int
+    """Partitions whose time is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """The lag of a whole sample, on both clusters, and the drift of each of its groups."""
 
@@ -45,6 +55,24 @@ def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | No
     """Give what is left to read; negative where the position lies past the end, None where either is unknown."""
     place, last = row.place(side), row.log(side).end(isolation)
     return None if place is None or last is None else last - place
+
+
+def in_time(sample: LagSample) -> bool:
+    """Say whether the lag of a sample is a time, because its positions tell no number of records."""
+    return any(isinstance(each.position, OpaquePosition) for each in sample.partitions)
+
+
+def behind_ms(row: LagPartition, side: Cluster) -> int | None:
+    """Give how far a partition is behind in time; 0 of one that is read to its end, None where it is not known."""
+    found = row.behind(side)
+    return None if found is None else 0 if found.left is Left.ENDED else found.ms
+
+
+def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
+    """Give how far the partition is behind that is behind most; None where no time is known."""
+    times = [behind_ms(row, side) for row in sample.partitions]
+    known = [each for each in times if each is not None]
+    return Furthest(ms=max(known), unknown=len(times) - len(known)) if known else None
 
 
 def drift(row: LagPartition, group: int) -> int | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from offsetwise.lag.amounts import Totals, totals
+from offsetwise.lag.amounts import Furthest, Totals, furthest, in_time, totals
 from offsetwise.lag.moments import Key
 from offsetwise.lag.series import Tick, thin
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import LagSample
+from offsetwise.model import Cluster, LagSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class StoredTotals:
     head: LagSample
     """The sample, its partitions left out."""
     totals: Totals
+    furthest: Mapping[Cluster, Furthest | None] = field(default_factory=dict)
+    """How far behind each cluster's worst partition is, where lag is a time; else nothing."""
     after_gap: bool = False
 
 
@@ -88,6 +90,7 @@ class Recording:
                 id=each.id,
                 head=replace(each.sample, partitions=()),
                 totals=totals(each.sample),
+                furthest=furthest_of(each.sample),
                 after_gap=each.after_gap,
             )
             for each in self._thinned(subject, since_ms, most)
@@ -119,6 +122,11 @@ class Recording:
         found = [each for each in self._of(subject) if each.sample.taken_at_ms >= since_ms]
         ticks = [tick(each.sample) for each in found]
         return [replace(found[kept.index], after_gap=kept.after_gap) for kept in thin(ticks, most)]
+
+
+def furthest_of(sample: LagSample) -> Mapping[Cluster, Furthest | None]:
+    """Give how far behind each cluster's worst partition is, where lag is a time; else nothing."""
+    return {side: furthest(sample, side) for side in Cluster} if in_time(sample) else {}
 
 
 def tick(sample: LagSample) -> Tick:

@@ -97,11 +97,21 @@ def _partition(row: PartitionComparison, commits: Mapping[Cluster, Sequence[_Com
         old=row.old,
         new=row.new,
         groups=tuple(GroupPosition(old=here, new=there) for here, there in zip(old, new, strict=True)),
+        behind_old=row.behind_old,
+        behind_new=row.behind_new,
     )
 
 
 def _nowhere(row: LagPartition) -> LagPartition:
-    return replace(row, position=None, new_position=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
+    return replace(
+        row,
+        position=None,
+        new_position=None,
+        method=Method.NONE,
+        exactness=Exactness.UNKNOWN,
+        behind_old=None,
+        behind_new=None,
+    )
 
 
 def _commits(group: GroupState | None) -> _Commits:

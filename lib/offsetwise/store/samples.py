@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from offsetwise import files
 from offsetwise.lag.amounts import Total, Totals, totals
-from offsetwise.lag.archive import StoredSample, StoredTotals
+from offsetwise.lag.archive import StoredSample, StoredTotals, furthest_of
 from offsetwise.lag.moments import Key
 from offsetwise.lag.series import Kept, Tick, thin
 from offsetwise.lag.subject import LagSubject
@@ -114,11 +114,13 @@ def window(connection: Connection, subject: LagSubject, since_ms: int, most: int
     """Give the totals since a time, thinned to at most `most` moments, ascending."""
     kept = _thinned(_ticks(connection, subject, since_ms), most)
     found = _heads(connection, [row.id for row, _ in kept])
+    heads = {row.id: _head(found[row.id]) for row, _ in kept}
     return tuple(
         StoredTotals(
             id=row.id,
-            head=replace(_head(found[row.id]), partitions=()),
+            head=replace(heads[row.id], partitions=()),
             totals=_load_totals(found[row.id].totals),
+            furthest=furthest_of(heads[row.id]),
             after_gap=gap,
         )
         for row, gap in kept

@@ -13,12 +13,14 @@ from datetime import UTC, datetime
 
 from offsetwise.config import Migration
 from offsetwise.errors import ConfigError, UsageError
-from offsetwise.lag.amounts import Total, totals
+from offsetwise.lag.amounts import Furthest, Total, Totals, furthest, in_time, totals
 from offsetwise.lag.subject import LagSubject
+from offsetwise.model import Cluster, LagSample
 from offsetwise.store.address import address
 from offsetwise.store.store import open_store
 from offsetwise.watch.metrics import HOST, LagMetrics, served
 from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
+from offsetwise.wording import duration, many
 
 
 def watch(
@@ -99,13 +101,23 @@ def line(taken: Taken) -> str:
     parts = [
         f"{at:%H:%M:%S}",
         f"{taken.subject.migration}: {taken.subject}",
-        f"lag old {_amount(summed.old)}, new {_amount(summed.new)}",
+        f"lag old {_of(taken.sample, Cluster.OLD, summed)}, new {_of(taken.sample, Cluster.NEW, summed)}",
     ]
     parts += [f"{missing.part} not read: {missing.problem}" for missing in taken.sample.missing]
     parts += [f"{alert.finding.code}: {alert.finding.message}" for alert in taken.alerts]
     if taken.not_kept is not None:
         parts.append(f"not kept: {taken.not_kept}")
     return " · ".join(parts)
+
+
+def _of(sample: LagSample, side: Cluster, summed: Totals) -> str:
+    return _furthest(furthest(sample, side)) if in_time(sample) else _amount(summed.lag(side))
+
+
+def _furthest(of: Furthest | None) -> str:
+    if of is None:
+        return "?"
+    return f"{duration(of.ms)} at most" + (f", ? in {many(of.unknown, 'partition')}" if of.unknown else "")
 
 
 def _subjects(migration: Migration, checkpoints: Sequence[str], groups: Sequence[str]) -> tuple[LagSubject, ...]:

@@ -18,7 +18,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from offsetwise.errors import ConfigError
-from offsetwise.lag.amounts import drift, lag, totals
+from offsetwise.lag.amounts import behind_ms, drift, lag, totals
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import AnyPosition, Cluster
 from offsetwise.watch.sampler import Taken
@@ -174,6 +174,9 @@ def _findings(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
 def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFamily]:
     sides = (*_PARTITION, "cluster")
     lags = GaugeMetricFamily("offsetwise_lag_records", "What is left to read, signed.", labels=sides)
+    times = GaugeMetricFamily(
+        "offsetwise_lag_seconds", "How far behind, of streams whose positions tell no number of records.", labels=sides
+    )
     starts = GaugeMetricFamily("offsetwise_log_start_offset", "Where the log starts.", labels=sides)
     ends = GaugeMetricFamily("offsetwise_log_end_offset", "The high watermark.", labels=sides)
     places = GaugeMetricFamily(
@@ -196,6 +199,9 @@ def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFam
             for side in Cluster:
                 log = row.log(side)
                 _add(lags, [*of, side.value], lag(row, side, taken.sample.isolation_level))
+                late = behind_ms(row, side)
+                if late is not None:
+                    times.add_metric([*of, side.value], late / 1000)
                 _add(starts, [*of, side.value], log.log_start)
                 _add(ends, [*of, side.value], log.hw)
                 _add(places, [*of, side.value], row.place(side))
@@ -203,7 +209,7 @@ def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFam
                 if group != taken.subject.group:
                     _add(drifts, [*of, label(group)], drift(row, index))
     omitted.add_metric([], float(sum(len(taken.sample.partitions) for taken in newest) - (most - room)))
-    yield from (lags, starts, ends, places, drifts, omitted)
+    yield from (lags, times, starts, ends, places, drifts, omitted)
 
 
 def _add(family: GaugeMetricFamily, labels: list[str], value: AnyPosition | None) -> None:

@@ -20,9 +20,11 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.streams.reader import read_cluster
+from offsetwise.streams.spec import spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import resolve
+from offsetwise.workflow.behind import ask_old, with_behind
 
 
 def take_samples(
@@ -51,8 +53,9 @@ def take_samples(
     found = {subject: _subject(migration, subject) for subject in subjects}
     groups = tuple(sorted({*migration.groups, *(name for each, _ in found.values() for name in each.groups)}))
     old, no_old, topics = _old(migration, found, groups, known)
-    new, no_new = _new(migration, topics, groups)
-    if old.cluster_id is not None and old.cluster_id == new.cluster_id:
+    new, no_new = _new(migration, topics, groups, old if no_old is None else None)
+    may_be_one = spec_of(migration.source.stream).may_be_one
+    if not may_be_one and old.cluster_id is not None and old.cluster_id == new.cluster_id:
         raise SameClusterError(
             f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
             "No sample was taken.",
@@ -64,6 +67,9 @@ def take_samples(
     for each, (subject, no_positions) in found.items():
         missing = tuple(part for part in (no_old, no_new, no_positions) if part is not None)
         scene = replace(whole, subject=subject)
+        if subject.read is not None and may_be_one:
+            taken = (subject.completed(each, migration) for each in (old, new))
+            scene = Scene.of(migration, subject, *taken, live=True, beside=whole)
         made.append(_sample(scene, each, replace(head, before=known.get(each), missing=missing)))
     return tuple(made)
 
@@ -71,19 +77,25 @@ def take_samples(
 def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, MissingPart | None]:
     if subject.checkpoint is None:
         return ReadSubject.of(subject, migration), None
-    config = migration.checkpoint(subject.checkpoint)
+    config, stream = migration.checkpoint(subject.checkpoint), spec_of(migration.source.stream)
     try:
         # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
         newest = newest_checkpoint(config.uri, roots=migration.checkpoint_roots)
         read = read_checkpoint(newest, roots=migration.checkpoint_roots)
     except OffsetwiseError as error:
         return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
-    if any(source.positions for source in read.sources):
-        return ReadSubject.of(subject, migration, read=read, traits=config.job), None
-    why = "; ".join(problem.message for problem in read.problems) or "it has no Kafka source"
-    return ReadSubject.of(subject, migration, read=read, traits=config.job), MissingPart(
+    made, label = ReadSubject.of(subject, migration, read=read, traits=config.job), stream.label
+    try:
+        made.topics()
+    except OffsetwiseError as error:
+        unread = ReadSubject.of(subject, migration, traits=config.job)
+        return unread, _missing(LagPart.POSITIONS, error)
+    if any(source.kind in stream.compared and (source.positions or source.shards) for source in read.sources):
+        return made, None
+    why = "; ".join(problem.message for problem in read.problems) or f"it has no {label} source"
+    return made, MissingPart(
         part=LagPart.POSITIONS,
-        problem=f"{config.uri}: expected Kafka positions, found none that can be used: {why}",
+        problem=f"{config.uri}: expected {label} positions, found none that can be used: {why}",
         fix=f"Look at it: offsetwise inspect {config.uri}",
     )
 
@@ -108,8 +120,14 @@ def _old(
         return _unread(migration, Cluster.OLD, wanted), _missing(LagPart.OLD, error), wanted
 
 
-def _new(migration: Migration, topics: tuple[str, ...], groups: tuple[str, ...]) -> tuple[Snapshot, MissingPart | None]:
-    renamed = {migration.new_topic(topic) for topic in topics}
+def _new(
+    migration: Migration, topics: tuple[str, ...], groups: tuple[str, ...], old: Snapshot | None
+) -> tuple[Snapshot, MissingPart | None]:
+    """Read the new cluster; what is one with the old one is not read twice."""
+    renamed, target = {migration.new_topic(topic) for topic in topics}, migration.target
+    one = spec_of(target.stream).may_be_one and migration.source.properties == target.properties
+    if old is not None and one and renamed == set(topics):
+        return replace(old, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=()), None
     # The old names tell which cluster a checkpoint belongs to; that they are not there is no problem.
     old_names = tuple(sorted(set(topics) - renamed))
     wanted = (*sorted(renamed), *old_names)
@@ -132,7 +150,15 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
         if elsewhere is not None:
             head = replace(head, missing=(*head.missing, elsewhere))
     rows = [resolve(position, learnt_of(scene, position, Proof()).told) for position in positions]
-    return sample_of(head, scene, rows)
+    if lacking:
+        return sample_of(head, scene, rows)
+    try:
+        found = ask_old(scene, positions)
+        behind, quota = with_behind(scene, rows, found)
+    except OffsetwiseError as error:
+        return sample_of(replace(head, missing=(*head.missing, _missing(LagPart.OLD, error))), scene, rows)
+    scene = replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found.problems)))
+    return replace(sample_of(head, scene, behind), quota=quota)
 
 
 def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:

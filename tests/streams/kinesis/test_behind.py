@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,17 @@ import pytest
 
 import offsetwise as ow
 from offsetwise import files
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, load_migration
+from offsetwise.lag.view import lag_view
 from offsetwise.model import Behind, Cluster, Left, ShardRange, Snapshot, TopicPartition, TopicState
+from offsetwise.store.store import open_store
 from offsetwise.streams.kinesis import at_positions, client
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, in_shards
-from offsetwise.streams.reader import ReadAt
+from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after
+from offsetwise.streams.reader import Place, ReadAt
+from offsetwise.watch.reading import take_samples
+from offsetwise.watch.sampler import subjects_of
 from offsetwise.wording.behind import behind
+from offsetwise.workflow.behind import worst
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
 
@@ -99,18 +105,20 @@ def test_an_answer_is_told_as_time_and_counted_only_where_all_was_read(
     assert {key: behind(each) for key, each in told.items()} == ({} if said is None else {(0, place): said})
 
 
-def test_a_position_in_several_shards_is_as_far_behind_as_the_worst_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = in_shards({0: after(5), 1: after(7), 2: SHARD_END})
-    answers: dict[int, list[tuple[int, int, bool] | str]] = {0: [(1, 3_000, True)], 1: [(0, 0, True)]}
-    made, told = asked(monkeypatch, answers, (3, both))
-    assert told[3, both] == Behind(left=Left.RECORDS, ms=3_000)
-    assert made.quota is not None
-    assert (made.quota.partitions, made.quota.reads, made.quota.read_bytes) == (2, 2, 8)
+def test_a_position_in_several_shards_is_as_far_behind_as_the_worst_of_them() -> None:
+    def of(*parts: Behind | None) -> Behind | None:
+        places: list[Place] = [(TopicPartition("s", number), after(5)) for number in range(len(parts))]
+        told = {place: part for place, part in zip(places, parts, strict=True) if part is not None}
+        return worst(places, ReadAt(behind=told))
 
-    _, told = asked(monkeypatch, {0: [(1, 0, True)], 1: [(1, 0, True)]}, (3, both))
-    assert behind(told[3, both]) == "0 s, 2 records"
-    _, told = asked(monkeypatch, {0: [(1, 0, True)]}, (3, in_shards({0: after(5), 1: LATEST})))
-    assert told == {}
+    late, one, idle = (
+        Behind(left=Left.RECORDS, ms=ms, records=records) for ms, records in ((3_000, None), (0, 1), (0, 0))
+    )
+    ended = Behind(left=Left.ENDED)
+    assert of(one, late, ended) == late
+    assert of(one, idle, ended) == one
+    assert of(one, one) == replace(one, records=2)
+    assert (of(ended, ended), of(one, None), of()) == (replace(ended, records=0), None, None)
 
 
 def test_a_shard_is_read_once_a_second_whatever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,3 +152,26 @@ def test_the_lag_is_in_the_table_the_file_and_the_sentence_of_what_it_took(strea
     assert "of the 5 reads and 2.0 MiB a second that all its readers share" in told
     row = call("compare", "--migration", path, "--checkpoint", "app", "--json").answered()["partitions"][1]
     assert row["behind_old"] == {"last_ms": None, "left": "NOTHING", "ms": 0, "records": "0"}
+
+
+def test_watch_samples_the_time_and_the_store_keeps_it(stream: Stream, tmp_path: Path) -> None:
+    path, store = stream.migration(tmp_path, lease(0, "5"), lease(1, "9")), f"sqlite:///{tmp_path / 'store.sqlite'}"
+    sample = call("watch", "-m", path, "--count", "1", "--store", store, "--json").answered()
+    assert [(row["position"], row["behind_old"]["left"]) for row in sample["partitions"]] == [
+        ("seq:5", "RECORDS"),
+        ("seq:9", "NOTHING"),
+    ]
+    assert (sample["missing"], sample["quota"]["reads"]) == ([], 2)
+    (subject,) = subjects_of(load_migration(path))
+    with open_store(store) as opened:
+        view = lag_view(opened, subject, 3_600_000)
+    assert view is not None
+    assert [each.furthest[Cluster.OLD] is not None for each in view.points] == [True]
+    assert view.newest.sample.partitions[1].behind_old == Behind(left=Left.NOTHING, ms=0, records=0)
+
+
+def test_a_stream_that_is_not_named_leaves_the_sample_without_positions(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), job="{stateful: false}")
+    (sample,) = take_samples(load_migration(path), subjects_of(load_migration(path)), sampled_by="a test")
+    (missing,) = sample.missing
+    assert (missing.part.value, "expected the name of a stream" in missing.problem) == ("positions", True)

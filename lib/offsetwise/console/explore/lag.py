@@ -20,12 +20,13 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Columns, Row, Selection
-from offsetwise.lag.amounts import drift, lag
+from offsetwise.lag.amounts import drift, in_time, lag
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, Subject
 from offsetwise.watch.background import Sampling
+from offsetwise.wording import duration, many, number, part, signed
 from offsetwise.wording import lag as lag_words
-from offsetwise.wording import many, number, part, signed
+from offsetwise.wording.behind import behind, quota
 from offsetwise.wording.verdicts import METHOD
 
 _WINDOWS: Final = {
@@ -133,8 +134,12 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPa
         with st.expander(f"What the samples show ({len(view.alerts)})", expanded=True):
             findings([each.finding for each in view.alerts])
     blocks.section(_LEFT)
+    timed = bool(view.points[-1].furthest)
     st.markdown(
-        ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
+        ":gray[Of the partition that is furthest behind, as the stream says at its position. ● old, solid · "
+        "◆ new, dotted. Where a sample is missing, or nothing was said, the line breaks.]"
+        if timed
+        else ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
         "Where a sample is missing, or lacks a cluster, the line breaks. Lag on new counts from the place that the "
         "mirror claims, often a little early; Compare proves places on the records.]"
     )
@@ -142,6 +147,8 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPa
     said = lag_tables.takeaway(view.points)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="lag-totals", theme=None)
     _moments(lag_tables.TOTALS, view.points[::-1], "lag-totals", alt=said)
+    if sample.quota is not None:
+        st.markdown(f":gray[{quota(sample.quota)}]")
     blocks.section(_TABLE)
     chosen = choose(held, view, colours)
     if chosen is None:
@@ -150,8 +157,16 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPa
 
 
 def _cards(view: LagView) -> None:
-    sample, summed = view.newest.sample, view.points[-1].totals
+    sample, point = view.newest.sample, view.points[-1]
+    summed = point.totals
     cards = [
+        (
+            f"{lag_tables.MARK[side]} Behind on {side}",
+            duration(None if worst is None else worst.ms),
+            lag_tables.furthest_note(worst),
+        )
+        for side, worst in point.furthest.items()
+    ] or [
         (
             f"{lag_tables.MARK[side]} Lag on {side}",
             lag_tables.total(summed.lag(side)),
@@ -175,8 +190,13 @@ def _sampling(answers: Answers, migration: Offered) -> None:
     """Draw what samples this migration here, with the button to start or stop it."""
     if migration.recorded:
         st.markdown(
-            ":gray[This lag was recorded from two real clusters, with its gaps: a group read on while the job was "
-            "stopped, and the mirror stood still twice. There is nothing to sample.]"
+            f":gray[This lag was recorded from {migration.recorded_from}"
+            + (
+                ""
+                if migration.may_be_one
+                else ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
+            )
+            + ". There is nothing to sample.]"
         )
         return
     state = answers.reader.sampling(migration.name)
@@ -246,8 +266,8 @@ def choose(held: lag_tables.Shown, view: LagView, colours: Palette) -> LagPartit
         alt=f"{many(len(page), 'partition')} with position and lag on both clusters.",
     )
     with downloads.beside(
-        f":gray[{part(len(rows), len(sample.partitions), 'partition')}. A negative lag is past the end. "
-        "Select a row to see it over time.]"
+        f":gray[{part(len(rows), len(sample.partitions), 'partition')}. "
+        f"{'' if in_time(sample) else 'A negative lag is past the end. '}Select a row to see it over time.]"
     ):
         downloads.button(
             "CSV",
@@ -314,6 +334,12 @@ def _partition(answers: Answers, question: Question[PartitionView | None], name:
 
 def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
     sample, judged = shown.history[-1].sample, shown.side(side)
+    if in_time(sample):
+        st.markdown(
+            f"**{lag_tables.MARK[side]} {side}** · behind: {markdown(behind(row.behind(side)))}  \n"
+            f"Position: **{markdown(number(row.place(side)))}**"
+        )
+        return
     place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} {METHOD[row.method]}"
     st.markdown(
         f"**{lag_tables.MARK[side]} {side}** · lag {lag_tables.signed_lag(lag(row, side, sample.isolation_level))}  \n"
@@ -326,8 +352,11 @@ def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
 
 def _takeaway(shown: PartitionView) -> str:
     row, sample = shown.row, shown.history[-1].sample
+    timed = in_time(sample)
     told = [
-        f"Lag on {side} is {lag_words(None if row is None else lag(row, side, sample.isolation_level))}"
+        f"Behind on {side}: {behind(None if row is None else row.behind(side))}"
+        if timed
+        else f"Lag on {side} is {lag_words(None if row is None else lag(row, side, sample.isolation_level))}"
         for side in Cluster
     ]
     gaps = sum(each.after_gap for each in shown.history)

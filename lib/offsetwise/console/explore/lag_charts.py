@@ -15,9 +15,10 @@ from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import SMALL_PX, axis_title, page_style
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.lag.amounts import Total, drift, lag
+from offsetwise.lag.amounts import Total, behind_ms, drift, in_time, lag
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster
+from offsetwise.wording.behind import behind
 
 _MARKS: Final = 60
 """With more points than this, marks would hide the line; the first and every n-th keep theirs."""
@@ -220,7 +221,9 @@ def hover(name: str, at_ms: int, said: str) -> str:
 
 @cached(32)
 def totals_chart(held: Shown, view: LagView, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Give the chart of the totals over time."""
+    """Give the chart of the totals over time; of lags that are times, of the partition that is furthest behind."""
+    if any(point.furthest for point in view.points):
+        return over_time(_furthest(view), colours, "seconds behind, the one furthest behind")
     lines = [
         Line(
             name=f"lag on {side}",
@@ -240,20 +243,40 @@ def totals_chart(held: Shown, view: LagView, colours: Palette) -> Any:  # noqa: 
     return over_time(lines, colours, "records left, all partitions")
 
 
+def _furthest(view: LagView) -> list[Line]:
+    lines = []
+    for side in Cluster:
+        name, points = f"behind on {side}", []
+        for point in view.points:
+            worst = point.furthest.get(side)
+            value = None if worst is None else worst.ms // 1000
+            said = hover(name, point.head.taken_at_ms, wording.duration(None if worst is None else worst.ms))
+            points.append(Point(at_ms=point.head.taken_at_ms, value=value, said=said, after_gap=point.after_gap))
+        lines.append(Line(name=name, old=side is Cluster.OLD, points=tuple(points)))
+    return lines
+
+
 @cached(32)
 def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
     """Give the chart of one partition's lag over time."""
     lines = []
+    timed = any(in_time(each.sample) for each in view.history)
     for side in Cluster:
-        name = f"lag on {side}"
+        name = f"{'behind' if timed else 'lag'} on {side}"
         points = []
         for each in view.history:
             row = next(iter(each.sample.partitions), None)
-            value = None if row is None else lag(row, side, each.sample.isolation_level)
-            said = hover(name, each.sample.taken_at_ms, wording.lag(value))
+            if timed:
+                late = None if row is None else behind_ms(row, side)
+                value = None if late is None else late // 1000
+                told = behind(None if row is None else row.behind(side))
+            else:
+                value = None if row is None else lag(row, side, each.sample.isolation_level)
+                told = wording.lag(value)
+            said = hover(name, each.sample.taken_at_ms, told)
             points.append(Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
         lines.append(Line(name=name, old=side is Cluster.OLD, points=tuple(points)))
-    return over_time(lines, colours, "records left", height=280)
+    return over_time(lines, colours, "seconds behind" if timed else "records left", height=280)
 
 
 @cached(64)

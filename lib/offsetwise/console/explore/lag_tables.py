@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -14,7 +14,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.lag.amounts import Total, drift, lag
+from offsetwise.lag.amounts import Furthest, Total, behind_ms, drift, in_time, lag
 from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.rates import Rate
 from offsetwise.lag.series import GAP_INTERVALS
@@ -22,6 +22,7 @@ from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagView, PartitionView, Side
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
 from offsetwise.wording import duration, many, number, utc, verdicts
+from offsetwise.wording.behind import behind
 from offsetwise.wording.verdicts import Tone
 
 MOST_GROUPS = 8
@@ -34,14 +35,24 @@ MARK = {Cluster.OLD: "●", Cluster.NEW: "◆"}
 _PARTS = {LagPart.OLD: "the old cluster", LagPart.NEW: "the new cluster", LagPart.POSITIONS: "the positions"}
 
 
+def _in_time(points: Sequence[StoredTotals]) -> bool:
+    return any(point.furthest for point in points)
+
+
+def _in_records(points: Sequence[StoredTotals]) -> bool:
+    return not _in_time(points)
+
+
 TOTALS: Final[Columns[StoredTotals]] = (
     Column("time (UTC)", lambda point: wording.moment(point.head.taken_at_ms)),
-    Column("lag old", lambda point: _left(point.totals.old)),
-    Column("past the end, old", lambda point: _past(point.totals.old)),
-    Column("lag new", lambda point: _left(point.totals.new)),
-    Column("past the end, new", lambda point: _past(point.totals.new)),
-    Column("unknown, old", lambda point: point.totals.old.unknown),
-    Column("unknown, new", lambda point: point.totals.new.unknown),
+    Column("behind, old (ms)", lambda point: _late(point, Cluster.OLD), when=_in_time),
+    Column("behind, new (ms)", lambda point: _late(point, Cluster.NEW), when=_in_time),
+    Column("lag old", lambda point: _left(point.totals.old), when=_in_records),
+    Column("past the end, old", lambda point: _past(point.totals.old), when=_in_records),
+    Column("lag new", lambda point: _left(point.totals.new), when=_in_records),
+    Column("past the end, new", lambda point: _past(point.totals.new), when=_in_records),
+    Column("unknown, old", lambda point: point.totals.old.unknown, when=_in_records),
+    Column("unknown, new", lambda point: point.totals.new.unknown, when=_in_records),
     Column("not read", lambda point: ", ".join(each.part.value for each in point.head.missing)),
     Column("gap before", lambda point: "yes" if point.after_gap else ""),
 )
@@ -52,6 +63,9 @@ def partitions(sample: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPa
     """Give the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift."""
 
     def left(side: Cluster) -> Column[LagPartition]:
+        if in_time(sample):
+            return Column(f"behind, {side}", lambda row: behind(row.behind(side)), 220)
+
         def amount(row: LagPartition) -> int | None:
             return lag(row, side, sample.isolation_level)
 
@@ -89,14 +103,29 @@ def history(group: int | None) -> Columns[StoredSample]:
     return (
         Column("time (UTC)", lambda each: wording.moment(each.sample.taken_at_ms)),
         Column("position", of(lambda row, _: row.position)),
-        Column("old end", of(lambda row, _: row.old.hw)),
-        Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level))),
+        Column("old end", of(lambda row, _: row.old.hw), when=_counted),
+        Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level)), when=_counted),
+        Column("behind, old (ms)", of(lambda row, _: behind_ms(row, Cluster.OLD)), when=_timed),
         Column("place on new", of(lambda row, _: row.new_position)),
-        Column("new end", of(lambda row, _: row.new.hw)),
-        Column("lag new", of(lambda row, sample: lag(row, Cluster.NEW, sample.isolation_level))),
+        Column("new end", of(lambda row, _: row.new.hw), when=_counted),
+        Column("lag new", of(lambda row, sample: lag(row, Cluster.NEW, sample.isolation_level)), when=_counted),
+        Column("behind, new (ms)", of(lambda row, _: behind_ms(row, Cluster.NEW)), when=_timed),
         Column("drift", of(lambda row, _: None if group is None else drift(row, group))),
         Column("gap before", lambda each: "yes" if each.after_gap else ""),
     )
+
+
+def _timed(moments: Sequence[StoredSample]) -> bool:
+    return any(in_time(each.sample) for each in moments)
+
+
+def _counted(moments: Sequence[StoredSample]) -> bool:
+    return not _timed(moments)
+
+
+def _late(point: StoredTotals, side: Cluster) -> int | None:
+    worst = point.furthest.get(side)
+    return None if worst is None else worst.ms
 
 
 def _left(of: Total) -> int | None:
@@ -131,6 +160,9 @@ def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the
 
 def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
     """Order partitions: past an end first, then unknown, then by what is left."""
+    if in_time(sample):
+        late = [behind_ms(row, side) for side in Cluster]
+        return 1 if late[0] is None else 2, -max((each for each in late if each is not None), default=0)
     amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
     known = [each for each in amounts if each is not None]
     if any(each < 0 for each in known):
@@ -152,6 +184,13 @@ def signed_lag(value: int | None) -> str:
 def total(of: Total) -> str:
     """Print a total as the value of a card."""
     return number(of.left) if of.known else "?"
+
+
+def furthest_note(of: Furthest | None) -> str:
+    """Say what the time of a card is of, as Markdown."""
+    if of is None:
+        return ":gray[no time is known]"
+    return f"? in {many(of.unknown, 'partition')}" if of.unknown else ":gray[the partition furthest behind]"
 
 
 def total_note(of: Total) -> str:
@@ -219,10 +258,17 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
     first, last = points[0], points[-1]
     gaps = sum(point.after_gap for point in points)
     lacking = sum(bool(point.head.missing) for point in points)
-    told = [
-        f"Lag {side} went from {_amount(first.totals.lag(side))} to {_amount(last.totals.lag(side))}"
-        for side in Cluster
-    ]
+    told = (
+        [
+            f"The partition furthest behind on {side} went from {_told_late(first, side)} to {_told_late(last, side)}"
+            for side in Cluster
+        ]
+        if _in_time(points)
+        else [
+            f"Lag {side} went from {_amount(first.totals.lag(side))} to {_amount(last.totals.lag(side))}"
+            for side in Cluster
+        ]
+    )
     told.append(f"{many(len(points), 'moment')}, {many(gaps, 'gap')}")
     if lacking:
         told.append(f"in {many(lacking, 'moment')} something was not read")
@@ -249,6 +295,11 @@ def command(migration_file: str, subject: str) -> str:
     kind, _, name = subject.partition(" ")
     quoted = "'" + plain(name).replace("'", "'\\''") + "'"
     return f"offsetwise watch --migration {migration_file} --{kind} {quoted} --every 30"
+
+
+def _told_late(point: StoredTotals, side: Cluster) -> str:
+    late = _late(point, side)
+    return "unknown" if late is None else duration(late)
 
 
 def _amount(of: Total) -> str:
