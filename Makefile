@@ -20,7 +20,7 @@ MAKEFLAGS += --jobs=2
 # A process for each core, and one more: who has brokers, a browser or a JVM mostly waits (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 
-.PHONY: console test proof gates lint lock sample sample-flink sample-lag clean
+.PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag clean
 
 console: $(PACKAGE)
 	$(BIN)/offsetwise console
@@ -50,6 +50,9 @@ sample: $(PACKAGE) $(JARS)
 sample-flink: $(PACKAGE) $(JARS) $(FLINK)
 	PYTHONPATH=. $(BIN)/python tools/record_flink_sample.py
 	$(BIN)/offsetwise lab down --dir .lab-flink
+
+sample-kinesis: $(PACKAGE) $(EMULATORS)
+	PYTHONPATH=. $(BIN)/python tools/record_kinesis_sample.py
 
 sample-lag: $(PACKAGE) $(JARS)
 	$(BIN)/python tools/record_lag.py

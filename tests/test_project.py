@@ -185,6 +185,13 @@ def test_a_sample_is_recorded_anew_by_one_command_that_stops_its_lab(goal: str, 
     assert "offsetwise lab down" in stopping
 
 
+def test_the_sample_of_streams_is_recorded_anew_by_one_command(set_up: Path) -> None:
+    (recording,) = would_run(set_up, "sample-kinesis")
+
+    (script,) = re.findall(r"tools/\w+\.py", recording)
+    assert (ROOT / script).is_file()
+
+
 @pytest.mark.parametrize("check", ["ruff check", "ruff format --check", "mypy"])
 def test_the_sources_pass(check: str) -> None:
     ran = subprocess.run([sys.executable, "-m", *check.split()], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -51,7 +51,7 @@ def record(path: Path, lab: Lab, to: Path) -> None:
     migration = load_migration(path)
     compared = {checkpoint.name: _compared(migration, checkpoint.name) for checkpoint in migration.checkpoints}
     made = {
-        f"comparison-{name}.json": files.dump(_relative(comparison, lab.directory))
+        f"comparison-{name}.json": files.dump(relative(comparison, lab.directory))
         for name, comparison in compared.items()
     }
     rows = [row for comparison in compared.values() for row in comparison.partitions]
@@ -74,7 +74,8 @@ def _compared(migration: Migration, checkpoint: str) -> Comparison:
     return workflow.compare(migration, subject, progress=lambda *step: print(*step, file=sys.stderr))
 
 
-def _relative(comparison: Comparison, directory: Path) -> Comparison:
+def relative(comparison: Comparison, directory: Path) -> Comparison:
+    """Give a comparison without the folder that it was recorded in."""
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return comparison

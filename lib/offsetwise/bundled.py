@@ -12,6 +12,7 @@ class Bundled(StrEnum):
 
     SPARK = "sample"
     FLINK = "sample_flink"
+    KINESIS = "sample_kinesis"
 
     def file(self, name: str) -> Path:
         """Give one of its files."""

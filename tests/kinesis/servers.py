@@ -10,6 +10,7 @@ import itertools
 import os
 import signal
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -83,17 +84,25 @@ class Stream:
         return f"seq:{self.places[number][1]}"
 
 
-def _client(service: str, address: str) -> Any:
+def client_of(service: str, address: str, region: str = REGION) -> Any:
+    """Give the vendor's client of a server."""
     import boto3  # noqa: PLC0415 - slow to import
 
     return boto3.client(
-        service, endpoint_url=address, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test"
+        service, endpoint_url=address, region_name=region, aws_access_key_id="test", aws_secret_access_key="test"
     )
 
 
 @pytest.fixture(scope="session")
 def kinesis_mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Give a server of Kinesis that knows what AWS knows, and keeps everything."""
+    with mocked(tmp_path_factory.mktemp("kinesis-mock")) as server:
+        yield server
+
+
+@contextmanager
+def mocked(folder: Path) -> Iterator[Server]:
+    """Run kinesis-mock in a folder."""
     secured, plain = free_ports(2)
     program = EMULATORS / "node_modules" / "kinesis-local" / "main.js"
     settings = {
@@ -103,8 +112,8 @@ def kinesis_mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "LOG_LEVEL": "ERROR",
     }
     command = ("node", *PRELOAD, str(program))
-    with served(plain, *command, cwd=tmp_path_factory.mktemp("kinesis-mock"), environment=settings) as running:
-        yield Server(running.address, _client("kinesis", running.address), running.pid)
+    with served(plain, *command, cwd=folder, environment=settings) as running:
+        yield Server(running.address, client_of("kinesis", running.address), running.pid)
 
 
 @pytest.fixture
@@ -116,15 +125,22 @@ def kinesalite(tmp_path: Path) -> Iterator[Server]:
     command = ("node", *PRELOAD, str(program), "--port", str(port), *soon)
     (tmp_path / "kinesalite").mkdir()
     with served(port, *command, cwd=tmp_path / "kinesalite") as running:
-        yield Server(running.address, _client("kinesis", running.address), running.pid)
+        yield Server(running.address, client_of("kinesis", running.address), running.pid)
 
 
 @pytest.fixture(scope="session")
 def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Give a server of DynamoDB."""
+    with dynamodb(tmp_path_factory.mktemp("dynamodb")) as server:
+        yield server
+
+
+@contextmanager
+def dynamodb(folder: Path) -> Iterator[Server]:
+    """Run DynamoDB Local in a folder."""
     (port,) = free_ports(1)
-    with served(port, *dynamodb_command(port), cwd=tmp_path_factory.mktemp("dynamodb")) as running:
-        yield Server(running.address, _client("dynamodb", running.address), running.pid)
+    with served(port, *dynamodb_command(port), cwd=folder) as running:
+        yield Server(running.address, client_of("dynamodb", running.address), running.pid)
 
 
 def dynamodb_command(port: int) -> Sequence[str]:

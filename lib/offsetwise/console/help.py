@@ -40,9 +40,9 @@ the translation on the records themselves.
 The console only reads: no page writes to a cluster, a consumer group or a checkpoint, and nothing is read from a
 cluster before somebody asks for it.
 
-The bundled **sample migrations** were recorded from two real clusters each and open on every page without any. For
-your own, `offsetwise init` writes a migration file from the addresses of both clusters and the folder of the
-checkpoints (see *Files*), then:
+The bundled **sample migrations** were recorded from two real clusters each, that of streams on local servers, and open
+on every page without any. For your own, `offsetwise init` writes a migration file from the addresses of both clusters
+and the folder of the checkpoints (see *Files*), then:
 """
 _CODES: Final[Columns[FindingKind]] = (
     Column("code", lambda kind: kind.code),

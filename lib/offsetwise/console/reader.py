@@ -65,6 +65,11 @@ class Offered:
     may_be_one: bool = False
     """Whether both clusters may be one, as with positions that stay in their stream."""
 
+    @property
+    def recorded_from(self) -> str:
+        """What the answers of a bundled sample were recorded from."""
+        return "two streams on local servers" if self.may_be_one else "two real clusters"
+
     def address(self, subject: Subject) -> dict[str, str]:
         """Give what leads a page to these positions, as its query."""
         return {"migration": self.name, "of": str(subject)}

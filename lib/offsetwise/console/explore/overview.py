@@ -21,6 +21,7 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, PartitionComparison, RawVerdict, Subject, SubjectKind
+from offsetwise.position import offset_or_none
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import State
 from offsetwise.wording import duration, many, number
@@ -54,6 +55,7 @@ _PATH: Final = (
         "pages/plan/review.py",
     ),
 )
+_Example = tuple[dict[str, str], Held[Comparison], PartitionComparison]
 REVIEW: Final = "pages/plan/review.py"
 _SHOWN: Final = 20
 _LOOK_S: Final = 1.0
@@ -150,24 +152,35 @@ def _case(answers: Answers, sample: Offered) -> None:
 
 
 def _same_case(answers: Answers, sample: Offered) -> None:
-    """Say in a line that another engine meets the same case."""
-    found = _example(answers, sample)
+    """Say in a line that another engine meets the same case, or that positions are no numbers there."""
+    found = _example(answers, sample) or _first(answers, sample)
     if found is None:
         return
     address, held, row = found
     engine = keeper_of(held.value.engine).label
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
+    if offset_or_none(row.old_offset) is None:
+        told = f"**Positions that are no offsets.** {markdown(compare.facts_of(held).at_new_offsets)}"
+    else:
+        told = (
             f"**The same for {markdown(engine)}.** {markdown(evidence.partition_name(row))} is at "
             f"**{number(row.old_offset)}** in the job's checkpoint, and belongs at **{number(row.new_offset)}** on the "
-            "new cluster.",
-            width="stretch",
+            "new cluster."
         )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(told, width="stretch")
         if st.button(f"Open the {engine} sample", icon=":material/compare_arrows:"):
             st.switch_page(COMPARE_PAGE, query_params=address)
 
 
-def _example(answers: Answers, sample: Offered) -> tuple[dict[str, str], Held[Comparison], PartitionComparison] | None:
+def _first(answers: Answers, sample: Offered) -> _Example | None:
+    for subject in sample.subjects:
+        held = answers.held(Question.of(Reader.comparison, sample.name, subject))
+        if held is not None and held.value.partitions:
+            return sample.address(subject), held, held.value.partitions[0]
+    return None
+
+
+def _example(answers: Answers, sample: Offered) -> _Example | None:
     for subject in sample.subjects:
         held = answers.held(Question.of(Reader.comparison, sample.name, subject))
         if held is None:
@@ -180,7 +193,7 @@ def _example(answers: Answers, sample: Offered) -> tuple[dict[str, str], Held[Co
 
 def _migration(answers: Answers, migration: Offered) -> None:
     with st.container(border=True):
-        where = "recorded from two real clusters; nothing to set up" if migration.recorded else "live"
+        where = f"recorded from {migration.recorded_from}; nothing to set up" if migration.recorded else "live"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
                 f"**{markdown(migration.name)}** · {markdown(migration.old)} :material/arrow_forward: "

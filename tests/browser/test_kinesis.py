@@ -1,0 +1,43 @@
+"""The bundled sample of streams in a real browser: where two jobs are in each shard, and how far they are behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import keep, settle
+
+pytestmark = pytest.mark.timeout(600)
+
+OF = f"migration={quote('orders-to-frankfurt (sample)')}&of={quote('checkpoint orders-query')}"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
+    windows: Mapping[str, Page], bundled: str, theme: str
+) -> None:
+    page = windows[theme]
+    page.goto(bundled)
+    settle(page)
+    page.get_by_role("button", name="Open the KCL sample").click()
+    expect(page.get_by_role("heading", name="Where the job is in each shard")).to_be_visible()
+
+    page.goto(f"{bundled}/compare?{OF}")
+    settle(page)
+    tree = page.locator(".js-plotly-plot").first
+    for shown in ("0 ● seq:", "2 ● TRIM_HORIZON", "0 ◆ seq:", "behind"):
+        expect(tree).to_contain_text(shown)
+    expect(page.get_by_text("that all its readers share")).to_be_visible()
+    page.get_by_text("findings about the whole migration").click()
+    expect(page.get_by_text("Application 'orders-app' is elsewhere")).to_be_visible()
+    expect(page.get_by_role("heading", name="Every record of a topic")).to_have_count(0)
+    keep(page, f"kinesis-compare-{theme}")
+
+    page.goto(f"{bundled}/lag?{OF}")
+    settle(page)
+    expect(page.get_by_text("the partition furthest behind")).to_be_visible()
+    expect(page.get_by_text("seconds behind").first).to_be_visible()
+    keep(page, f"kinesis-lag-{theme}")

@@ -1,0 +1,137 @@
+"""The bundled sample of streams: what was recorded, and the pages over it."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+
+import pytest
+
+from offsetwise import workflow
+from offsetwise.approval import demo
+from offsetwise.bundled import Bundled
+from offsetwise.console.explore import shard_chart
+from offsetwise.console.reader import Reader
+from offsetwise.console.widgets import palette
+from offsetwise.lag.amounts import furthest
+from offsetwise.model import Cluster, Left, SubjectKind
+from offsetwise.watch.recording import recorded_lag
+from tests.console.conftest import OpenPage, settle, words
+
+SAMPLE = "orders-to-frankfurt (sample)"
+APP, QUERY = "checkpoint orders-app", "checkpoint orders-query"
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Reader:
+    return Reader(())
+
+
+@pytest.fixture
+def without_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("boto3", "botocore"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.mark.usefixtures("without_boto3")
+def test_an_application_and_a_query_of_a_resharded_stream_have_places_on_another_one() -> None:
+    migration = workflow.sample(Bundled.KINESIS)
+    for each in migration.checkpoints:
+        seen = workflow.sample_observed(workflow.sample_comparison(each.name, Bundled.KINESIS), Bundled.KINESIS)
+        read = workflow.checkpoint_reading(migration, each.name).checkpoint
+        assert seen.comparison.checkpoint is not None
+        assert read.sources == seen.comparison.checkpoint.sources
+        assert [row.exactness.proven for row in seen.comparison.partitions].count(True) >= 2
+        assert all(row.behind_old is not None for row in seen.comparison.partitions)
+        assert seen.comparison.quota is not None
+        (old,), (new,) = seen.old.topics, seen.new.topics
+        assert [(shard.partition, shard.parents, shard.closed) for shard in old.shards] == [
+            (0, (), True),
+            (1, (), False),
+            (2, (0,), False),
+            (3, (0,), False),
+        ]
+        assert len(new.shards) == 3
+    codes = {finding.code for finding in workflow.sample_comparison("orders-query", Bundled.KINESIS).findings}
+    assert {"LEASE_DRIFT", "CLOSED_SHARD_UNREAD"} <= codes
+
+
+def test_positions_are_written_into_the_shards_as_far_as_they_fit() -> None:
+    seen = workflow.sample_observed(workflow.sample_comparison("orders-app", Bundled.KINESIS), Bundled.KINESIS)
+    (old,), (new,) = seen.old.topics, seen.new.topics
+    shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.comparison.partitions)
+    assert sorted(marks) == [("new", "orders", 0), ("new", "orders", 1), ("new", "orders", 2)] + [
+        ("old", "orders", number) for number in (1, 2, 3)
+    ]
+    labels = [note.text for note in shard_chart.tree(shards, palette.LIGHT, marks).layout.annotations]
+    assert len(labels) == 7
+    assert [text for text in labels if "●" in text or "◆" in text] == labels[1:]
+    assert all(re.fullmatch(r"<b>\d</b>( [●◆] seq:4968…\d{4}.*)?", text) for text in labels)
+    assert "Shard 2: ● seq:4968…" in shard_chart.takeaway(shards, marks)
+
+    one = shard_chart.shards_of([(old, old)])
+    both = {(side, "orders", 1): marks["new", "orders", 1] for side in ("old", "new")}
+    labels = [note.text for note in shard_chart.tree(one, palette.LIGHT, both).layout.annotations]
+    assert [text for text in labels if "●◆ seq:" in text] == labels[1:2]
+
+
+def test_the_recorded_lag_is_a_time_that_grows_while_nobody_reads() -> None:
+    samples = recorded_lag(Bundled.KINESIS)._samples
+    of_app = [each for each in samples if each.checkpoint == "orders-app"]
+    late = [found.ms for each in of_app if (found := furthest(each, Cluster.OLD)) is not None]
+    assert len(late) == len(of_app) > 10
+    assert late[-1] > late[0]
+    assert {Left.RECORDS} <= {row.behind_old.left for row in of_app[-1].partitions if row.behind_old is not None}
+
+
+def test_nothing_in_it_leads_anywhere() -> None:
+    folder = Bundled.KINESIS.file("")
+    texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".gz"]
+    texts.append(gzip.decompress(Bundled.KINESIS.file("lag.jsonl.gz").read_bytes()))
+    assert not [text for text in texts if re.search(rb"127\.0\.0\.1|localhost|/tmp/|secret|AKIA", text)]
+    old, new = demo.sample_clusters(Bundled.KINESIS)
+    assert all(str(each).endswith("http://kinesis.sample.invalid") for each in (old, new))
+
+
+def test_the_overview_opens_it_with_one_click(open_page: OpenPage, bundled: Reader) -> None:
+    page = open_page(bundled)
+    assert not page.exception
+    assert "Open the KCL sample" in [button.label for button in page.button]
+    assert "**Positions that are no offsets.**" in words(page)
+    assert "recorded from two streams on local servers" in words(page)
+
+
+@pytest.mark.usefixtures("without_boto3")
+@pytest.mark.parametrize("of", [APP, QUERY])
+@pytest.mark.parametrize(
+    ("path", "told"),
+    {
+        "explore/checkpoint": "shardId-000000000001",
+        "explore/compare": "is the position on the old cluster",
+        "explore/lag": "as the stream says at its position",
+        "explore/clusters": "A shard lies below those it was made of",
+        "operate/fleet": "orders-query",
+        "operate/audit": "Who did or tried what",
+        "plan/draft": "begin a Spark query at the positions",
+        "plan/review": "walk the whole path now with the bundled samples",
+        "plan/export": "Plans and approvals as files",
+    }.items(),
+    ids=lambda each: each,
+)
+def test_every_page_opens_on_it(open_page: OpenPage, bundled: Reader, path: str, told: str, of: str) -> None:
+    page = open_page(bundled, f"pages/{path}.py", migration=SAMPLE, of=of)
+    settle(page)
+    assert not page.exception
+    held = "\n".join(one.value.to_string() for one in page.dataframe)
+    offered = "\n".join(str(option) for box in page.selectbox for option in box.options)
+    assert "could not be read" not in words(page)
+    assert told in words(page) + held + offered
+
+
+def test_the_subjects_are_both(bundled: Reader) -> None:
+    (offered,) = (each for each in bundled.offered() if each.name == SAMPLE)
+    assert [(each.kind, each.name) for each in offered.subjects] == [
+        (SubjectKind.CHECKPOINT, "orders-app"),
+        (SubjectKind.CHECKPOINT, "orders-query"),
+    ]
