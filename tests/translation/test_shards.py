@@ -11,7 +11,8 @@ from hashlib import md5
 import pytest
 
 from offsetwise.model import Exactness, ShardRange
-from offsetwise.translation.shards import ShardCut, ShardWindow, is_explicit, match
+from offsetwise.translation.hash_keys import ShardWindow, is_explicit
+from offsetwise.translation.shards import ShardCut, match
 from offsetwise.translation.windows import Reason
 
 KEYS = 2**128

@@ -5,37 +5,24 @@ stream may hold it, so all hash keys are divided where any shard begins: into pa
 on the old stream, parents before children, and one on the new stream. In such a part records keep their order, and
 `decide` finds its cut as in a partition. A shard of the new stream has as many parts as shards of the old one meet it;
 its place is right where it fits all of them, and where none does, the lowest one skips nothing.
+
+Where keys do not lead to a new shard, as in a topic of Kafka, whose partitions a link chooses as it likes, each of them
+has parts of all shards of the old stream: of those of their records that it has copies of.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from offsetwise.model import Ahead, Exactness, ShardRange
+from offsetwise.model import Ahead, Exactness
 from offsetwise.translation.content import decide
+from offsetwise.translation.hash_keys import Cell, ShardWindow, Stretch, cells, unkeyed
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
 _BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exactness.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardWindow:
-    """Records of one shard, read without a gap, in their order."""
-
-    shard: ShardRange
-    identities: Sequence[str] = ()
-    keys: Sequence[int] = ()
-    """The hash of each record's partition key."""
-    whole: bool = True
-    """Whether they begin at the oldest record that the shard has. Of the new stream they begin early enough, whether
-    or not it is so, that nothing below can be a copy of a record in a window of the old one."""
-    at_end: bool = True
-    """Whether nothing follows them."""
-    read: int = 0
-    """Of the old stream: how many of them the job has read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +76,8 @@ class ShardCut:
     parts: tuple[Part, ...] = ()
     interleaved: bool = False
     """Whether the records of several old shards lie so that no place fits them all."""
+    nowhere: tuple[int, int] = (0, 0)
+    """Where keys do not lead to a new shard: how many records, read and unread, none of them has a copy of."""
 
 
 def match(
@@ -96,6 +85,7 @@ def match(
     new: Sequence[ShardWindow],
     *,
     explicit: bool = False,
+    apart: bool = False,
     natives_excluded: bool = False,
     trimmed: bool = False,
     last: bool = True,
@@ -106,6 +96,7 @@ def match(
         old: The shards of the old stream, each with the records around the job's position.
         new: The shards of the new stream, each with the records that may be their copies.
         explicit: Whether producers name hash keys themselves, so that keys do not tell a record's shard.
+        apart: Whether the new shards are partitions, which keys do not lead to by their hashes.
         natives_excluded: Somebody stated that nobody but the mirror writes to the new stream.
         trimmed: Whether the old stream may have lost records that the job has read.
         last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
@@ -115,14 +106,11 @@ def match(
     """
     asked = _Asked(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
     parts: dict[int, list[Part]] = {each.shard.partition: [] for each in new}
-    for cell in _unkeyed(old, new) if explicit else _cells(old, new):
+    for cell in unkeyed(old, new, explicit=explicit) if explicit or apart else cells(old, new):
         for number, part in _judged(cell, asked):
             parts[number].append(part)
     made = {each.shard.partition: _combined(each, parts[each.shard.partition], asked) for each in new}
-    if not explicit:
-        return made
-    lost = _last_read_lost(old, new)
-    return {number: _without_keys(cut, lost=lost) for number, cut in made.items()}
+    return _without_keys(made, old, new, explicit=explicit) if explicit or apart else made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,81 +120,7 @@ class _Asked:
     last: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """The records of one shard in one part, by their indices in its window."""
-
-    window: ShardWindow
-    at: Sequence[int]
-
-    @property
-    def split(self) -> int:
-        return bisect_left(self.at, self.window.read)
-
-    def identities(self, start: int, end: int) -> list[str]:
-        return [self.window.identities[index] for index in self.at[start:end]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cell:
-    """One part of the hash keys, and the lines of shards that have it; parents come before children."""
-
-    old: tuple[_Stretch, ...]
-    new: tuple[_Stretch, ...]
-    in_line: bool = True
-    """Whether the old shards follow each other."""
-
-
-def _cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[_Cell]:
-    lows = sorted({low for each in (*old, *new) for low in (each.shard.low, each.shard.high + 1)})
-    lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
-    for number, low in enumerate(lows[:-1]):
-        line = tuple(
-            tuple(at for at, each in enumerate(side) if each.shard.low <= low <= each.shard.high) for side in (old, new)
-        )
-        lines.setdefault((line[0], line[1]), []).append(number)
-    inside = [_by_stretch(each, lows) for each in (*old, *new)]
-
-    def stretch(at: int, numbers: Sequence[int]) -> _Stretch:
-        window = (*old, *new)[at]
-        return _Stretch(window, sorted(index for number in numbers for index in inside[at].get(number, ())))
-
-    for (ours, theirs), numbers in lines.items():
-        yield _Cell(
-            old=_in_line(stretch(at, numbers) for at in ours),
-            new=_in_line(stretch(len(old) + at, numbers) for at in theirs),
-        )
-
-
-def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]]:
-    made: dict[int, list[int]] = {}
-    for index, key in enumerate(window.keys):
-        # A record of an explicit hash key lies outside its shard: the nearest stretch of the shard takes it.
-        held = min(max(key, window.shard.low), window.shard.high)
-        made.setdefault(bisect_right(lows, held) - 1, []).append(index)
-    return made
-
-
-def _in_line(stretches: Iterator[_Stretch]) -> tuple[_Stretch, ...]:
-    """Order shards as their keys went through them: a stream gives a child a higher number than its parents."""
-    return tuple(sorted(stretches, key=lambda each: each.window.shard.partition))
-
-
-def _unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[_Cell]:
-    """Give one part for each new shard: the old records of which it has a copy."""
-    for each in new:
-        here = set(each.identities)
-        yield _Cell(
-            old=tuple(
-                _Stretch(one, [index for index, identity in enumerate(one.identities) if identity in here])
-                for one in old
-            ),
-            new=(_Stretch(each, range(len(each.identities))),),
-            in_line=False,
-        )
-
-
-def _judged(cell: _Cell, asked: _Asked) -> Iterator[tuple[int, Part]]:
+def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, Part]]:
     """Decide a part, and say of each new shard in its line how many of its records lie below the cut."""
     of = tuple(each.window.shard.partition for each in cell.old)
     held = list(_without_gap(cell.new))
@@ -244,22 +158,21 @@ def _judged(cell: _Cell, asked: _Asked) -> Iterator[tuple[int, Part]]:
             yield number, replace(part, cut=unknown)
 
 
-def _without_gap(line: Sequence[_Stretch]) -> Iterator[_Stretch]:
+def _without_gap(line: Sequence[Stretch]) -> Iterator[Stretch]:
     for each in line:
         yield each
         if not each.window.at_end:
             return
 
 
-def _old_window(cell: _Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
+def _old_window(cell: Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
     """Put the records of a line of shards in order: those that were read, then those that were not.
 
     Where a shard's records do not follow those of its parent without a gap, only those beside the position stay.
     """
-    line, begin, end = cell.old, 0, len(cell.old) - 1
-    if cell.in_line:
-        begin = max((at for at, each in enumerate(line) if not each.window.whole and each.split), default=0)
-        end = next((at for at, each in enumerate(line) if not each.window.at_end), end)
+    line = cell.old
+    begin = max((at for at, each in enumerate(line) if not each.window.whole), default=0)
+    end = next((at for at, each in enumerate(line) if not each.window.at_end), len(line) - 1)
     read = [identity for each in line[begin:] for identity in each.identities(0, each.split)]
     unread = [identity for each in line[: end + 1] for identity in each.identities(each.split, len(each.at))]
     start = 1 if trimmed else 0
@@ -275,7 +188,7 @@ def _old_window(cell: _Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
     return window, start + len(read)
 
 
-def _new_window(line: Sequence[_Stretch]) -> LogWindow:
+def _new_window(line: Sequence[Stretch]) -> LogWindow:
     identities = tuple(identity for each in line for identity in each.identities(0, len(each.at)))
     return LogWindow(
         start=0,
@@ -368,24 +281,32 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return None if None in found else sum(each for each in found if each is not None)
 
 
-def _last_read_lost(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> bool:
-    """Say whether the record that was read last in some shard has no copy anywhere."""
-    anywhere = {identity for each in new for identity in each.identities}
-    return any(each.read and each.identities[each.read - 1] not in anywhere for each in old)
+def _without_keys(
+    cuts: Mapping[int, ShardCut], old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool
+) -> dict[int, ShardCut]:
+    """Lower what is known where keys do not tell which shard has, or is yet to get, the copy of a record."""
+    held = Counter(identity for each in new for identity in each.identities)
+    read = Counter(identity for each in old for identity in each.identities[: each.read])
+    unread = Counter(identity for each in old for identity in each.identities[each.read :])
+    if any(_not_yet(each, held) for each in old):
+        return {
+            number: ShardCut(shard=number, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, parts=cut.parts)
+            if cut.exactness is not None
+            else cut
+            for number, cut in cuts.items()
+        }
+    to_end = all(each.at_end for each in new)
+    nowhere = (sum((read - held).values()), sum((unread - held).values())) if to_end else (0, 0)
+    known = read + unread
+    uneven = explicit or any(held[identity] != count for identity, count in known.items())
+    made = {}
+    for number, cut in cuts.items():
+        lowered = replace(cut, exactness=Exactness.POSITION_EXACT) if cut.exactness is Exactness.EXACT else cut
+        ahead = Ahead(examined=False) if nowhere[1] else cut.ahead
+        made[number] = replace(lowered if uneven else cut, ahead=ahead, nowhere=nowhere)
+    return made
 
 
-def _without_keys(cut: ShardCut, *, lost: bool) -> ShardCut:
-    """Lower what is known where keys do not tell which shard a record belongs to."""
-    if lost and cut.exactness is not None:
-        return ShardCut(shard=cut.shard, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, parts=cut.parts)
-    return replace(cut, exactness=Exactness.POSITION_EXACT) if cut.exactness is Exactness.EXACT else cut
-
-
-def is_explicit(windows: Sequence[ShardWindow]) -> bool:
-    """Say whether a record lies in a shard that its partition key does not lead to."""
-    return any(not each.shard.low <= key <= each.shard.high for each in windows for key in each.keys)
-
-
-def met(shard: ShardRange, others: Mapping[int, ShardRange]) -> tuple[int, ...]:
-    """Give the numbers of those shards that share hash keys with one."""
-    return tuple(number for number, each in others.items() if each.low <= shard.high and shard.low <= each.high)
+def _not_yet(window: ShardWindow, held: Mapping[str, int]) -> bool:
+    """Say whether the record that was read last has no copy anywhere, and none behind it has one."""
+    return bool(window.read) and not any(map(held.__getitem__, window.identities[window.read - 1 :]))

@@ -22,9 +22,10 @@ from offsetwise.streams.kinesis.spec import (
     shard_id,
 )
 from offsetwise.streams.subjects import read_before
+from offsetwise.translation.hash_keys import ShardWindow, is_explicit, met
 from offsetwise.translation.resolve import Position
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
-from offsetwise.translation.shards import ShardCut, ShardWindow, is_explicit, match, met
+from offsetwise.translation.shards import ShardCut, match
 
 SKEW_MS: Final = 5 * 60_000
 """How much earlier a copy may seem to have arrived than its original, by the clocks of both streams."""

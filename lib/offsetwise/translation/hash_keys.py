@@ -1,0 +1,125 @@
+"""The records of both streams' shards, and the parts of their hash keys that are judged alone."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from offsetwise.model import ShardRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardWindow:
+    """Records of one shard, read without a gap, in their order."""
+
+    shard: ShardRange
+    identities: Sequence[str] = ()
+    keys: Sequence[int] = ()
+    """The hash of each record's partition key."""
+    whole: bool = True
+    """Whether they begin at the oldest record that the shard has. Of the new stream they begin early enough, whether
+    or not it is so, that nothing below can be a copy of a record in a window of the old one."""
+    at_end: bool = True
+    """Whether nothing follows them."""
+    read: int = 0
+    """Of the old stream: how many of them the job has read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The records of one shard in one part, by their indices in its window."""
+
+    window: ShardWindow
+    at: Sequence[int]
+
+    @property
+    def split(self) -> int:
+        """How many of them the job has read."""
+        return bisect_left(self.at, self.window.read)
+
+    def identities(self, start: int, end: int) -> list[str]:
+        """Give those of some of them."""
+        return [self.window.identities[index] for index in self.at[start:end]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One part of the hash keys, and the lines of shards that have it; parents come before children."""
+
+    old: tuple[Stretch, ...]
+    new: tuple[Stretch, ...]
+
+
+def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Cell]:
+    """Give the parts of two streams that both divide the hash keys among their shards."""
+    for stretches in _lines((*old, *new)):
+        yield Cell(
+            old=_in_line(each for at, each in stretches.items() if at < len(old)),
+            new=_in_line(each for at, each in stretches.items() if at >= len(old)),
+        )
+
+
+def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, Stretch]]:
+    """Divide the hash keys by the shards that have them: of each part those shards, by their indices."""
+    lows = sorted({low for each in windows for low in (each.shard.low, each.shard.high + 1)})
+    lines: dict[tuple[int, ...], list[int]] = {}
+    for number, low in enumerate(lows[:-1]):
+        line = tuple(at for at, each in enumerate(windows) if each.shard.low <= low <= each.shard.high)
+        lines.setdefault(line, []).append(number)
+    inside = [_by_stretch(each, lows) for each in windows]
+    for line, numbers in lines.items():
+        yield {
+            at: Stretch(windows[at], sorted(index for number in numbers for index in inside[at].get(number, ())))
+            for at in line
+        }
+
+
+def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]]:
+    made: dict[int, list[int]] = {}
+    for index, key in enumerate(window.keys):
+        # A record of an explicit hash key lies outside its shard: the nearest stretch of the shard takes it.
+        held = min(max(key, window.shard.low), window.shard.high)
+        made.setdefault(bisect_right(lows, held) - 1, []).append(index)
+    return made
+
+
+def _in_line(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """Order shards as their keys went through them: a stream gives a child a higher number than its parents."""
+    return tuple(sorted(stretches, key=lambda each: each.window.shard.partition))
+
+
+def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool) -> Iterator[Cell]:
+    """Give a part for each new shard and line of old ones, of those records of the line that the new shard has copies of.
+
+    Of its own records those whose keys the line has; or with hash keys of producers, which lead to no line either, all
+    but those that only other old shards are known to have.
+    """
+    held = [set(each.identities) for each in new]
+    if not explicit:
+        for stretches in _lines((*old, *new)):
+            line = _in_line(each for at, each in stretches.items() if at < len(old))
+            for at, here in enumerate(held, start=len(old)):
+                yield Cell(old=_copied(line, here), new=(stretches[at],))
+        return
+    known = {identity for one in old for identity in one.identities}
+    for one in old:
+        others = known.difference(one.identities)
+        line = (Stretch(one, range(len(one.identities))),)
+        for each, here in zip(new, held, strict=True):
+            its = [at for at, identity in enumerate(each.identities) if identity not in others]
+            yield Cell(old=_copied(line, here), new=(Stretch(each, its),))
+
+
+def _copied(line: Iterable[Stretch], here: Collection[str]) -> tuple[Stretch, ...]:
+    return tuple(Stretch(of.window, [at for at in of.at if of.window.identities[at] in here]) for of in line)
+
+
+def is_explicit(windows: Sequence[ShardWindow]) -> bool:
+    """Say whether a record lies in a shard that its partition key does not lead to."""
+    return any(not each.shard.low <= key <= each.shard.high for each in windows for key in each.keys)
+
+
+def met(shard: ShardRange, others: Mapping[int, ShardRange]) -> tuple[int, ...]:
+    """Give the numbers of those shards that share hash keys with one."""
+    return tuple(number for number, each in others.items() if each.low <= shard.high and shard.low <= each.high)
