@@ -45,7 +45,7 @@ writers: mirror-only
 write_roots: [./applied]
 groups: [orders-etl]
 spark: {remote: "sc://127.0.0.1:15002", conf: {spark.sql.shuffle.partitions: 4, spark.ui.enabled: false}}
-content: {window_records: 32, budget_records: 1000, budget_bytes: 5000000}
+content: {window_records: 32, budget_records: 1000, budget_bytes: 5000000, clock_skew_s: 60}
 """
 Load = Callable[[str], Migration]
 
@@ -99,7 +99,9 @@ def test_every_key_is_read(load: Load, tmp_path: Path) -> None:
     assert migration.spark == SparkSettings(
         remote="sc://127.0.0.1:15002", conf={"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
     )
-    assert migration.content == ContentSettings(window_records=32, budget_records=1000, budget_bytes=5_000_000)
+    assert migration.content == ContentSettings(
+        window_records=32, budget_records=1000, budget_bytes=5_000_000, clock_skew_s=60
+    )
     assert migration.cluster(Cluster.OLD).alias == "dc1"
     assert migration.checkpoint_roots == (str(tmp_path / "checkpoints"), "s3://bucket/checkpoints")
 

@@ -62,7 +62,7 @@ class Scene:
     translate: Translate | None
     """How the stream matches records of its own; None for Kafka."""
     oldest: AnyPosition | None
-    """What begins at the oldest record; None where that is the start of the log."""
+    """What begins at the oldest record of the new cluster; None where that is the start of the log."""
 
     @classmethod
     def of(
@@ -91,7 +91,7 @@ class Scene:
             partitions={side: snapshot.partitions() for side, snapshot in snapshots.items()},
             commits={side: _commits(snapshot.group(subject.group)) for side, snapshot in snapshots.items()},
             translate=spec.translate,
-            oldest=spec.oldest,
+            oldest=spec_of(migration.target.stream).oldest,
         )
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:

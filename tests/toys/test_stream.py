@@ -123,7 +123,7 @@ def test_a_person_decides_in_its_words_and_in_no_other_ones(folder: Path) -> Non
     (first, _) = made.answered()["positions"]
     assert (first["new_offset"], first["replay"], first["skip"]) == ("s-0940", None, None)
     assert (
-        "expected a position as its stream has them, such as s-1050, found 940" in drafted("940").refused()["problem"]
+        "expected a position as its stream has them, such as s-0950, found 940" in drafted("940").refused()["problem"]
     )
     assert "expected topic:partition=offset" in refused(drafted("940s"))
 

@@ -162,14 +162,15 @@ class Migration(Section):
 
 
 def _check_two_clusters(source: ClusterConfig, target: ClusterConfig) -> None:
-    if source.stream != target.stream:
+    old, new = spec_of(source.stream), spec_of(target.stream)
+    if source.stream != target.stream and not (old.matches_shards and new.holds_copies):
         raise ConfigError(
             f"source and target: expected two clusters of one stream, found {source.stream!r} and {target.stream!r}, "
             "between which no position can be translated.",
             fix="Correct `stream` of one of them.",
         )
-    addresses = spec_of(source.stream).addresses
-    shared = addresses(source.properties) & addresses(target.properties)
+    addresses = old.addresses
+    shared = addresses(source.properties) & new.addresses(target.properties)
     if shared:
         raise ConfigError(
             f"source and target: expected two clusters, found {min(shared)} in the bootstrap.servers of both, "

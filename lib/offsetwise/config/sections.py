@@ -207,6 +207,8 @@ class ContentSettings(Section):
     """Per partition and cluster."""
     budget_bytes: Annotated[StrictInt, Field(ge=1, le=1_000_000_000_000)] = 1_000_000_000
     """Per partition and cluster."""
+    clock_skew_s: Annotated[StrictInt, Field(ge=0, le=86_400)] = 300
+    """Kinesis: how much earlier a copy may seem to have arrived than its original, by the clocks of both sides."""
 
 
 class TrustedKey(Section):

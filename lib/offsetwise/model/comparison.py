@@ -172,6 +172,12 @@ class PartitionComparison(OfTwins):
         """The same record on the new cluster; `new_offset` in files. None where it is not known."""
         return self.new_offset
 
+    @property
+    def place_there(self) -> AnyPosition | None:
+        """A position as the new cluster's stream has them; one of the old cluster where nothing of it is known."""
+        known = (self.new_offset, self.new.log_start, self.old_offset)
+        return next((each for each in known if each is not None), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BelongsTo:

@@ -11,10 +11,10 @@ import json
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from offsetwise.position import OfPartition, TopicPartition
 from offsetwise.translation.header import origin
@@ -35,6 +35,10 @@ _POLL_S: Final = 0.1
 _MESSAGES: Final = 1_000
 _LOG: Final = logging.getLogger("offsetwise.kafka")
 _LOG.addHandler(logging.NullHandler())
+
+
+Made = TypeVar("Made")
+"""What is kept of a record."""
 
 
 class Failure(StrEnum):
@@ -105,7 +109,8 @@ def answer_windows(clients: Mapping[Log, Mapping[str, Any]], salt: bytes, batche
     """
     import pyarrow as pa  # noqa: PLC0415 - the workers have it, this module must load without it
 
-    readers = {log: _Reader(configuration, salt) for log, configuration in clients.items()}
+    made = _Made(salt)
+    readers = {log: Reader(configuration, made.record) for log, configuration in clients.items()}
     try:
         cells = (cell for batch in batches for cell in batch.column(0).to_pylist())
         for some in _parts(asked(each) for cell in cells for each in json.loads(cell)):
@@ -123,7 +128,7 @@ def answer_windows(clients: Mapping[Log, Mapping[str, Any]], salt: bytes, batche
 
 
 @dataclass(frozen=True, slots=True)
-class _Unread:
+class Unread:
     """Why a partition could not be read, and a clause that says more."""
 
     failure: Failure
@@ -152,7 +157,7 @@ _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
 """Of `WINDOW_SCHEMA`."""
 
 
-def _answered(readers: Mapping[Log, _Reader], tasks: Sequence[Asked]) -> Iterator[_Row]:
+def _answered(readers: Mapping[Log, Reader[_Record]], tasks: Sequence[Asked]) -> Iterator[_Row]:
     for log, reader in readers.items():
         reader.begin([each.range_of(log) for each in tasks])
     logs = {log: reader.finish() for log, reader in readers.items()}
@@ -208,22 +213,56 @@ class _Run:
     ranges: tuple[Range, ...]
 
 
-class _Reader:
-    """One consumer of one cluster, and the ranges that it still has to read."""
+class _Made:
+    """What is kept of each record."""
 
-    def __init__(self, configuration: Mapping[str, Any], salt: bytes) -> None:
+    def __init__(self, salt: bytes) -> None:
         import confluent_kafka as kafka  # noqa: PLC0415 - not on all workers
 
         self._salt = salt
         self._untimed, self._append_time = kafka.TIMESTAMP_NOT_AVAILABLE, kafka.TIMESTAMP_LOG_APPEND_TIME
+
+    def record(self, message: Any) -> _Record:
+        """Take one record's hashes."""
+        kind, timestamp = message.timestamp()
+        key, value, headers = message.key(), message.value(), message.headers() or ()
+        salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)
+        may_hold_schema = of_key is not None or of_value is not None
+        # By position: what this costs is paid for every record.
+        return _Record(
+            message.offset(),
+            None if kind == self._untimed or timestamp < 0 else timestamp,
+            kind == self._append_time,
+            content_hash(salt, key, value),
+            masked_hash(salt, key, value) if may_hold_schema else None,
+            of_key,
+            of_value,
+            tuple([(name, header_hash(salt, name, part)) for name, part in headers]),
+            origin(headers),
+            record_size(key, value, headers),
+        )
+
+
+class Reader(Generic[Made]):
+    """One consumer of one cluster, and the ranges that it still has to read.
+
+    Args:
+        configuration: Of the consumer, which leaves no trace.
+        made: Takes from a message what is kept of its record.
+    """
+
+    def __init__(self, configuration: Mapping[str, Any], made: Callable[[Any], Made]) -> None:
+        from confluent_kafka import Consumer  # noqa: PLC0415 - not on all workers
+
+        self._made = made
         self._told: deque[Any] = deque(maxlen=100)
-        self._consumer = kafka.Consumer({**configuration, "error_cb": self._told.append}, logger=_LOG)
+        self._consumer = Consumer({**configuration, "error_cb": self._told.append}, logger=_LOG)
         self._ahead: dict[TopicPartition, list[_Run]] = {}
-        self._found: defaultdict[int, list[_Record]] = defaultdict(list)
+        self._found: defaultdict[int, list[Made]] = defaultdict(list)
         self._same: dict[int, int] = {}
         """Tasks that want what another one wants, by that one's number."""
         self._patience_s = STALL_S
-        self.unread: dict[int, _Unread] = {}
+        self.unread: dict[int, Unread] = {}
         """By task: why a partition that it needs could not be read."""
 
     def begin(self, ranges: Iterable[Range]) -> None:
@@ -242,7 +281,7 @@ class _Reader:
         self.unread = {}
         self._consumer.assign([self._at(key, runs[0].start) for key, runs in self._ahead.items()])
 
-    def finish(self) -> Mapping[int, Sequence[_Record]]:
+    def finish(self) -> Mapping[int, Sequence[Made]]:
         """Give the records of every task; a partition that cannot be read keeps no other back."""
         heard = time.monotonic()
         while self._ahead:
@@ -284,14 +323,14 @@ class _Reader:
             run = self._ahead[key][0]
             if message.error() is not None:
                 said = self._said(message, run.start, run.end)
-                if isinstance(said, _Unread):
+                if isinstance(said, Unread):
                     self._leave(key, said)
                 elif said:
                     finished.add(key)
                 continue
             offset = message.offset()
             if run.start <= offset < run.end:
-                record = self._record(message)
+                record = self._made(message)
                 for each in run.ranges:
                     if each.start <= offset < each.end:
                         self._found[each.task].append(record)
@@ -299,26 +338,7 @@ class _Reader:
                 finished.add(key)
         return finished
 
-    def _record(self, message: Any) -> _Record:
-        kind, timestamp = message.timestamp()
-        key, value, headers = message.key(), message.value(), message.headers() or ()
-        salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)
-        may_hold_schema = of_key is not None or of_value is not None
-        # By position: what this costs is paid for every record.
-        return _Record(
-            message.offset(),
-            None if kind == self._untimed or timestamp < 0 else timestamp,
-            kind == self._append_time,
-            content_hash(salt, key, value),
-            masked_hash(salt, key, value) if may_hold_schema else None,
-            of_key,
-            of_value,
-            tuple([(name, header_hash(salt, name, part)) for name, part in headers]),
-            origin(headers),
-            record_size(key, value, headers),
-        )
-
-    def _said(self, message: Any, start: int, end: int) -> bool | _Unread:
+    def _said(self, message: Any, start: int, end: int) -> bool | Unread:
         """Say whether an error of a partition means that its range has no more records, or why it cannot be read."""
         from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - not on all workers
 
@@ -334,9 +354,9 @@ class _Reader:
                 return False
             if start < low:
                 return True  # retention passed it: the caller reads the log starts again
-            return _Unread(Failure.CUT_BACK, f"{where} ends at {high:,}, and {start:,} to {end:,} was to be read")
+            return Unread(Failure.CUT_BACK, f"{where} ends at {high:,}, and {start:,} to {end:,} was to be read")
         if (failure := _failures().get(error.code())) is not None:
-            return _Unread(failure, f"{where}: {error.str()}")
+            return Unread(failure, f"{where}: {error.str()}")
         self._told.append(error)
         return False
 
@@ -348,15 +368,15 @@ class _Reader:
             return
         for partition in [*self._ahead]:
             if refused is not None:
-                self._leave(partition, _Unread(_failures()[refused.code()], refused.str()))
+                self._leave(partition, Unread(_failures()[refused.code()], refused.str()))
             else:
                 said = f"; {self._told[-1].str()}" if self._told else ""
                 told = f"nothing of {partition} came within {self._patience_s:.0f} s{said}"
-                self._leave(partition, _Unread(Failure.SILENT, told))
+                self._leave(partition, Unread(Failure.SILENT, told))
         if silent:
             self._patience_s = min(STALL_S, _STALL_AGAIN_S)
 
-    def _leave(self, key: TopicPartition, why: _Unread) -> None:
+    def _leave(self, key: TopicPartition, why: Unread) -> None:
         self.unread |= {each.task: why for run in self._ahead.pop(key) for each in run.ranges}
         self._consumer.incremental_unassign([self._at(key)])
 

@@ -136,8 +136,8 @@ def _check_decision(subject: str, *, known: bool, twice: bool, reason: str) -> N
 
 
 def _check_stream(row: PartitionComparison, offset: AnyPosition) -> None:
-    if not of_one_stream(row.old_offset, row.new_offset, row.new.log_start, offset):
-        known = row.old_offset or row.new_offset or row.new.log_start
+    known = row.place_there
+    if not of_one_stream(known, offset):
         raise PlanError(
             f"The decision about {row.topic_partition}: expected a position as its stream has them, such as {known}, "
             f"found {offset}. Nothing was written.",

@@ -7,6 +7,7 @@ from typing import Final
 
 from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict
 from offsetwise.plan.moving import moving_of
+from offsetwise.position import of_one_stream
 from offsetwise.wording import many
 
 NOTHING: Final = "nothing"
@@ -31,6 +32,10 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
         told = "The comparison is of an earlier batch; an unedited job would start after its last one."
         return Prediction(effect=UNKNOWN, told=told)
     rows = tuple(row for row in comparison.partitions if row.old_offset is not None)
+    if any(not of_one_stream(row.old_offset, row.place_there) for row in rows):
+        return Prediction(
+            effect=NOTHING, told="It goes on reading the stream that it reads now: the new one is another."
+        )
     return moving_of(comparison.engine).predict(comparison, rows)
 
 

@@ -94,10 +94,10 @@ def _position(one: PlannedPosition) -> Iterator[str]:
     name = str(one.topic_partition)
     if one.partition < 0 or _negative(one.new_offset) or _negative(one.old_offset):
         yield f"{name} has a negative number, and no place is one"
-    ends = (end for point in one.restart for end in (point.old, point.new))
-    logs = (end for log in (one.old, one.new) for end in (log.log_start, log.lso, log.hw))
     chosen = None if one.override is None else one.override.offset
-    if not of_one_stream(one.old_offset, one.new_offset, chosen, *one.bounds, *ends, *logs):
+    old = (one.old_offset, *(point.old for point in one.restart), one.old.log_start, one.old.lso, one.old.hw)
+    new = (one.new_offset, *(point.new for point in one.restart), one.new.log_start, one.new.lso, one.new.hw)
+    if not (of_one_stream(*old) and of_one_stream(*new, chosen, *one.bounds)):
         yield f"{name} has positions of several streams"
         return
     if (one.old_offset is None) != (not one.restart):

@@ -14,7 +14,7 @@ from offsetwise.plan.moving import moving_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
 from offsetwise.plan.ways import Way, batch_ids, pending, unproven
-from offsetwise.position import OpaquePosition
+from offsetwise.position import OpaquePosition, of_one_stream
 from offsetwise.streams.spec import of_position
 from offsetwise.targets.spec import Where, spec_of, specs
 
@@ -119,11 +119,21 @@ def against_target(
 
 
 def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
-    """A target has room for the positions of the streams that it knows."""
-    other = next((at for row in comparison.partitions if isinstance(at := row.old_offset, OpaquePosition)), None)
+    """A target has room for the positions of the streams that it knows, and a job's state for those of its own."""
+    spec = spec_of(target)
+    moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
+    if moved is not None and (spec.keeps_state or spec.of_stream is not None):
+        told = (
+            f"It holds positions of the stream that the job reads now, such as {moved.old_offset}, and the new cluster "
+            "is of another stream: the job there begins with a source and a state of its own."
+        )
+        yield sources.problem(told, "Write where the new job begins: starting-offsets, or consumer-group:NAME.")
+        return
+    there = (row for row in comparison.partitions if isinstance(row.place_there, OpaquePosition))
+    other = next((row.old_offset or row.place_there for row in there), None)
     stream = None if other is None else of_position(other)
-    known = stream is not None and stream.name in spec_of(target).also_of
-    if other is not None and not known and not spec_of(target).any_stream:
+    known = stream is not None and stream.name in spec.also_of
+    if other is not None and not known and not spec.any_stream:
         told = f"It holds offsets of Kafka, and the job is at positions of another stream, such as {other}."
         yield sources.problem(told, "Write a target that takes positions of that stream.")
 

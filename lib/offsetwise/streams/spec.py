@@ -146,7 +146,10 @@ class Spec:
     may_be_one: bool = False
     """Whether both clusters of a migration may be one, in which jobs change their place or their engine."""
     matches_shards: bool = False
-    """Whether its module `matching` finds positions on another stream by the records of both streams' shards."""
+    """Whether its module `matching` finds positions of its shards on another stream, by the records of both."""
+    holds_copies: bool = False
+    """Whether its module `matching` reads what may be copies of other streams' records, so that positions are found on
+    it."""
     by_name: bool = False
     """Whether only topics that are named are read, because an account holds those of everybody."""
     properties: Mapping[str, str] = field(default_factory=dict)

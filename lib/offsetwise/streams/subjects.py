@@ -74,7 +74,7 @@ class ReadSubject(Subject):
             its = self.positions(source)
             positions += its
             ranges |= {each.topic: source.ranges for each in its}
-        return spec_of(migration.source.stream).complete(snapshot, positions, ranges)
+        return spec_of(migration.cluster(snapshot.cluster).stream).complete(snapshot, positions, ranges)
 
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Give the old topics it reads; a group's come from what it committed on the old cluster."""

@@ -90,10 +90,10 @@ def _in_line(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
 
 
 def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool) -> Iterator[Cell]:
-    """Give a part for each new shard and line of old ones, of those records of the line that the new shard has copies of.
+    """Give a part for each new shard and line of old ones: those records of the line that the new shard has copies of.
 
-    Of its own records those whose keys the line has; or with hash keys of producers, which lead to no line either, all
-    but those that only other old shards are known to have.
+    Of the new shard's records those whose keys the line has; with hash keys of producers, which lead to no line either,
+    all but those that only other old shards are known to have.
     """
     held = [set(each.identities) for each in new]
     if not explicit:

@@ -113,7 +113,7 @@ def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
 
 
 def _may_be_one(migration: Migration) -> bool:
-    return spec_of(migration.source.stream).may_be_one
+    return migration.source.stream == migration.target.stream and spec_of(migration.source.stream).may_be_one
 
 
 def check_two_clusters(old: Snapshot | Reading, new: Snapshot | Reading) -> None:

@@ -14,4 +14,5 @@ SPEC: Final = Spec(
     compared=frozenset({"kafka"}),
     check=check,
     addresses=servers,
+    holds_copies=True,
 )

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import md5, sha256
 from threading import Lock
 from typing import Any, Final
 
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time
+from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
+from offsetwise.streams.windows import Failure, Wanted, Window
 
 AT_ONCE: Final = 16
 """Shards that are read at the same time in one process."""
@@ -36,17 +36,6 @@ _ATTEMPTS: Final = 12
 _CONNECTING: Final = Lock()
 _CLIENTS: Final[dict[tuple[tuple[str, str], ...], Any]] = {}
 
-
-class Failure(StrEnum):
-    """Why a shard could not be read."""
-
-    REFUSED = "refused"
-    GONE = "gone"
-    FOREIGN = "foreign"
-    BUSY = "busy"
-    SILENT = "silent"
-
-
 _FAILURES: Final = {
     "ResourceNotFoundException": Failure.GONE,
     "InvalidArgumentException": Failure.FOREIGN,
@@ -54,47 +43,6 @@ _FAILURES: Final = {
     "LimitExceededException": Failure.BUSY,
     "ThrottlingException": Failure.BUSY,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The records of one shard that are needed."""
-
-    stream: str
-    shard: str
-    around: ShardPlace | None = None
-    """Of the old stream: the job's position. None to read on from `since_ms`."""
-    reach: int = 0
-    """Records on each side of the position."""
-    since_ms: int | None = None
-    """From the first record that arrived at or after this time; None from the oldest one."""
-    until: frozenset[str] | None = None
-    """The identities after the last of which nothing more is needed; None to read to the end."""
-    whole_up_to: int = 0
-    """A shard of at most so many records is read whole."""
-    most_records: int = 0
-    most_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """Records of one shard, without a gap, in columns of equal length."""
-
-    numbers: tuple[int, ...] = ()
-    identities: tuple[str, ...] = ()
-    """Salted hashes, hex."""
-    keys: tuple[int, ...] = ()
-    """The hash of each partition key."""
-    oldest_ms: int | None = None
-    """When the first of them arrived."""
-    whole: bool = False
-    """Whether they begin at the oldest record that the shard has."""
-    at_end: bool = False
-    read: int = 0
-    """Of the old stream: how many of them the job has read."""
-    calls: int = 0
-    failure: Failure | None = None
-    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +124,11 @@ class _Shard:
 
     def _record(self, given: Mapping[str, Any]) -> _Record:
         key, data = str(given["PartitionKey"]).encode(), bytes(given["Data"])
-        made = sha256(self.salt + len(key).to_bytes(4) + key + data)
+        identity, hashed = identified(self.salt, key, data)
         return _Record(
             number=int(given["SequenceNumber"]),
-            identity=made.hexdigest()[:32],
-            key=hash_key(key),
+            identity=identity,
+            key=hashed,
             arrived_ms=int(given["ApproximateArrivalTimestamp"].timestamp() * 1000),
             size=len(key) + len(data),
         )
@@ -202,16 +150,27 @@ def client_of(access: Mapping[str, str | None]) -> Any:
         return _CLIENTS[key]
 
 
-def read_windows(access: Mapping[bool, Mapping[str, str | None]], salt: bytes, tasks: Sequence[Wanted]) -> list[Window]:
+def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[Wanted]) -> list[Window]:
     """Read windows, each of a shard of its own, so that none waits for the quota of another.
 
     Args:
-        access: What to connect with; `True` for the new stream.
+        access: What to connect with.
         salt: Keys the hashes.
         tasks: What to read.
     """
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-shards") as pool:
-        return [*pool.map(lambda one: read_window(client_of(access[one.around is None]), one, salt), tasks)]
+        return [*pool.map(lambda one: read_window(client_of(access), one, salt), tasks)]
+
+
+def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
+    """Give what is equal of a record and its copy, and the hash of its key.
+
+    Args:
+        salt: Keys the first one.
+        key: The partition key, in UTF-8.
+        data: The record's data.
+    """
+    return sha256(salt + len(key).to_bytes(4) + key + data).hexdigest()[:32], hash_key(key)
 
 
 def hash_key(partition_key: bytes) -> int:
@@ -225,7 +184,7 @@ def hash_key(partition_key: bytes) -> int:
 
 def read_window(client: Any, wanted: Wanted, salt: bytes) -> Window:
     """Read what is needed of one shard, or say why that cannot be."""
-    shard = _Shard(client=client, stream=wanted.stream, id=wanted.shard, salt=salt)
+    shard = _Shard(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
     try:
         records, whole, at_end = _around(shard, wanted) if wanted.around is not None else _since(shard, wanted)
     except Exception as error:
@@ -240,7 +199,7 @@ def read_window(client: Any, wanted: Wanted, salt: bytes) -> Window:
         oldest_ms=records[0].arrived_ms if records else None,
         whole=whole,
         at_end=at_end,
-        read=0 if wanted.around is None else _split(wanted.around, records),
+        read=0 if wanted.around is None else _split(_place(wanted), records),
         calls=shard.calls,
     )
 
@@ -268,7 +227,7 @@ def _around(shard: _Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     small = _whole(shard, wanted)
     if small is not None:
         return small, True, True
-    place, reach = wanted.around or TRIM_HORIZON, wanted.reach
+    place, reach = _place(wanted), wanted.reach
     budget = {"most_bytes": wanted.most_bytes}
     if place == TRIM_HORIZON:
         records, at_end = shard.read(place, most=reach, **budget, enough=_never)
@@ -306,6 +265,10 @@ def _whole(shard: _Shard, wanted: Wanted) -> list[_Record] | None:
     """Give all that a shard has, if that is little."""
     records, at_end = shard.read(TRIM_HORIZON, most=wanted.whole_up_to, most_bytes=wanted.most_bytes, enough=_never)
     return records if at_end else None
+
+
+def _place(wanted: Wanted) -> ShardPlace:
+    return wanted.around if isinstance(wanted.around, ShardPlace) else TRIM_HORIZON
 
 
 def _never(record: _Record) -> bool:  # noqa: ARG001 - as all that ask

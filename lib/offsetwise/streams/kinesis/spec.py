@@ -390,6 +390,7 @@ SPEC: Final = Spec(
     oldest=TRIM_HORIZON,
     may_be_one=True,
     matches_shards=True,
+    holds_copies=True,
     by_name=True,
     properties=PROPERTIES,
     needs=("region",),

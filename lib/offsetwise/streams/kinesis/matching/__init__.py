@@ -5,27 +5,27 @@ Where a job resumes is said for each shard of the new stream, whatever shards of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from offsetwise.comparison import Learnt, Scene
-from offsetwise.model import BelongsTo, Cluster, Writers
+from offsetwise.config import ClusterConfig
+from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.client import access_of
+from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import learnt_of, nowhere
-from offsetwise.streams.kinesis.records import AT_ONCE, Window, read_windows
+from offsetwise.streams.kinesis.records import AT_ONCE, identified, read_windows
+from offsetwise.streams.windows import Wanted, Window
 from offsetwise.translation.resolve import Position, Told
-from offsetwise.workflow.matching import Matched, Run
+from offsetwise.workflow.matching import Identified, Matched, Run
+from offsetwise.workflow.matching import copies_of as copies_in
 
 
 def match_records(scene: Scene, positions: Sequence[Position], run: Run, salt: bytes, progress: Progress) -> Matched:
     """Find the place of a job in each shard of the new streams; see `Matching`."""
-    migration = scene.migration
-    access = {
-        is_new: access_of(migration.cluster(side)) for side, is_new in ((Cluster.OLD, False), (Cluster.NEW, True))
-    }
-    read = partial(run, partial(read_windows, access, salt), kind=Window, at_once=AT_ONCE, packages=("boto3",))
+    migration, read = scene.migration, _reading(scene.migration.source, run, salt)
     made: list[Learnt] = []
     seen: set[bool] = set()
     by_stream: dict[tuple[str, str], list[Position]] = {}
@@ -37,10 +37,28 @@ def match_records(scene: Scene, positions: Sequence[Position], run: Run, salt: b
             told = "Which shards both streams have is not known."
             made += [Learnt(position=each, told=Told(stream=nowhere(told))) for each in some]
             continue
-        search = Search(streams=streams, content=migration.content, read=read, progress=progress)
+        copies = copies_in(scene, streams.copied_to, run, salt, partial(identified, salt))
+        search = Search(streams=streams, copies=copies, content=migration.content, read=read, progress=progress)
         cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
         made += [learnt_of(scene, some[0], search, each, cuts.get(each)) for each in sorted(streams.new)]
         seen |= search.seen
     reason = f"The records at the positions are on {scene.old.name!r}."
     belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None
     return Matched(learnt=tuple(made), belongs=belongs)
+
+
+def copies_of(
+    scene: Scene,
+    topic: TopicState,
+    run: Run,
+    salt: bytes,
+    identified: Identified,  # noqa: ARG001 - shards are read as those of the old stream
+) -> StreamCopies:
+    """Give what reads another stream; see `CopiesOf`."""
+    shards = {each.partition: each for each in topic.shards}
+    return StreamCopies(shards=shards, read=_reading(scene.migration.target, run, salt))
+
+
+def _reading(config: ClusterConfig, run: Run, salt: bytes) -> Callable[[Sequence[Wanted]], list[Window]]:
+    work = partial(read_windows, access_of(config), salt)
+    return partial(run, work, kind=Window, at_once=AT_ONCE, packages=("boto3",))

@@ -1,17 +1,17 @@
-"""Reads ever larger windows of both streams' shards, until each shard of the new one is decided."""
+"""Reads ever larger windows of both streams' shards, until each shard, or partition, of the new one is decided."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TypeAlias
 
 from offsetwise.comparison import Scene
 from offsetwise.config import ContentSettings
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
 from offsetwise.progress import Progress
-from offsetwise.streams.kinesis.records import Failure, Wanted, Window
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
     LATEST,
@@ -21,14 +21,16 @@ from offsetwise.streams.kinesis.spec import (
     in_shards,
     shard_id,
 )
+from offsetwise.streams.spec import spec_of
 from offsetwise.streams.subjects import read_before
+from offsetwise.streams.windows import Failure, Wanted, Window
 from offsetwise.translation.hash_keys import ShardWindow, is_explicit, met
 from offsetwise.translation.resolve import Position
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
 from offsetwise.translation.shards import ShardCut, match
+from offsetwise.workflow.matching import Copies
 
-SKEW_MS: Final = 5 * 60_000
-"""How much earlier a copy may seem to have arrived than its original, by the clocks of both streams."""
+Read: TypeAlias = Callable[[Sequence[Wanted]], list[Window]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,12 @@ class Streams:
 
     old_name: str
     new_name: str
+    copied_to: TopicState
     old: Mapping[int, ShardRange]
     new: Mapping[int, ShardRange]
+    """Its shards; or its partitions, each with all hash keys."""
+    by_hash: bool
+    """Whether the hash of a record's key leads to its new shard, as it never does to a partition."""
     places: Mapping[int, ShardPlace]
     gone: tuple[int, ...]
     """Shards that the old stream does not list any more, and that were not read to their end."""
@@ -51,7 +57,11 @@ class Streams:
         first = positions[0]
         ours = scene.topics[Cluster.OLD].get(first.topic)
         theirs = scene.topics[Cluster.NEW].get(first.new_topic)
-        if ours is None or theirs is None or not ours.shards or not theirs.shards or None in (ours.id, theirs.id):
+        by_hash = spec_of(scene.migration.target.stream).as_partition is not None
+        if ours is None or theirs is None or not ours.shards or ours.id is None:
+            return None
+        new = theirs.shards if by_hash else _with_all_keys(theirs, ours.shards)
+        if not new or (by_hash and theirs.id is None):
             return None
         stated = {each.partition: each.offset for each in positions if isinstance(each.offset, ShardPlace)}
         passed = read_before(ours.shards, stated)
@@ -60,7 +70,9 @@ class Streams:
             old_name=first.topic,
             new_name=first.new_topic,
             old=listed,
-            new={each.partition: each for each in theirs.shards},
+            copied_to=theirs,
+            new={each.partition: each for each in new},
+            by_hash=by_hash,
             places={
                 number: stated.get(number) or (SHARD_END if number in passed else TRIM_HORIZON) for number in listed
             },
@@ -79,6 +91,11 @@ class Streams:
         return in_shards(left or places)
 
 
+def _with_all_keys(topic: TopicState, shards: Sequence[ShardRange]) -> tuple[ShardRange, ...]:
+    low, high = min(each.low for each in shards), max(each.high for each in shards)
+    return tuple(ShardRange(partition=each.partition, low=low, high=high) for each in topic.partitions)
+
+
 def _may_have_lost(topic: TopicState, now_ms: int) -> bool:
     born, kept_ms = (topic.id or "").rpartition("@")[2], dict(topic.config).get("retention.ms", "")
     return not (born.isdigit() and kept_ms.isdigit()) or now_ms - int(born) * 1000 > int(kept_ms)
@@ -89,13 +106,17 @@ class Search:
     """Reads ever larger windows of the shards that are undecided."""
 
     streams: Streams
+    copies: Copies
     content: ContentSettings
-    read: Callable[[Sequence[Wanted]], list[Window]]
+    read: Read
+    """Reads the old stream."""
     progress: Progress
     old: dict[int, Window] = field(default_factory=dict)
     new: dict[int, Window] = field(default_factory=dict)
     since: dict[int, int | None] = field(default_factory=dict)
     explicit: bool = False
+    from_start: bool = False
+    """Whether the new side is read from its oldest record on, because its times tell nothing."""
     calls: int = 0
 
     def find(self, *, natives_excluded: bool) -> dict[int, ShardCut]:
@@ -116,6 +137,7 @@ class Search:
                 [self._old_window(each) for each in self.old],
                 [self._new_window(each) for each in self.new],
                 explicit=self.explicit,
+                apart=not streams.by_hash,
                 natives_excluded=natives_excluded,
                 trimmed=streams.trimmed,
                 last=number == ROUNDS,
@@ -155,6 +177,16 @@ class Search:
             self.explicit = True
             self._read_old(self.streams.old, reach)
             self._read_new(self.streams.new, reach)
+        if not (self.copies.own_times or self.from_start) and self._lacks_copies():
+            # The times are the writers' own: what is not found may lie below the one that was begun at.
+            self.from_start = True
+            self._read_new(self.streams.new, reach)
+
+    def _lacks_copies(self) -> bool:
+        """Say whether a record that is unread, or was read last, has no copy in what was read of the new side."""
+        held = Counter(identity for each in self.new.values() for identity in each.identities)
+        wanted = Counter(h for each in self.old.values() for h in each.identities[max(0, each.read - 1) :])
+        return bool(wanted - held)
 
     def _read_old(self, numbers: Iterable[int], reach: int) -> None:
         due = [each for each in sorted(numbers) if each not in self.old or not _is_whole(self.old[each])]
@@ -162,34 +194,43 @@ class Search:
             replace(self._task(self.streams.old_name, each), around=self.streams.places[each], reach=reach)
             for each in due
         ]
-        self.old |= dict(zip(due, self._given(tasks), strict=True))
+        self.old |= dict(zip(due, self._given(self.read, tasks), strict=True))
 
     def _read_new(self, numbers: Iterable[int], reach: int) -> None:
         due = [each for each in sorted(numbers) if each not in self.new or not _is_whole(self.new[each])]
         tasks = []
         for each in due:
             windows = [self.old[one] for one in self.olds(each)]
-            self.since[each] = since = _since(windows)
+            self.since[each] = since = None if self.from_start else self._since(windows)
             parent = bool(self.streams.new[each].parents) or self.streams.new[each].closed
-            until = None if parent or all(one.at_end for one in windows) else self._identities(each, windows)
+            scattered = parent or not self.streams.by_hash
+            until = None if scattered or all(one.at_end for one in windows) else self._identities(each, windows)
             # Both ends of a window, and what came between the copies from elsewhere.
             most = max(self.content.budget_records // GROWTH**2, 8 * reach)
             task = self._task(self.streams.new_name, each)
-            tasks.append(replace(task, since_ms=since, until=until, most_records=min(most, task.most_records)))
-        self.new |= dict(zip(due, self._given(tasks), strict=True))
+            most = task.most_records if self.from_start else min(most, task.most_records)
+            tasks.append(replace(task, since_ms=since, until=until, most_records=most))
+        self.new |= dict(zip(due, self._given(self.copies.read, tasks), strict=True))
 
-    def _task(self, stream: str, number: int) -> Wanted:
+    def _since(self, windows: Sequence[Window]) -> int | None:
+        """Say from when on copies may have arrived of the records in some windows; None for the oldest record."""
+        if any(each.oldest_ms is None and not _is_whole(each) for each in windows):
+            return None
+        oldest = [each.oldest_ms for each in windows if each.oldest_ms is not None]
+        return min(oldest) - self.content.clock_skew_s * 1000 if oldest else None
+
+    def _task(self, name: str, number: int) -> Wanted:
         content = self.content
         return Wanted(
-            stream=stream,
-            shard=shard_id(number),
+            topic=name,
+            partition=number,
             whole_up_to=min(SMALL_LOGS * content.window_records, content.budget_records),
             most_records=content.budget_records,
             most_bytes=content.budget_bytes,
         )
 
-    def _given(self, tasks: Sequence[Wanted]) -> list[Window]:
-        made = self.read(tasks) if tasks else []
+    def _given(self, read: Read, tasks: Sequence[Wanted]) -> list[Window]:
+        made = read(tasks) if tasks else []
         self.calls += sum(each.calls for each in made)
         for task, window in zip(tasks, made, strict=True):
             _refuse(task, window)
@@ -226,21 +267,14 @@ def _as_window(shard: ShardRange, window: Window) -> ShardWindow:
     )
 
 
-def _since(windows: Sequence[Window]) -> int | None:
-    """Say from when on copies may have arrived of the records in some windows; None for the oldest record."""
-    if any(each.oldest_ms is None and not _is_whole(each) for each in windows):
-        return None
-    oldest = [each.oldest_ms for each in windows if each.oldest_ms is not None]
-    return min(oldest) - SKEW_MS if oldest else None
-
-
 def _refuse(task: Wanted, window: Window) -> None:
     """Go on without a shard that is not there, or not the position's; anything else ends the comparison.
 
     Raises:
         ClusterError: The stream refuses to be read, or gives no answer.
     """
-    told = f"{task.shard} of stream {task.stream!r}: expected its records, but {window.told}. No result was used."
+    shard = f"{shard_id(task.partition)} of stream {task.topic!r}"
+    told = f"{shard}: expected its records, but {window.told}. No result was used."
     match window.failure:
         case Failure.REFUSED:
             raise ClusterAuthError(told, fix="Grant kinesis:GetShardIterator and kinesis:GetRecords on both streams.")

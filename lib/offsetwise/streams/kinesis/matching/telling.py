@@ -7,18 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.comparison import Learnt, Scene
-from offsetwise.model import Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
+from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
 from offsetwise.streams.kinesis.matching.search import Search
-from offsetwise.streams.kinesis.spec import (
-    AT_UNKNOWN_TIME,
-    LATEST,
-    SHARD_END,
-    TRIM_HORIZON,
-    ShardPlace,
-    after,
-    at_time,
-    shard_id,
-)
+from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, shard_id
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.shards import Part, ShardCut
 from offsetwise.translation.windows import Reason
@@ -41,14 +32,17 @@ def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: S
     if cut is None or cut.index is None:
         return Learnt(position=position, told=Told(stream=nowhere(_why_not(search, number, cut))))
     window, shard = search.new[number], search.streams.new[number]
-    place, highest = (_place(search, number, index or 0) for index in (cut.index, cut.highest))
+    place, highest = (
+        search.copies.place(number, index or 0, windows=search.new, since_ms=search.since.get(number))
+        for index in (cut.index, cut.highest)
+    )
     ours = [search.old[each] for each in search.olds(number)]
     told = Translation(
         place=place,
         highest=highest,
         exactness=cut.exactness or Exactness.UNKNOWN,
         method=Method.CONTENT,
-        reason=_reason(cut, place, highest),
+        reason=_reason(search, cut, place, highest),
         raw=RawReuse(verdict=RawVerdict.UNKNOWN),
         replay=cut.replay,
         skip=0,
@@ -61,19 +55,6 @@ def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: S
         new_records_read=len(window.numbers),
     )
     return Learnt(position=position, told=Told(stream=told))
-
-
-def _place(search: Search, number: int, index: int) -> ShardPlace:
-    """Give the place before a record of a window, in the words of engines: after the one before it."""
-    window, shard = search.new[number], search.streams.new[number]
-    if shard.closed and window.at_end and index == len(window.numbers):
-        return SHARD_END
-    if index:
-        return after(window.numbers[index - 1])
-    parents = (search.new.get(each) for each in shard.parents)
-    since = search.since.get(number)
-    begins = window.whole or any(each is not None and each.numbers for each in parents)
-    return TRIM_HORIZON if begins or since is None else at_time(since)
 
 
 def nowhere(reason: str) -> Translation:
@@ -113,9 +94,11 @@ def _doubtful(cut: ShardCut) -> Part | None:
     return next((each for each in cut.parts if each.cut.exactness in (None, Exactness.UNKNOWN)), None)
 
 
-def _reason(cut: ShardCut, place: ShardPlace, highest: ShardPlace) -> str:
+def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosition) -> str:
     olds = _shards(sorted({number for each in cut.parts for number in each.old}))
     if not cut.parts:
+        if not search.streams.by_hash:
+            return "It holds no record: it begins at its start."
         return "Neither stream holds a record of its hash keys: it begins at its oldest record."
     twice = "an unknown number of records" if cut.replay is None else many(cut.replay, "record")
     if cut.interleaved:
@@ -153,14 +136,20 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
                 yield f"Of {of}, {many(count, 'record')} {told}."
         if part.identical:
             yield f"Of {of}, identical records were read and unread: only how many there are tells."
-    if search.explicit:
+    if not search.streams.by_hash:
+        yield "A partition may have records of every shard: all were read, and records tell which it has."
+    elif search.explicit:
         yield "Producers name hash keys themselves: all shards were searched, and records tell which shard they are in."
+    for count, told in zip(cut.nowhere, ("has read", "has not read"), strict=True):
+        if count:
+            where = f"in any {search.copies.called} of {search.streams.new_name!r}"
+            yield f"{many(count, 'record')} that the job {told} {'has' if count == 1 else 'have'} no copy {where}."
     if not cut.ahead.examined:
         yield "What lies further ahead was not examined."
     elif counts := [
         f"{count:,} {word}"
         for count, word in (
-            (cut.ahead.missing, "missing on the new stream"),
+            (cut.ahead.missing, "missing there"),
             (cut.ahead.duplicated, "there more than once"),
             (cut.ahead.foreign, "of unknown origin"),
         )
@@ -172,4 +161,5 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
 
 
 def _calls(search: Search) -> str:
-    return f"The shards of both streams were read by {many(search.calls, 'call')}, at most four a second and shard."
+    read = "both streams were" if search.streams.by_hash else f"{search.streams.old_name!r} were"
+    return f"The shards of {read} read by {many(search.calls, 'call')}, at most four a second and shard."

@@ -1,0 +1,62 @@
+"""Windows of records of shards and partitions: what is wanted of one, and what came. Shipped to Spark's workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from offsetwise.model import AnyPosition
+
+
+class Failure(StrEnum):
+    """Why a shard could not be read."""
+
+    REFUSED = "refused"
+    GONE = "gone"
+    FOREIGN = "foreign"
+    BUSY = "busy"
+    SILENT = "silent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The records of one shard or partition that are needed."""
+
+    topic: str
+    partition: int
+    """The number of the shard or partition."""
+    around: AnyPosition | None = None
+    """Of the old stream: the job's position. None to read on from `since_ms`."""
+    reach: int = 0
+    """Records on each side of the position."""
+    since_ms: int | None = None
+    """From the first record that arrived at or after this time; None from the oldest one."""
+    until: frozenset[str] | None = None
+    """The identities after the last of which nothing more is needed; None to read to the end."""
+    whole_up_to: int = 0
+    """A shard of at most so many records is read whole."""
+    most_records: int = 0
+    most_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Records of one shard or partition, without a gap, in columns of equal length."""
+
+    numbers: tuple[int, ...] = ()
+    """Sequence numbers, or offsets."""
+    identities: tuple[str, ...] = ()
+    """Salted hashes, hex."""
+    keys: tuple[int, ...] = ()
+    """The hash of each partition key."""
+    oldest_ms: int | None = None
+    """When the first of them arrived."""
+    whole: bool = False
+    """Whether they begin at the oldest record that the shard has."""
+    at_end: bool = False
+    read: int = 0
+    """Of the old stream: how many of them the job has read."""
+    calls: int = 0
+    """Which counted against a quota."""
+    failure: Failure | None = None
+    told: str = ""
