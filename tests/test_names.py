@@ -47,6 +47,7 @@ _TARGETS_OF_SHARDS = (
     "targets.starting_position",
     "targets.kcl",
     "targets.kcl_leases",
+    "targets.kinesis",
 )
 REGISTERS = {
     "streams": Register(

@@ -102,10 +102,6 @@ class Scene:
             return LogRange(log_start=None, lso=None, hw=None) if unread is not None and unread.error else None
         return state.log
 
-    def is_another_stream(self, topic: str, new_topic: str) -> bool:
-        """Say whether a topic and its copy are two."""
-        return (self.old.cluster_id, topic) != (self.new.cluster_id, new_topic)
-
     def group(self, cluster: Cluster) -> GroupState | None:
         """Give the compared group on one cluster."""
         return (self.old if cluster is Cluster.OLD else self.new).group(self.subject.group)

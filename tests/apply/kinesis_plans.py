@@ -26,7 +26,7 @@ from offsetwise.model import (
     TopicRequirement,
 )
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after
+from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, ShardPlace, after, in_shards
 from offsetwise.streams.subjects import positions_of
 from tests.plans import plan_of, planned
 
@@ -102,6 +102,37 @@ def with_child(plan: Plan, shard: int) -> Plan:
         restart=(),
     )
     return replace(plan, positions=(*plan.positions, child))
+
+
+def on_another(plan: Plan, *shards: ShardRange) -> Plan:
+    """Lead to another stream, which has these shards: of each record 1000, and its number."""
+    first, new = plan.positions[0], plan.requirements.new
+    left = {one.partition: one.old_offset for one in plan.positions if isinstance(one.old_offset, ShardPlace)}
+    positions = []
+    for shard in shards:
+        old, place = in_shards(left), after(1000 + shard.partition)
+        positions.append(
+            replace(
+                first,
+                partition=shard.partition,
+                old_offset=old,
+                new_topic="other",
+                new_offset=place,
+                restart=(replace(first.restart[0], old=old, new=place),),
+            )
+        )
+    topics = tuple(replace(each, name="other", id=f"{ARN}other@1795335999", shards=shards) for each in new.topics)
+    return replace(
+        plan, positions=tuple(positions), requirements=replace(plan.requirements, new=replace(new, topics=topics))
+    )
+
+
+def halves(*, first: int = 0) -> tuple[ShardRange, ShardRange]:
+    """Give two shards that divide all hash keys."""
+    return (
+        ShardRange(partition=first, low=0, high=2**127 - 1),
+        ShardRange(partition=first + 1, low=2**127, high=2**128 - 1),
+    )
 
 
 def back(one: SourcePosition) -> Position:

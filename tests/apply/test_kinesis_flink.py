@@ -28,14 +28,14 @@ from offsetwise.model import (
     Turnout,
 )
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time
+from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
 from offsetwise.targets.flink.edit import Making, edit_source
 from offsetwise.targets.flink.elements import Piece
 from offsetwise.targets.flink.kinesis.edit import rewrite_of
 from offsetwise.targets.flink.kinesis.states import enumerator_state, split_element
 from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import LiveEyes
-from tests.apply.kinesis_plans import ARN, shard_plan, with_child
+from tests.apply.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
 from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, fields_of, opened, source_of
 from tests.engines.flink.files import codes
@@ -188,17 +188,6 @@ def test_the_legacy_consumer_begins_a_shard_that_it_lacks_by_itself(tmp_path: Pa
         )
 
 
-def on_another(plan: Plan, *shards: ShardRange) -> Plan:
-    """Name another stream, which has these shards."""
-    new = plan.requirements.new
-    topics = tuple(replace(each, name="other", id=f"{ARN}other@1795335999", shards=shards) for each in new.topics)
-    return replace(
-        plan,
-        positions=tuple(replace(one, new_topic="other") for one in plan.positions),
-        requirements=replace(plan.requirements, new=replace(new, topics=topics)),
-    )
-
-
 def test_on_another_stream_the_new_source_has_its_arn_hash_keys_and_parents(tmp_path: Path) -> None:
     shards = (
         ShardRange(partition=0, low=0, high=9),
@@ -219,10 +208,50 @@ def test_on_another_stream_the_new_source_has_its_arn_hash_keys_and_parents(tmp_
     assert others[0] == others[1]
 
 
-def test_on_another_stream_the_legacy_consumer_has_its_name(tmp_path: Path) -> None:
-    step = written(on_another(shard_plan(laid(data_of(LEGACY), tmp_path), SAVEPOINT)), tmp_path)
+def test_on_another_stream_the_new_source_may_have_more_shards(tmp_path: Path) -> None:
+    third = ShardRange(partition=2, low=0, high=0)
+    step = written(on_another(shard_plan(laid(data_of(TWO), tmp_path), SAVEPOINT), *halves(), third), tmp_path)
 
-    assert {row[0] for row in rows(read_checkpoint(step.place))} == {"other"}
+    assert [row[1:3] for row in rows(read_checkpoint(step.place))] == [
+        [f"shardId-{number:012}", f"seq:{1000 + number}"] for number in range(3)
+    ]
+
+
+def test_on_another_stream_the_legacy_consumer_has_its_name_and_places(tmp_path: Path) -> None:
+    plan = on_another(shard_plan(laid(data_of(LEGACY), tmp_path), SAVEPOINT), *halves())
+    step = written(plan, tmp_path)
+
+    assert [row[:3] for row in rows(read_checkpoint(step.place))] == [
+        ["other", f"shardId-{number:012}", f"seq:{1000 + number}"] for number in range(2)
+    ]
+    assert seen(plan, step, tmp_path) == [Turnout.CONFIRMED] * 2
+
+
+@pytest.mark.parametrize(
+    ("data", "shards", "why"),
+    [
+        (LEGACY, (*halves(), ShardRange(partition=2, low=0, high=0)), "lg-2 at .* as in the plan, found no such shard"),
+        (LEGACY, halves(first=1), "lg-2 at .* as in the plan, found no such shard"),
+    ],
+    ids=["one more", "other numbers"],
+)
+def test_on_another_stream_the_legacy_consumer_has_no_other_shards(
+    data: str, shards: tuple[ShardRange, ...], why: str, tmp_path: Path
+) -> None:
+    plan = on_another(shard_plan(laid(data_of(data), tmp_path), SAVEPOINT), *shards)
+
+    with pytest.raises(ApplyError, match=why):
+        flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path))
+
+
+@pytest.mark.parametrize("name", [TWO, LEGACY])
+def test_a_savepoint_that_stands_elsewhere_is_led_to_no_other_stream(name: str, tmp_path: Path) -> None:
+    plan = on_another(shard_plan(laid(data_of(name), tmp_path), SAVEPOINT), *halves())
+    moved = in_shards({0: after(5), 1: after(6)})
+    plan = replace(plan, positions=tuple(replace(one, old_offset=moved) for one in plan.positions))
+
+    with pytest.raises(ApplyError, match="shard 0 at seq:5 as in the plan, found seq:4968"):
+        flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path))
 
 
 @pytest.mark.parametrize(

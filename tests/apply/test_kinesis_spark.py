@@ -30,10 +30,10 @@ from offsetwise.model import (
 )
 from offsetwise.plan.evidence import require_step
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time
+from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time, in_shards
 from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import LiveEyes
-from tests.apply.kinesis_plans import shard_plan, with_child
+from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY, DIGEST, MIGRATION, aged, context, files_of, journal, spark_checkpoint
 from tests.engines.test_kinesis import AWSLABS, DATA, NUMBER, PENDING, codes, rows
 
@@ -271,6 +271,54 @@ def test_a_pending_batch_and_a_shard_that_it_does_not_name_do_not_go_together(tm
     plan = with_child(shard_plan(laid(PENDING, tmp_path), COPY), 4)
 
     assert [each.code for each in spec_of(COPY.kind).unfit(plan)] == ["PENDING_BATCH_DIFFERS"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shards"),
+    [
+        (AWSLABS, halves()),
+        (QUBOLE, halves()),
+        (QUBOLE, (*halves(), ShardRange(partition=2, low=0, high=0))),
+        (AWSLABS, (*halves(), ShardRange(partition=2, low=0, high=0))),
+    ],
+    ids=["awslabs", "qubole", "qubole, one more", "awslabs, one more"],
+)
+def test_a_copy_on_another_stream_has_its_name_and_places(
+    recorded: Path, shards: tuple[ShardRange, ...], tmp_path: Path
+) -> None:
+    plan = on_another(shard_plan(laid(recorded, tmp_path), COPY), *shards)
+    assert [*spec_of(COPY.kind).unfit(plan)] == []
+    step = written(plan, tmp_path)
+
+    assert [row[:3] for row in rows(read_checkpoint(step.place))] == [
+        ["other", f"shardId-{each.partition:012}", f"seq:{1000 + each.partition}"] for each in shards
+    ]
+    assert seen(plan, step, tmp_path) == {Turnout.CONFIRMED}
+
+
+def test_a_pending_batch_without_an_end_begins_on_the_other_stream(tmp_path: Path) -> None:
+    plan = on_another(shard_plan(unfinished(QUBOLE, tmp_path), COPY), *halves())
+    assert [*spec_of(COPY.kind).unfit(plan)] == []
+    step = written(plan, tmp_path)
+
+    assert [row[:3] for row in rows(read_checkpoint(step.place))] == [
+        ["other", f"shardId-{number:012}", f"seq:{1000 + number}"] for number in range(2)
+    ]
+    assert not (Path(step.place) / "commits" / "22").exists()
+
+
+def test_a_copy_on_another_stream_needs_its_shards_and_no_pending_batch(tmp_path: Path) -> None:
+    committed, pending = laid(QUBOLE, tmp_path), laid(PENDING, tmp_path / "pending")
+    lacking = on_another(shard_plan(committed, COPY), *halves(first=1))
+    unknown = on_another(shard_plan(pending, COPY), *halves(), *halves(first=2))
+
+    assert [each.code for each in spec_of(COPY.kind).unfit(lacking)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in spec_of(COPY.kind).unfit(unknown)] == ["PENDING_BATCH_DIFFERS"]
+    moved = on_another(shard_plan(committed, COPY), *halves())
+    old = in_shards({0: after(5), 1: after(6)})
+    moved = replace(moved, positions=tuple(replace(one, old_offset=old) for one in moved.positions))
+    with pytest.raises(ApplyError, match="shard 0 at seq:5 as in the plan, found seq:4968"):
+        spark_checkpoint.prepare(moved, COPY, context(tmp_path))
 
 
 def elsewhere(plan: Plan) -> tuple[PlannedPosition, ...]:

@@ -1,4 +1,4 @@
-"""Positions on another stream of a real server: a split shard with records left, two shards to three."""
+"""Positions on another stream of a real server: found there, and begun at by jobs whose state is kept."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import pytest
 
 import offsetwise as ow
 from offsetwise.model import Exactness
-from tests.kinesis.servers import KEYS, Server
+from tests.apply.test_kinesis_commands import Folder
+from tests.integration.flink_cluster import running
+from tests.kinesis.engines import FLINK, Job, Query
+from tests.kinesis.moving import approved, migrated, ready
+from tests.kinesis.servers import Server, Stream
 from tests.streams.kinesis.streams import lease
 
+__all__ = ["ready"]
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("ready")]
 FIRST, SECOND = (f"shardId-{number:012}" for number in range(2))
 
 
-def test_every_record_is_read_once_on_another_stream_after_a_split(
-    kinesis_mock: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
+def test_every_record_is_read_once_on_another_stream_after_a_split(kinesis_mock: Server, tmp_path: Path) -> None:
     old, new = kinesis_mock.stream(2), kinesis_mock.stream(3)
     old.put(range(40))
     kinesis_mock.client.split_shard(StreamName=old.name, ShardToSplit=FIRST, NewStartingHashKey=str(2**126))
@@ -42,3 +45,65 @@ def test_every_record_is_read_once_on_another_stream_after_a_split(
         here = new.of_shard(f"shardId-{row.partition:012}")
         last = [number for number in here if number in done][-1]
         assert (str(row.target_offset), row.replay, row.skip) == (new.text(last), 0, 0)
+
+
+def copied(old: Stream) -> Stream:
+    """Give another stream of two shards, with 13 records of others in front of the old one's and 20 more."""
+    new = old.server.stream(2)
+    new.put(range(900, 913))
+    old.put(range(40, 60))
+    new.put(range(60))
+    return new
+
+
+def led(folder: Folder, old: Stream, new: Stream) -> Folder:
+    """Lead a migration to another stream."""
+    body = json.loads((folder.path / "m.yaml").read_text())
+    body["topics"] = {"map": {old.name: new.name}}
+    (folder.path / "m.yaml").write_text(json.dumps(body))
+    return folder
+
+
+def test_the_legacy_consumer_of_flink_goes_on_on_another_stream(
+    kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    old = kinesis_mock.stream(2)
+    old.put(range(40))
+    with running(FLINK, tmp_path / "flink") as flink:
+        job = Job(flink=flink, stream=old)
+        begun = job.start()
+        assert sorted(job.until(begun, 40)) == list(range(40))
+        savepoint = flink.stop(begun, tmp_path / "savepoints")
+        new = copied(old)
+
+        folder = led(migrated(tmp_path / "there", old, savepoint, dynamodb_local), old, new)
+        drafted = folder.draft("--target", "flink-savepoint")
+        assert drafted.code == 0, drafted.err
+        copy = folder.path / "out" / "copy"
+        approved(folder, "--output", copy)
+        assert folder.after("verify").code == 0
+
+        job = Job(flink=flink, stream=new)
+        begun = job.start(copy)
+        job.until(begun, 60)
+        new.put([60])
+        assert sorted(job.until(begun, 61)) == list(range(61))
+
+
+def test_a_query_of_qubole_goes_on_on_another_stream(
+    kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    old = kinesis_mock.stream(2)
+    old.put(range(40))
+    query = Query(folder=tmp_path / "query")
+    assert sorted(each.number for each in query.read(old, 40)) == list(range(40))
+    new = copied(old)
+
+    folder = led(migrated(tmp_path / "there", old, query.checkpoint, dynamodb_local), old, new)
+    drafted = folder.draft("--target", "spark-checkpoint")
+    assert drafted.code == 0, drafted.err
+    copy = Query(folder=folder.path / "out" / "query")
+    approved(folder, "--output", copy.checkpoint)
+    assert folder.after("verify").code == 0
+
+    assert sorted(each.number for each in copy.read(new, 20)) == list(range(40, 60))

@@ -193,6 +193,11 @@ def of_position(position: AnyPosition) -> Spec | None:
     return next((each for each in specs() if each.parse(str(position)) == position), None)
 
 
+def are_two(old: Snapshot, topic: str, new: Snapshot, new_topic: str) -> bool:
+    """Say whether a topic and its copy are two, where both clusters may be one."""
+    return (old.cluster_id, topic) != (new.cluster_id, new_topic)
+
+
 def completed(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from offsetwise.model import Cluster, Comparison, Problem, Snapshot, Subject
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
 from offsetwise.streams.reader import read_cluster
-from offsetwise.streams.spec import spec_of
+from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.translation.resolve import Position
 from offsetwise.workflow.behind import ask_old, with_behind
 from offsetwise.workflow.matching import Matched, match_records
@@ -146,7 +146,7 @@ def observe_all(
         try:
             others = _on_other_streams(each) if content else []
             matched = match_records(each.scene, others, progress) if others else None
-            made: Observed | OffsetwiseError = _judged(each, read.of(each.positions), matched)
+            made: Observed | OffsetwiseError = _judged(each, read.of(each.positions), others, matched)
         except (CheckpointError, ClusterError) as error:
             made = error
         progress("judge", number, len(left))
@@ -171,19 +171,18 @@ def _on_other_streams(staged: Staged) -> list[Position]:
     scene = staged.scene
     if not scene.live or not spec_of(scene.migration.source.stream).matches_shards:
         return []
-    return [each for each in staged.positions if scene.is_another_stream(each.topic, each.new_topic)]
+    return [each for each in staged.positions if are_two(scene.old, each.topic, scene.new, each.new_topic)]
 
 
-def _judged(staged: Staged, read: Proof, matched: Matched | None = None) -> Observed:
+def _judged(staged: Staged, read: Proof, others: Collection[Position], matched: Matched | None) -> Observed:
     found = ask_old(staged.scene, staged.positions)
     scene, belongs = _with_problems(staged.scene, found.problems), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
     learnt: list[Learnt] = []
-    others: list[Position] = []
     if matched is not None:
         belongs = belongs if belongs.cluster is not None else matched.belongs or belongs
-        others, learnt = _on_other_streams(staged), [*matched.learnt]
+        learnt += matched.learnt
     learnt += [learnt_of(scene, each, read) for each in staged.positions if each not in others]
     made = assemble(scene, learnt, belongs)
     rows, quota = with_behind(scene, made.partitions, found)

@@ -30,7 +30,7 @@ from offsetwise.model import (
     Translation,
 )
 from offsetwise.position import OpaquePosition
-from offsetwise.streams.spec import Spec
+from offsetwise.streams.spec import Spec, are_two
 
 _NUMBER: Final = "(0|[1-9][0-9]{0,128})"
 """As the API writes sequence numbers."""
@@ -328,7 +328,7 @@ def _translate(
     nowhere = Translation(
         place=None, exactness=Exactness.UNKNOWN, method=Method.NONE, reason="", raw=RawReuse(verdict=RawVerdict.UNKNOWN)
     )
-    if (old.cluster_id, at.topic) != (new.cluster_id, there.topic):
+    if are_two(old, at.topic, new, there.topic):
         return replace(
             nowhere,
             reason=f"{there.topic!r} in {new.cluster_id} is another stream than {at.topic!r} in {old.cluster_id}: only "

@@ -107,11 +107,8 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
         ApplyError: It may not be edited, or the moves do not fit it.
         OffsetwiseError: It cannot be read.
     """
-    before = read_from(HeldFolder(uri=uri, files=held))
-    require_editable(before, uri)
-    data = held[METADATA]
-    metadata = parse_metadata(data)
-    making = Making(opened=Opened.of(HeldFolder(uri=uri, files=held), data, metadata, None))
+    before, metadata, opened = open_savepoint(held, uri)
+    making = Making(opened=opened)
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
     wanted: dict[str, dict[TopicPartition, int]] = {}
     try:
@@ -137,6 +134,20 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
     files = making.files(held)
     _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
+
+
+def open_savepoint(held: Mapping[str, bytes], uri: str) -> tuple[Checkpoint, Metadata, Opened]:
+    """Read a savepoint that is to be edited: its positions, what its file says, and the bytes of its state.
+
+    Raises:
+        ApplyError: It may not be edited.
+        OffsetwiseError: It cannot be read.
+    """
+    folder = HeldFolder(uri=uri, files=held)
+    before = read_from(folder)
+    require_editable(before, uri)
+    metadata = parse_metadata(held[METADATA])
+    return before, metadata, Opened.of(folder, held[METADATA], metadata, None)
 
 
 def require_editable(before: Checkpoint, uri: str) -> None:

@@ -9,7 +9,8 @@ from offsetwise.model import Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, in_several, shard_id
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "kcl-leases"
@@ -28,12 +29,7 @@ def place_of(one: PlannedPosition) -> ShardPlace | None:
 def is_reviewed(plan: Plan, table: str) -> bool:
     """Say whether the table's leases are the positions that were reviewed: of the application, and of the stream."""
     required = plan.requirements.checkpoint
-    return required is not None and required.job_id == table and not is_to_another_stream(plan)
-
-
-def is_to_another_stream(plan: Plan) -> bool:
-    """Say whether the positions were found on another stream."""
-    return any(in_several(one.old_offset) for one in plan.positions)
+    return required is not None and required.job_id == table and not is_to_another_stream(plan.positions)
 
 
 def _unfit(plan: Plan) -> Iterator[Problem]:

@@ -22,8 +22,9 @@ from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
 from offsetwise.targets.kcl.images import added, dumped, loaded, moved
 from offsetwise.targets.kcl.leases import Leases, read_leases, require_stopped
 from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
-from offsetwise.targets.kcl_leases.spec import SPEC, is_reviewed, is_to_another_stream, place_of
+from offsetwise.targets.kcl_leases.spec import SPEC, is_reviewed, place_of
 from offsetwise.targets.kcl_leases.verification import verify
+from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.wording import many
 
 __all__ = ["LeaseWriter", "verify", "writer"]
@@ -138,7 +139,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     wrong = next(SPEC.unfit(plan), None)
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix="Draft the plan again.")
-    reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan)
+    reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan.positions)
     made = []
     planned = {shard_id(one.partition): one for one in plan.positions}
     for key, one in sorted(planned.items()):

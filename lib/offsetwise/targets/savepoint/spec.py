@@ -8,10 +8,10 @@ from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.flink.engine import FLINK
-from offsetwise.model import Comparison
+from offsetwise.model import Comparison, Problem
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
-from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit
+from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.targets.flink.spec import START_FROM_COPY, START_FROM_COPY_IN_SQL, STOP, against_savepoint
 from offsetwise.targets.spec import Spec, Where
 
@@ -21,6 +21,11 @@ _NAME: Final = "flink-savepoint"
 def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
     if job.subscription_changeable is None:
         yield "Can the job read topics of other names? (`subscription_changeable`)"
+
+
+def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+    yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+    yield from against_legacy(comparison)
 
 
 def _left_behind(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as above
@@ -72,7 +77,7 @@ SPEC: Final = Spec(
     label="Flink savepoint, edited in a copy",
     where=Where.OUTPUT,
     ways=(_EDIT, _RENAME, _PRODUCERS_FIRST),
-    against=against_savepoint,
+    against=_against,
     recorded=edited,
     keeps_state=True,
     also_of=frozenset({STREAM}),

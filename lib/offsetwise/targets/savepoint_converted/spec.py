@@ -8,15 +8,14 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
-from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.model import Comparison, Plan, Problem
 from offsetwise.plan.recorded import edited
-from offsetwise.plan.refusals import place_not_held, shards_unknown
+from offsetwise.plan.refusals import shards_unknown
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import in_several
-from offsetwise.targets.flink.kinesis.spec import against_places, arn_of, new_savepoint
+from offsetwise.targets.flink.kinesis.spec import against_places, arn_of, is_legacy, new_savepoint
 from offsetwise.targets.flink.spec import START_FROM_COPY, STOP, against_savepoint, no_savepoint
+from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-converted"
@@ -25,19 +24,15 @@ _NAME: Final = "flink-savepoint-converted"
 def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
     yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
     details = None if comparison.checkpoint is None else comparison.checkpoint.details
-    if isinstance(details, FlinkDetails) and not any(
-        state.name == LEGACY_STATE for operator in details.operators for state in operator.states
-    ):
+    if isinstance(details, FlinkDetails) and not is_legacy(details):
         told = "The savepoint has no state of the legacy FlinkKinesisConsumer."
         yield no_savepoint.problem(told, "Write to flink-savepoint: the source is the new one already.")
 
 
 def _unfit(plan: Plan) -> Iterator[Problem]:
     yield from against_places(plan)
-    for one in plan.positions:
-        if in_several(one.old_offset):
-            why = "its shards are those of the stream that the savepoint is of"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, "a copy of the savepoint", why)
+    if is_to_another_stream(plan.positions):
+        yield from against_other_shards(plan.positions, "a copy of the savepoint")
     unknown = sorted({one.new_topic for one in plan.positions if arn_of(plan, one.new_topic) is None})
     if unknown:
         yield from shards_unknown(

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from offsetwise.engines.flink.binary import DamagedError
-from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
-from offsetwise.engines.flink.metadata import parse_metadata
-from offsetwise.engines.flink.opened import Opened
 from offsetwise.engines.flink.operators import states_of
 from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import Plan
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.kinesis.spec import shard_id
-from offsetwise.targets.flink.edit import refused, require_editable
+from offsetwise.targets.flink.edit import open_savepoint, refused
 from offsetwise.targets.flink.elements import NotEditableError, spliced
 from offsetwise.targets.flink.kinesis.convert import converted
 from offsetwise.targets.flink.kinesis.proving import prove
@@ -36,12 +33,7 @@ def converted_metadata(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> by
         ApplyError: It may not be converted, or the plan does not fit it.
         OffsetwiseError: It cannot be read.
     """
-    folder = HeldFolder(uri=uri, files=held)
-    before = read_from(folder)
-    require_editable(before, uri)
-    data = held[METADATA]
-    metadata = parse_metadata(data)
-    opened = Opened.of(folder, data, metadata, None)
+    before, metadata, opened = open_savepoint(held, uri)
     pieces, ids = [], set()
     for source in sorted({one.source for one in plan.positions}):
         mine = [one for one in plan.positions if one.source == source]
@@ -55,6 +47,6 @@ def converted_metadata(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> by
         except (NotEditableError, DamagedError) as error:
             raise refused(uri, f"a legacy consumer that can be converted, found {error}") from error
         ids.add(found[0].id)
-    made = spliced(data, pieces)
+    made = spliced(held[METADATA], pieces)
     prove(plan, before, HeldFolder(uri=uri, files={**held, METADATA: made}), ids)
     return made

@@ -2,7 +2,8 @@
 
 On the same stream a number takes the place of a number in the elements of the readers. Shards that the savepoint lacks
 and that its source would not find by itself are added to what its coordinator knows. On another stream the operator of
-a KinesisStreamsSource is made anew, because it may have other shards; the legacy consumer's elements get its name.
+a KinesisStreamsSource is made anew, because it may have other shards; the legacy consumer's elements get its name, and
+that has to have shards of the same numbers.
 """
 
 from __future__ import annotations
@@ -13,16 +14,14 @@ from dataclasses import dataclass, replace
 
 from offsetwise.apply.writing import NumberChange
 from offsetwise.engines.flink.binary import DamagedError
-from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
-from offsetwise.engines.flink.metadata import Metadata, OperatorEntry, parse_metadata
-from offsetwise.engines.flink.opened import Opened
+from offsetwise.engines.flink.metadata import Metadata, OperatorEntry
 from offsetwise.engines.flink.operators import states_of
 from offsetwise.engines.flink.source import READER_STATE
 from offsetwise.model import CheckpointSource, Plan, PlannedPosition, SourcePosition, TopicPartition
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, ShardPlace
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, ShardPlace, in_several
 from offsetwise.streams.spec import is_compared
 from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.flink.edit import (
@@ -31,8 +30,8 @@ from offsetwise.targets.flink.edit import (
     edit_source,
     entry_of,
     is_of,
+    open_savepoint,
     refused,
-    require_editable,
 )
 from offsetwise.targets.flink.elements import NotEditableError
 from offsetwise.targets.flink.kinesis.convert import anew
@@ -40,6 +39,7 @@ from offsetwise.targets.flink.kinesis.edit import ShardMove, rewrite_of
 from offsetwise.targets.flink.kinesis.proving import prove
 from offsetwise.targets.flink.kinesis.savepoint import Splits
 from offsetwise.targets.flink.kinesis.spec import arn_of, begin_of, splits_of
+from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhere
 
 
 def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> EditedSavepoint:
@@ -54,12 +54,8 @@ def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> Edit
         ApplyError: It may not be edited, or the plan does not fit it.
         OffsetwiseError: It cannot be read.
     """
-    folder = HeldFolder(uri=uri, files=held)
-    before = read_from(folder)
-    require_editable(before, uri)
-    data = held[METADATA]
-    metadata = parse_metadata(data)
-    making = Making(opened=Opened.of(folder, data, metadata, None))
+    before, metadata, opened = open_savepoint(held, uri)
+    making = Making(opened=opened)
     editing = _Editing(plan=plan, metadata=metadata, making=making, uri=uri)
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
     left, ids = [*plan.positions], set()
@@ -102,6 +98,12 @@ class _Editing:
         """
         legacy = LEGACY_STATE in {state.name for state in states_of(entry)}
         at = {each.topic_partition: each for each in positions_of(source)}
+        elsewhere = is_to_another_stream(planned)
+        if elsewhere and (told := stands_elsewhere(planned, {each.partition: each for each in at.values()})):
+            raise refused(self.uri, told)
+        if elsewhere and not legacy:
+            self._anew(source, entry, planned)
+            return
         new = [one for one in planned if one.old_offset is None]
         moves = {one.topic_partition: self._move(one, at) for one in planned if one.old_offset is not None}
         lacking = sorted(at.keys() - moves.keys())
@@ -109,11 +111,11 @@ class _Editing:
             raise refused(self.uri, f"a position for {lacking[0]} in the plan, found none")
         if legacy and any(begin_of(one) != TRIM_HORIZON for one in new):
             raise NotEditableError(f"no {new[0].topic_partition}: the legacy consumer begins it at its oldest record")
-        if legacy or all(one.new_topic == one.topic for one in planned):
-            arn = next((each.stream or "" for each in source.shards), "")
-            added = () if legacy else splits_of(_only(self.plan, new), arn)
-            edit_source(entry, rewrite_of(moves, legacy=legacy, added=added), self.making)
-            return
+        arn = next((each.stream or "" for each in source.shards), "")
+        added = () if legacy else splits_of(_only(self.plan, new), arn)
+        edit_source(entry, rewrite_of(moves, legacy=legacy, added=added), self.making)
+
+    def _anew(self, source: CheckpointSource, entry: OperatorEntry, planned: list[PlannedPosition]) -> None:
         streams = {one.new_topic for one in planned}
         arns = {found for each in streams if (found := arn_of(self.plan, each)) is not None}
         if len(streams) != 1 or len(arns) != 1:
@@ -123,7 +125,8 @@ class _Editing:
 
     def _move(self, one: PlannedPosition, at: Mapping[TopicPartition, SourcePosition]) -> ShardMove:
         held, place = at.get(one.topic_partition), begin_of(one)
-        if held is None or not isinstance(held.offset, ShardPlace) or held.offset != one.old_offset:
+        moved = held is not None and (in_several(one.old_offset) or held.offset == one.old_offset)
+        if held is None or not isinstance(held.offset, ShardPlace) or not moved:
             found = "no such shard" if held is None else held.offset
             raise refused(self.uri, f"{one.topic_partition} at {one.old_offset} as in the plan, found {found}")
         if place is None:

@@ -6,13 +6,26 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from offsetwise.engines.flink.details import FlinkDetails
+from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
 from offsetwise.findings import Stage, finding
 from offsetwise.lookalikes import invisible
-from offsetwise.model import NewSavepoint, Plan, PlannedPosition, Problem, Severity, ShardRange, Start, TopicPartition
+from offsetwise.model import (
+    Comparison,
+    NewSavepoint,
+    Plan,
+    PlannedPosition,
+    Problem,
+    Severity,
+    ShardRange,
+    Start,
+    TopicPartition,
+)
 from offsetwise.plan.refusals import place_not_held, shards_unknown
 from offsetwise.streams.kinesis.findings import aggregated
-from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, in_several, shard_id, stream_name
+from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
+from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream, left_in_shards
 from offsetwise.targets.spec import of_shards
 from offsetwise.wording import many, number
 
@@ -69,12 +82,24 @@ def against_edit(plan: Plan) -> Iterator[Problem]:
     if not of_shards(plan):
         return
     for one in plan.positions:
-        if in_several(one.old_offset):
-            why = "its shards are those of the stream that the savepoint is of"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _SAVEPOINT, why)
-        elif begin_of(one) is None:
+        if begin_of(one) is None:
             yield from place_not_held(one.new_topic_partition, one.new_offset, _SAVEPOINT, _why(one))
     yield from _against_left(plan)
+
+
+def against_legacy(comparison: Comparison) -> Iterator[Problem]:
+    """Say where the legacy consumer, which keeps an element for each shard, would need others on another stream."""
+    rows = comparison.partitions
+    if not is_to_another_stream(rows) or left_in_shards(rows).keys() == {row.partition for row in rows}:
+        return
+    details = None if comparison.checkpoint is None else comparison.checkpoint.details
+    if isinstance(details, FlinkDetails) and is_legacy(details):
+        yield from against_other_shards(rows, "a savepoint of the legacy consumer")
+
+
+def is_legacy(details: FlinkDetails) -> bool:
+    """Say whether a savepoint has state of the legacy FlinkKinesisConsumer."""
+    return any(state.name == LEGACY_STATE for operator in details.operators for state in operator.states)
 
 
 def _against_left(plan: Plan) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from offsetwise.storage.folders import FolderReader
 from offsetwise.streams.kinesis.spec import ShardPlace, shard_id
 from offsetwise.streams.subjects import positions_of
 from offsetwise.strict_json import parse
+from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhere
 from offsetwise.targets.moves import refused
 from offsetwise.targets.spark.edit import line_spans, replaced
 from offsetwise.targets.spark.kinesis.spec import added_ends, entry_of, place_of
@@ -38,6 +39,8 @@ class _Move:
     """Of a pending batch, where its end is recorded."""
     changed: bool
     """Whether it begins elsewhere than it stands."""
+    added: bool
+    """Whether the checkpoint does not name it."""
 
     @property
     def shard(self) -> str:
@@ -109,16 +112,21 @@ def _moves(plan: Plan, checkpoint: Checkpoint, path: str) -> dict[str, list[_Mov
 
 def _of_source(source: CheckpointSource, planned: list[PlannedPosition], path: str) -> list[_Move]:
     held = {at.topic_partition: at for at in positions_of(source)}
+    elsewhere = is_to_another_stream(planned)
+    if elsewhere and (told := stands_elsewhere(planned, {at.partition: at for at in held.values()})):
+        raise refused(path, told)
     made = []
     for one in planned:
         at, (begin, end) = held.pop(one.topic_partition, None), _restart(one)
-        if (begin, end) != ((None, None) if at is None else (at.offset, at.planned_offset)):
+        if not elsewhere and (begin, end) != ((None, None) if at is None else (at.offset, at.planned_offset)):
             found = "no such shard" if at is None else at.offset
             raise refused(path, f"{one.topic_partition} at {begin} as in the plan, found {found}")
         place, ends = place_of(one), one.restart[1].new if len(one.restart) > 1 else None
         if place is None or (ends is not None and not isinstance(ends, ShardPlace)):
             raise refused(path, f"a place of {one.topic_partition} that the connectors have a word for")
-        made.append(_Move(planned=one, begins=place, ends=ends, changed=at is None or place != at.offset))
+        made.append(
+            _Move(planned=one, begins=place, ends=ends, changed=at is None or place != at.offset, added=at is None)
+        )
     if held:
         raise refused(path, f"a position for {min(held)} in the plan, found none")
     return made
@@ -137,7 +145,7 @@ def _line(text: str, moves: list[_Move], path: str) -> str:
     (body[_METADATA]["streamName"],) = {move.planned.new_topic for move in moves}
     example = next(value for name, value in body.items() if name != _METADATA)
     for move in moves:
-        if move.changed and (move.shard in body or move.planned.old_offset is None):
+        if move.changed and (move.shard in body or move.added):
             body[move.shard] = _with(body.get(move.shard, example), move.begins)
     return _written(body)
 

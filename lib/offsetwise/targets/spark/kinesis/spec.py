@@ -11,12 +11,19 @@ from offsetwise.model import Plan, PlannedPosition, Problem, Start
 from offsetwise.plan.refusals import place_not_held
 from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
 from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, TRIM_HORIZON, Place, ShardPlace, in_several, shard_id
+from offsetwise.targets.kinesis.spec import (
+    against_other_shards,
+    has_other_shards,
+    is_to_another_stream,
+    left_in_shards,
+)
 from offsetwise.targets.spec import of_shards
 
 STREAM: Final = SPEC.name
 _ENDS: Final = re.compile(r"(?P<folder>sources/(?P<source>[^/]+)/shard-(?:source|commit)/[0-9]+)/[^/]+")
 """A file with the end of a batch in one shard."""
 _HOLDER: Final = "a checkpoint of Spark"
+_COMMIT_FIRST: Final = "Let the pending batch commit first: start the job, and stop it after the batch."
 _NEVER_READ: Final = "the awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on"
 _READ_IT: Final = (
     "Let another job read the shard to its end first, or the connector before 2.0; or begin a query anew at a starting "
@@ -28,29 +35,33 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
     """Say which positions of shards a checkpoint of Spark cannot hold, or its connector would not read on from."""
     if not of_shards(plan):
         return
-    aggregates = keeps_sub(plan)
+    aggregates, elsewhere = keeps_sub(plan), is_to_another_stream(plan.positions)
+    if elsewhere and has_other_shards(plan.positions):
+        yield from against_other_shards(plan.positions, _HOLDER)
     for one in plan.positions:
         place = place_of(one)
-        if in_several(one.old_offset):
-            why = "its shards are those of the stream that the checkpoint is of"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
-        elif place is None:
+        if place is None:
             why = "it names no record and no time"
             yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
         elif place.sub is not None and not aggregates:
             why = "the qubole connector keeps no place inside an aggregate"
             yield from place_not_held(one.new_topic_partition, place, _HOLDER, why)
-        elif place == SHARD_END != one.old_offset:
+        elif place == SHARD_END != one.old_offset and not elsewhere:
             yield from place_not_held(one.new_topic_partition, place, _HOLDER, "its shard was not read to the end")
     if aggregates:
         yield from _closed(plan)
     required = plan.requirements.checkpoint
     if required is not None and required.last_planned_batch != required.last_committed_batch:
         added = [shard_id(one.partition) for one in plan.positions if one.old_offset is None]
-        if added:
+        if elsewhere and any(each.endswith(f"/{required.last_planned_batch}") for each in ends_of(plan).values()):
+            yield pending_batch_differs.problem(
+                f"Batch {required.last_planned_batch} is pending, and its end has no known place on another stream.",
+                _COMMIT_FIRST,
+            )
+        elif added:
             yield pending_batch_differs.problem(
                 f"Batch {required.last_planned_batch} is pending, and was planned without {added[0]}.",
-                "Let the pending batch commit first: start the job, and stop it after the batch.",
+                _COMMIT_FIRST,
             )
 
 
@@ -113,11 +124,12 @@ def ends_of(plan: Plan) -> dict[str, str]:
 
 def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
     """Give the files that shards get which the checkpoint does not name, by source and number."""
-    folders = ends_of(plan)
+    folders, left = ends_of(plan), left_in_shards(plan.positions)
     return {
         (one.source, one.partition): f"{folders[one.source]}/{shard_id(one.partition)}"
         for one in plan.positions
-        if one.old_offset is None and one.source in folders
+        if one.source in folders
+        and (one.old_offset is None or (in_several(one.old_offset) and one.partition not in left))
     }
 
 

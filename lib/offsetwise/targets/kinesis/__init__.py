@@ -1,0 +1,1 @@
+"""What targets of shards share."""
