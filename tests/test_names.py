@@ -62,6 +62,8 @@ REGISTERS = {
             ("engines.spark.offset_log", "kafka"): "the lines of Spark's own Kafka source",
             ("pipeline.client_windows", "kafka"): "Spark as what computes: it reads records of Kafka",
             ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
+            ("pipeline.windows", "kafka"): "as above: what its workers do",
+            ("pipeline.windows", "dynamic-kafka"): "as above: the same folder",
             ("survey.naming", "kafka"): "MirrorMaker's own topics, which tell how it names others",
             ("survey.naming", "dynamic-kafka"): "as above: the same folder",
             ("targets.group.kafka", "kafka"): "a group's offsets are Kafka's own",

@@ -27,8 +27,9 @@ from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.session import close_session
 from offsetwise.pipeline.shipping import CLIENT
 from offsetwise.pipeline.window_reader import Ask
-from offsetwise.pipeline.windows import Asked, Failure, answer_windows, row
+from offsetwise.pipeline.windows import Asked, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
+from offsetwise.streams.kafka.ranges import Failure
 from offsetwise.translation.search import Span, Target
 from offsetwise.translation.worker import Log, Paired, Question, Task
 from tests.commands import call

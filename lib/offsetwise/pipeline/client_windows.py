@@ -14,8 +14,9 @@ from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachable
 from offsetwise.model import Cluster, IsolationLevel
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import spark_errors
-from offsetwise.pipeline.windows import WINDOW_SCHEMA, Asked, Failure, answer_windows, row
+from offsetwise.pipeline.windows import WINDOW_SCHEMA, Asked, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
+from offsetwise.streams.kafka.ranges import Failure
 from offsetwise.translation.worker import Answer, Log
 
 OFFSETS_PER_TASK: Final = 4_000

@@ -10,9 +10,9 @@ from offsetwise.comparison import Scene
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import IsolationLevel, LogRange, TopicPartition, TopicState
-from offsetwise.pipeline.windows import Failure, Range, Reader, Unread
 from offsetwise.position import offset_of
 from offsetwise.streams.kafka.client import consumer_configuration
+from offsetwise.streams.kafka.ranges import Failure, Range, Reader, Unread
 from offsetwise.streams.kafka.snapshot import offsets_for_times
 from offsetwise.streams.windows import Wanted, Window
 from offsetwise.workflow.matching import Identified, Run
