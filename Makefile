@@ -88,6 +88,7 @@ $(POSTGRES): tools/find-postgres
 $(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*) lib/offsetwise/jars.lock
 	tools/find-emulators $(VENV)/emulators
 	$(BIN)/python -m tests.kinesis.jars
+	$(BIN)/python -m tests.integration.secured_broker
 	touch $@
 
 $(SPARK): $(JARS) tests/quick_spark.py

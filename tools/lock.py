@@ -22,11 +22,12 @@ from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.lab.java import find_java
 from offsetwise.pipeline.launching import CONNECTOR
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
+from tests.integration.secured_broker import NEWEST_KAFKA, OLD_KAFKA
 from tests.kinesis.jars import SETS
 
 LOCKS: Final = ROOT / "locks"
 OLDEST_PYTHON: Final = "3.11"
-LOG4J_VERSION: Final = "2.24.3"
+LOG4J: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"
 SPARKS: Final = ("4.0.0",)
 """Every release of PySpark that pyproject.toml allows and that has a connector."""
 NOT_IN_SPARK: Final = (
@@ -56,10 +57,13 @@ def wanted_jars() -> Iterator[Wanted]:
         name=f"kafka-{KAFKA_VERSION}",
         coordinates=(
             *(f"org.apache.kafka:{each}:{KAFKA_VERSION}" for each in kafka),
-            f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}",
+            LOG4J,
         ),
         transitive=True,
     )
+    for version, logging in ((NEWEST_KAFKA, LOG4J), (OLD_KAFKA, "org.slf4j:slf4j-simple:1.7.36")):
+        broker = f"org.apache.kafka:kafka_2.13:{version}"
+        yield Wanted(name=f"kafka-{version}", coordinates=(broker, logging), transitive=True)
     for version in SPARKS:
         connector = f"{CONNECTOR}:{version}"
         yield Wanted(name=f"spark-kafka-{version}", coordinates=(connector,), transitive=True, only=NOT_IN_SPARK)

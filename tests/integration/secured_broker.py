@@ -1,4 +1,8 @@
-"""A cluster of two brokers with a plain, a SASL and a TLS listener, and ACLs: for tests that stop and refuse things."""
+"""A cluster of two brokers with a plain, a SASL and a TLS listener, and ACLs: for tests that stop and refuse things.
+
+`python -m tests.integration.secured_broker` fetches the newest Kafka and an old one, as `make proof` does, so that no
+test needs a network.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from offsetwise.lab.brokers import LOG_CONFIGURATION, cluster_id, free_ports, jvm
+from offsetwise.lab.brokers import LOG_CONFIGURATION, cluster_id, configuration, free_ports, jvm
+from offsetwise.lab.jars import KAFKA_VERSION, kafka_jars
 from offsetwise.lab.processes import Process, is_alive, start, stop
 
 USERS: Final = {"reader": 'pass"word\\1', "stranger": "stranger-secret"}
@@ -22,6 +27,11 @@ _CERTIFICATE: Final = (
     "-addext subjectAltName=IP:127.0.0.1,DNS:localhost -keyout key.pem -out ca.pem"
 )
 _START_LIMIT_S: Final = 180
+NEWEST_KAFKA: Final = "4.4.0"
+"""The newest release that Maven Central has whole; its command line tools are not among it."""
+KAFKAS: Final = (KAFKA_VERSION, NEWEST_KAFKA)
+OLD_KAFKA: Final = "2.8.2"
+"""The newest before 3.0, whose brokers do not list transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,29 @@ class SecuredCluster:
 
 
 @contextmanager
-def secured_cluster(folder: Path) -> Iterator[SecuredCluster]:
-    """Run the cluster inside the block."""
+def old_broker(folder: Path) -> Iterator[str]:
+    """Run one broker of `OLD_KAFKA` inside the block; give its address."""
+    port, controller_port = free_ports(2)
+    properties = folder / "server.properties"
+    properties.write_text(configuration(folder, port=port, controller_port=controller_port), encoding="utf-8")
+
+    def command(main_class: str, *arguments: str) -> list[str]:
+        return jvm(folder, main_class, *arguments, str(properties), heap="320m", version=OLD_KAFKA)
+
+    subprocess.run(
+        command("kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c"), check=True, capture_output=True
+    )
+    process = start(command("kafka.Kafka"), log=folder / "old.log")
+    try:
+        _wait(process, port)
+        yield f"127.0.0.1:{port}"
+    finally:
+        stop(process, grace_s=0)
+
+
+@contextmanager
+def secured_cluster(folder: Path, version: str = KAFKA_VERSION) -> Iterator[SecuredCluster]:
+    """Run the cluster inside the block, of one of `KAFKAS`."""
     (folder / "log4j2.properties").write_text(LOG_CONFIGURATION, encoding="utf-8")
     subprocess.run(_CERTIFICATE.split(), cwd=folder, check=True, capture_output=True)
     (folder / "broker.pem").write_text((folder / "key.pem").read_text() + (folder / "ca.pem").read_text())
@@ -67,11 +98,15 @@ def secured_cluster(folder: Path) -> Iterator[SecuredCluster]:
     identity = cluster_id()
     for node in (1, 2):
         format_command = jvm(
-            folder, "kafka.tools.StorageTool", "format", "-t", identity, "-c", _properties(folder, node)
+            *(folder, "kafka.tools.StorageTool", "format", "-t", identity, "-c", _properties(folder, node)),
+            version=version,
         )
         subprocess.run(format_command, check=True, capture_output=True)
     processes = [
-        start(jvm(folder, "kafka.Kafka", _properties(folder, node), heap="320m"), log=folder / f"{node}.log")
+        start(
+            jvm(folder, "kafka.Kafka", _properties(folder, node), heap="320m", version=version),
+            log=folder / f"{node}.log",
+        )
         for node in (1, 2)
     ]
     try:
@@ -136,3 +171,8 @@ def _wait(process: Process, port: int) -> None:
         else:
             return
     raise RuntimeError(f"the broker on port {port} did not start")
+
+
+if __name__ == "__main__":
+    for release in (NEWEST_KAFKA, OLD_KAFKA):
+        kafka_jars(release)

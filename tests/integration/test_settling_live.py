@@ -39,8 +39,16 @@ from offsetwise.targets.transactions import kafka as sink_of
 from offsetwise.transactions.observed import Described
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
-from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
-from tests.integration.test_transactions_live import PREFIX, RECORDED, TOPIC, hang, leave_open, producers
+from tests.integration.secured_broker import KAFKAS, USERS, SecuredCluster, secured_cluster
+from tests.integration.test_transactions_live import (
+    OF_ONE_RELEASE,
+    PREFIX,
+    RECORDED,
+    TOPIC,
+    hang,
+    leave_open,
+    producers,
+)
 from tests.integration.transaction_proxy import Fault, Proxy, proxied
 from tests.subjects import checkpoint
 from tests.transactions.recorded import recorded
@@ -53,9 +61,9 @@ LATER = f"{PREFIX}-0-4"
 SWORN = "cannot be taken back"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    with secured_cluster(tmp_path_factory.mktemp("settling")) as running:
+@pytest.fixture(scope="module", params=KAFKAS)
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
+    with secured_cluster(tmp_path_factory.mktemp("settling"), request.param) as running:
         create(running.plain, NewTopic(TOPIC, 2, replica_assignment=[[1], [2]]))
         fill(running.plain, TOPIC, {0: 3, 1: 3})
         yield running
@@ -220,6 +228,7 @@ def test_18_a_transaction_that_ended_since_the_draft_stops_everything(case: Case
     assert call("drift", case.plan, "--migration", case.migration).code == 3
 
 
+@OF_ONE_RELEASE
 def test_10_a_commit_whose_time_runs_out_before_it_can_be_sent_is_refused_as_the_broker_tells_it(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +243,7 @@ def test_10_a_commit_whose_time_runs_out_before_it_can_be_sent_is_refused_as_the
     assert not (case.folder / "receipt.json.journal").exists()
 
 
+@OF_ONE_RELEASE
 def test_the_console_drafts_what_the_command_line_drafts(case: Case) -> None:
     assert case.draft().code == 0
     reader, orders = Reader((case.migration,)), checkpoint("orders")
@@ -252,6 +262,7 @@ def test_the_console_drafts_what_the_command_line_drafts(case: Case) -> None:
     assert set(case.states().values()) == {"Ongoing"}
 
 
+@OF_ONE_RELEASE
 @pytest.mark.parametrize("number", [0, 2])
 @pytest.mark.parametrize("fault", Fault)
 def test_22_a_lost_reply_is_looked_for_and_a_swallowed_request_is_sent_again_by_the_same_command(
@@ -292,6 +303,7 @@ def _arm(proxy: Proxy, number: int, fault: Fault, monkeypatch: pytest.MonkeyPatc
     return armed
 
 
+@OF_ONE_RELEASE
 @pytest.mark.parametrize("code", AGAIN)
 def test_21_a_coordinator_that_is_not_ready_is_asked_again_until_the_deadline(
     code: int, case: Case, monkeypatch: pytest.MonkeyPatch
@@ -356,6 +368,7 @@ def test_20_a_user_who_may_describe_and_not_write_is_told_by_the_dry_run(
     assert set(case.states().values()) == {"Ongoing"}
 
 
+@OF_ONE_RELEASE
 def test_37_another_applier_with_a_receipt_of_its_own_finds_the_plan_stale(case: Case) -> None:
     case.signed()
 

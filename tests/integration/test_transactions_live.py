@@ -30,14 +30,14 @@ from kafka.protocol.producer.produce import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from offsetwise.cli import documents
-from offsetwise.streams.kafka import wire as wire_module
+from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.transactions import STATE_TOPIC
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.transactions.observed import Described, Missing
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
-from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
+from tests.integration.secured_broker import KAFKAS, USERS, SecuredCluster, old_broker, secured_cluster
 from tests.transactions.savepoints import savepoint
 
 pytestmark = pytest.mark.proof
@@ -59,6 +59,9 @@ for name in names:
 os._exit(0)
 """
 """A job that is killed: nobody ends its transactions."""
+
+OF_ONE_RELEASE = pytest.mark.parametrize("cluster", [KAFKA_VERSION], indirect=True)
+"""Of a test of this side of the wire, which another release of the broker would only repeat."""
 
 
 def leave_open(bootstrap: str, *names: str) -> None:
@@ -84,10 +87,10 @@ def producers(bootstrap: str, *names: str) -> dict[str, tuple[int, int]]:
     }
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
+@pytest.fixture(scope="module", params=KAFKAS)
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
     """A cluster on which nobody has made a transaction when the first test begins."""
-    with secured_cluster(tmp_path_factory.mktemp("transactions")) as running:
+    with secured_cluster(tmp_path_factory.mktemp("transactions"), request.param) as running:
         create(running.plain, NewTopic(TOPIC, 2, replica_assignment=[[1], [2]]))
         fill(running.plain, TOPIC, {0: 3, 1: 3})
         yield running
@@ -193,6 +196,7 @@ def test_every_transaction_of_a_killed_job_is_decided_and_the_log_ends_say_who_w
     assert body["cluster_id"]
 
 
+@OF_ONE_RELEASE
 def test_tls_is_spoken_as_the_first_client_speaks_it(cluster: SecuredCluster, stopped: Path, tmp_path: Path) -> None:
     tls = {"bootstrap_servers": f"127.0.0.1:{cluster.tls_port}", "security_protocol": "SSL"}
 
@@ -275,6 +279,7 @@ def test_32_the_steps_to_two_phase_commit_are_read_from_every_broker(
     assert answered(ask(tmp_path, stopped, bootstrap_servers=cluster.plain))["upgrade"] is None
 
 
+@OF_ONE_RELEASE
 def test_a_job_that_goes_on_between_two_looks_is_live(
     cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +301,7 @@ def test_a_job_that_goes_on_between_two_looks_is_live(
     assert f"{PREFIX}-0-5 appeared between two looks" in body["transactions"][0]["reason"]
 
 
+@OF_ONE_RELEASE
 def test_errors_are_kept_by_id_where_the_clients_own_verb_refuses_all(cluster: SecuredCluster, stopped: Path) -> None:
     assert stopped
     here = config(cluster.plain)
@@ -305,6 +311,7 @@ def test_errors_are_kept_by_id_where_the_clients_own_verb_refuses_all(cluster: S
     assert answers["nobody-has-this-0-0"] is Missing.ABSENT
 
 
+@OF_ONE_RELEASE
 @pytest.mark.parametrize("code", AGAIN)
 def test_21_a_coordinator_that_loads_or_moves_is_asked_again_until_the_deadline(
     code: int, cluster: SecuredCluster, stopped: Path, monkeypatch: pytest.MonkeyPatch
@@ -331,20 +338,22 @@ def test_21_a_coordinator_that_loads_or_moves_is_asked_again_until_the_deadline(
     assert refused == {f"{PREFIX}-0-3": Missing.UNAVAILABLE}
 
 
-def test_34_brokers_that_do_not_know_the_question_leave_everything_unknown(
-    cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    configured = wire_module.configuration
-
-    def of_old(*given: Any) -> dict[str, Any]:
-        return configured(*given) | {"api_version": (2, 8)}
-
-    monkeypatch.setattr(wire_module, "configuration", of_old)
-    ran = ask(tmp_path, stopped, bootstrap_servers=cluster.plain)
+def test_34_brokers_that_do_not_know_the_question_leave_everything_unknown(tmp_path: Path) -> None:
+    checkpoint = savepoint(RECORDED, tmp_path / "savepoint", {})
+    with old_broker(tmp_path) as address:
+        ran = ask(tmp_path, checkpoint, "--upgrade", bootstrap_servers=address)
+        drafted = call(
+            *("draft", "--migration", tmp_path / "migration.yaml", "--checkpoint", "orders", "--author", "amy"),
+            *("--target", "sink-transactions", "--out", tmp_path / "plan.json", "--json"),
+        )
+        left = topics(address)
 
     assert ran.code == 1
-    assert {each for each, _ in decisions(answered(ran)).values()} == {"UNKNOWN"}
+    assert decisions(answered(ran)) == {(f"{PREFIX}-{n}-3", True): ("UNKNOWN", None) for n in (0, 1)}
     assert "older than Kafka 3.0" in answered(ran)["problems"][0]
+    assert upgrade(ran)["1"][0] == "failed"
+    assert "older than Kafka 3.0" in drafted.refused()["problem"]
+    assert left == set(), "to look creates no topic"
 
 
 UNVERIFIED = 49

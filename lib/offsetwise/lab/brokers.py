@@ -9,7 +9,7 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Final
 
-from offsetwise.lab.jars import kafka_jars
+from offsetwise.lab.jars import KAFKA_VERSION, kafka_jars
 from offsetwise.lab.java import find_java
 
 FIRST_PORT: Final = 20_000
@@ -52,7 +52,7 @@ def is_free(port: int) -> bool:
     return True
 
 
-def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m") -> list[str]:
+def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m", version: str = KAFKA_VERSION) -> list[str]:
     """Give the command line of one of Kafka's main classes, tuned to start quickly in little memory."""
     return [
         find_java(),
@@ -62,7 +62,7 @@ def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m") -> l
         "-Xshare:auto",
         f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
         "-cp",
-        str(kafka_jars() / "*"),
+        str(kafka_jars(version) / "*"),
         main_class,
         *arguments,
     ]

@@ -11,11 +11,11 @@ from offsetwise.lab.java import find_java
 KAFKA_VERSION: Final = "4.1.1"
 
 
-def kafka_jars() -> Path:
-    """Give the folder with Kafka's jars; see `locked_jars`.
+def kafka_jars(version: str = KAFKA_VERSION) -> Path:
+    """Give the folder with the jars of a Kafka of the lock; see `locked_jars`.
 
     Raises:
         JavaError: They must be fetched, and Java is missing or too old.
         JarError: They cannot be fetched, or are not those of the lock.
     """
-    return locked_jars(f"kafka-{KAFKA_VERSION}", java=find_java)
+    return locked_jars(f"kafka-{version}", java=find_java)
