@@ -56,7 +56,7 @@ def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = Non
         One for each id, producer id and epoch, by id; then what only partitions know.
     """
     rows = [*_all_held(held, second), *_all_others(held, second)]
-    rows = sorted(rows, key=lambda row: (str(row.transactional_id), row.epoch or 0))
+    rows.sort(key=_place)
     rows += [_hanging(each, sees_all=second.sees_all) for each in hanging(first, second)]
     moved = movement(held, first, second)
     if moved is not None:
@@ -70,6 +70,10 @@ def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = Non
             for row in rows
         ]
     return tuple(rows)
+
+
+def _place(row: SinkTransaction) -> tuple[str, int]:
+    return str(row.transactional_id), row.epoch or 0
 
 
 def _all_held(held: Held, look: Look) -> Iterator[SinkTransaction]:
@@ -206,15 +210,15 @@ def _other(listed: Listed | None, answer: Answer | None, number: int | None, hel
         None for one that has gone meanwhile.
     """
     match answer:
+        case None if listed is not None:  # most of them: they are over, and nobody was asked about them
+            state = listed.state
         case Described():
-            state: str = answer.state
-        case Missing.ABSENT:
-            return None
+            state = answer.state
         case Missing.UNAVAILABLE if listed is not None:
             return Decision.UNKNOWN, _MISSING[Missing.UNAVAILABLE]
         case Missing.DENIED if listed is not None:
             return Decision.DENIED, "The user may list it and not describe it."
-        case _ if listed is not None:
+        case Missing.NOT_ASKED | Missing.UNSUPPORTED if listed is not None:
             state = listed.state
         case _:
             return None

@@ -29,14 +29,11 @@ def movement(held: Held, first: Look, second: Look) -> str | None:
         None where nothing moved between the looks. A job between two checkpoints that reads nothing does not move.
     """
     own = held.own(second.listed)
-    for name in own:
-        if name not in first.listed:
-            return f"{name} appeared between two looks"
-        states = first.listed[name].state, second.listed[name].state
-        if states[0] != states[1] and states not in _BY_THE_BROKER:
-            return f"{name} went from {states[0]} to {states[1]} between two looks"
-        if _another(first.answers.get(name), second.answers.get(name)):
-            return f"{name} was begun again between two looks"
+    told = [why for name in own if (why := _moved(name, first, second)) is not None]
+    if told:
+        return min(told)
+    if not second.writes:
+        return None
     producers = {second.listed[name].producer_id: name for name in own}
     before = {(each.partition, each.producer_id): each for each in first.writes}
     for each in second.writes:
@@ -50,7 +47,20 @@ def movement(held: Held, first: Look, second: Look) -> str | None:
     return None
 
 
-def _another(first: Answer | None, second: Answer | None) -> bool:
+def _moved(name: str, first: Look, second: Look) -> str | None:
+    """Say in a clause what became of a transactional id between two looks; None where nothing did."""
+    before, now = first.listed.get(name), second.listed[name]
+    if before is None:
+        return f"{name} appeared between two looks"
+    if before.state != now.state and (before.state, now.state) not in _BY_THE_BROKER:
+        return f"{name} went from {before.state} to {now.state} between two looks"
+    answer = second.answers.get(name)
+    if answer is not None and _another(first.answers.get(name), answer):
+        return f"{name} was begun again between two looks"
+    return None
+
+
+def _another(first: Answer | None, second: Answer) -> bool:
     """Say whether an open transaction is another one than before, or has grown."""
     if not isinstance(first, Described) or not isinstance(second, Described):
         return False

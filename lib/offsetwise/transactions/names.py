@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-# Digits as Java writes them: ASCII, no sign, no zero in front.
-_NAME: Final = re.compile(r"(?s)(.*)-(0|[1-9][0-9]{0,9})-(0|[1-9][0-9]{0,18})")
+_INT_DIGITS: Final = 10
+_LONG_DIGITS: Final = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,14 @@ def parse(transactional_id: str) -> SinkName | None:
     >>> parse("orders-0-01") is None
     True
     """
-    found = _NAME.fullmatch(transactional_id)
-    if found is None or int(found[2]) >= 2**31 or int(found[3]) >= 2**63:
+    rest, _, number = transactional_id.rpartition("-")
+    prefix, dash, subtask = rest.rpartition("-")
+    if not dash or not _is_number(subtask, _INT_DIGITS) or not _is_number(number, _LONG_DIGITS):
         return None
-    return SinkName(found[1], int(found[2]), int(found[3]))
+    made = SinkName(prefix, int(subtask), int(number))
+    return made if made.subtask < 2**31 and made.number < 2**63 else None
+
+
+def _is_number(text: str, most: int) -> bool:
+    """Say whether Java writes a number so: ASCII digits, no sign, no zero in front."""
+    return text.isdigit() and text.isascii() and len(text) <= most and (text[0] != "0" or text == "0")
