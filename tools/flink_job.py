@@ -1,6 +1,6 @@
-"""The Flink job of the bundled sample: counts by five minutes of event time, from Kafka to Kafka, exactly once.
+"""The Flink jobs of the bundled sample, from Kafka to Kafka, exactly once: counts by time, and a copy of every order.
 
-Runs in one JVM, a small cluster of its own, which is asked over REST.
+Each runs in one JVM, a small cluster of its own, which is asked over REST.
 """
 
 from __future__ import annotations
@@ -19,11 +19,6 @@ from urllib.request import Request, urlopen
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.java import find_java
 
-TOPICS: Final = ("orders", "payments", "clicks")
-GROUP: Final = "order-counts"
-SINK: Final = "order-counts"
-JOB_ID: Final = "0ff5e70f11e00000000000000000beef"
-"""The same in every recording, so that its folder is."""
 PARALLELISM: Final = 2
 TRANSACTION_TIMEOUT_MS: Final = 900_000
 """The longest that brokers allow unless told otherwise."""
@@ -40,16 +35,49 @@ CREATE TABLE events (
   WATERMARK FOR written AS written - INTERVAL '10' SECOND
 ) WITH (
   'connector' = 'kafka', 'topic' = '{topics}', 'properties.bootstrap.servers' = '{old}',
-  'properties.group.id' = '{group}', 'scan.startup.mode' = 'earliest-offset', 'format' = 'json'
+  'properties.group.id' = '{name}', 'scan.startup.mode' = 'earliest-offset', 'format' = 'json'
 );
-CREATE TABLE counts (topic STRING, until_time TIMESTAMP(3), records BIGINT) WITH (
-  'connector' = 'kafka', 'topic' = '{sink}', 'properties.bootstrap.servers' = '{old}', 'format' = 'json',
-  'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{sink}',
+CREATE TABLE {table} ({columns}) WITH (
+  'connector' = 'kafka', 'topic' = '{name}', 'properties.bootstrap.servers' = '{old}', 'format' = 'json',
+  'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{name}',
   'properties.transaction.timeout.ms' = '{timeout}'
 );
-INSERT INTO counts SELECT topic, window_end, COUNT(*)
-FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(written), INTERVAL '5' MINUTES)) GROUP BY topic, window_start, window_end;
+INSERT INTO {table} {query};
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a job reads and writes."""
+
+    name: str
+    """Of itself, its consumer group, its sink's topic and the prefix of its transactional ids."""
+    id: str
+    """The same in every recording, so that its folder is."""
+    topics: tuple[str, ...]
+    table: str
+    columns: str
+    """Of what it writes."""
+    query: str
+
+
+COUNTS: Final = Job(
+    name="order-counts",
+    id="0ff5e70f11e00000000000000000beef",
+    topics=("orders", "payments", "clicks"),
+    table="counts",
+    columns="topic STRING, until_time TIMESTAMP(3), records BIGINT",
+    query="SELECT topic, window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(written), INTERVAL '5' "
+    "MINUTES)) GROUP BY topic, window_start, window_end",
+)
+AUDIT: Final = Job(
+    name="order-audit",
+    id="a0d17f11e0000000000000000000feed",
+    topics=("orders",),
+    table="audit",
+    columns="serial STRING",
+    query="SELECT serial FROM events",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,19 +99,31 @@ class FlinkJob:
         wanted = {"targetDirectory": folder.as_uri(), "drain": False, "formatType": "CANONICAL"}
         _rest("POST", f"/jobs/{self.id}/stop", wanted)
         _wait("the job to end", lambda: _rest("GET", f"/jobs/{self.id}")["state"] == "FINISHED")
-        (savepoint,) = folder.glob("savepoint-*")
+        return self._savepoint(folder)
+
+    def savepoint(self, folder: Path) -> Path:
+        """Take a canonical savepoint below `folder` beside the running job, which commits nothing, and give its."""
+        wanted = {"target-directory": folder.as_uri(), "cancel-job": False, "formatType": "CANONICAL"}
+        trigger = _rest("POST", f"/jobs/{self.id}/savepoints", wanted)["request-id"]
+        path = f"/jobs/{self.id}/savepoints/{trigger}"
+        _wait("a savepoint", lambda: _rest("GET", path)["status"]["id"] == "COMPLETED")
+        return self._savepoint(folder)
+
+    def _savepoint(self, folder: Path) -> Path:
+        (savepoint,) = folder.glob(f"savepoint-{self.id[:6]}-*")
         return savepoint
 
 
 @contextmanager
-def flink_job(lab: Lab, *, classpath: str) -> Iterator[FlinkJob]:
-    """Run the job on the old cluster of a lab.
+def flink_job(lab: Lab, job: Job, *, classpath: str) -> Iterator[FlinkJob]:
+    """Run a job on the old cluster of a lab; it is killed in the end.
 
     Args:
         lab: The lab.
+        job: The job.
         classpath: Of a Flink with its Kafka connector.
     """
-    folder = lab.directory / "flink"
+    folder = lab.directory / f"flink-{job.name}"
     checkpoints = folder / "checkpoints"
     checkpoints.mkdir(parents=True)
     settings = {
@@ -91,8 +131,8 @@ def flink_job(lab: Lab, *, classpath: str) -> Iterator[FlinkJob]:
         "rest.address": "127.0.0.1",
         "rest.bind-address": "127.0.0.1",
         "parallelism.default": PARALLELISM,
-        "pipeline.name": SINK,
-        "$internal.pipeline.job-id": JOB_ID,
+        "pipeline.name": job.name,
+        "$internal.pipeline.job-id": job.id,
         "execution.checkpointing.interval": "1 h",
         "execution.checkpointing.dir": checkpoints.as_uri(),
         "execution.checkpointing.num-retained": 3,
@@ -102,13 +142,19 @@ def flink_job(lab: Lab, *, classpath: str) -> Iterator[FlinkJob]:
     (folder / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
     (folder / "job.sql").write_text(
         _SQL.format(
-            topics=";".join(TOPICS), old=lab.old_bootstrap, group=GROUP, sink=SINK, timeout=TRANSACTION_TIMEOUT_MS
+            topics=";".join(job.topics),
+            old=lab.old_bootstrap,
+            name=job.name,
+            table=job.table,
+            columns=job.columns,
+            query=job.query,
+            timeout=TRANSACTION_TIMEOUT_MS,
         ),
         encoding="utf-8",
     )
     command = [find_java(), "-Xmx1g", *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENED)]
     command += ["-cp", classpath, str(Path(__file__).with_name("FlinkJob.java")), str(folder)]
-    with lab.log("flink").open("w", encoding="utf-8") as log:
+    with lab.log(f"flink-{job.name}").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own arguments
         try:
             yield FlinkJob(id=_started(), checkpoints=checkpoints)

@@ -1,9 +1,11 @@
 """Record the bundled Flink sample anew: `make sample-flink`.
 
 A real Flink SQL job reads the old cluster of a lab of its own, takes checkpoints as the topics grow, and is stopped
-with a savepoint when `orders-0` ends at 1,050. Then the topics grow on, both mirrors copy them, and what the library
-reads is written to lib/offsetwise/sample_flink: the checkpoints as they stood before the stop, the savepoint, snapshots
-of both clusters, the comparisons with their evidence, every topic counted, and the lag of some minutes.
+with a savepoint when `orders-0` ends at 1,050. A second job takes a savepoint there and runs on while the topics grow;
+then it is killed, so that its sink has transactions open which the savepoint holds, and later ones. Both mirrors copy
+the topics, and what the library reads is written to lib/offsetwise/sample_flink: the checkpoints as they stood before
+the stop, the savepoints, what the sinks' cluster said of their transactions, snapshots of both clusters, the
+comparisons with their evidence, every topic counted, and the lag of some minutes.
 
 Flink is the newest one that the end-to-end tests run.
 """
@@ -24,10 +26,12 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from flink_job import GROUP, SINK, TRANSACTION_TIMEOUT_MS, flink_job
+from flink_job import AUDIT, COUNTS, TIMEOUT_S, TRANSACTION_TIMEOUT_MS, flink_job
 from record_lag import record_lag, say
 from record_sample import ADDRESSES, record
 
+from offsetwise import files, workflow
+from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab
 from offsetwise.lab.records import SECOND_PARTITION_LESS
@@ -54,11 +58,22 @@ JOB: Final = {
     "sink": "kafka",
     "tolerates_replay": False,
     "sql": True,
-    "commits_to": GROUP,
+    "commits_to": COUNTS.name,
     "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
     "sink_cluster": "old",
     "sink_servers": ADDRESSES["source"],
 }
+AUDIT_JOB: Final = {
+    "stateful": False,
+    "sink": "kafka",
+    "tolerates_replay": False,
+    "sql": True,
+    "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+    "sink_cluster": "old",
+    "new_sink_cluster": "new",
+    "sink_servers": ADDRESSES["source"],
+}
+SINK_SNAPSHOT: Final = "sink.json"
 
 
 def main() -> None:
@@ -71,18 +86,21 @@ def main() -> None:
     lab = Lab.up(options.dir)
     path = _made(lab)
     record(path, lab, SAMPLE)
-    record_lag(lab, path, SAMPLE, group=GROUP, positions=_committed(lab))
+    shutil.copy(path.with_name(SINK_SNAPSHOT), SAMPLE)
+    record_lag(lab, path, SAMPLE, group=COUNTS.name, positions=_committed(lab))
 
 
 def _made(lab: Lab) -> Path:
     create_topics(lab)
     admin = AdminClient({"bootstrap.servers": lab.old_bootstrap})
-    admin.create_topics([NewTopic(SINK, 1, 1)])[SINK].result(60)
+    for made in admin.create_topics([NewTopic(COUNTS.name, 1, 1), NewTopic(AUDIT.name, 2, 1)]).values():
+        made.result(60)
     produce(lab, 0, STEPS[0])
     move_log_start(lab)
     kept = lab.directory / "checkpoints"
     kept.mkdir()
-    with flink_job(lab, classpath=DISTRIBUTIONS[-1].classpath()) as job:
+    classpath = DISTRIBUTIONS[-1].classpath()
+    with flink_job(lab, COUNTS, classpath=classpath) as job:
         say(f"Flink runs {job.id}")
         for before, end in pairwise(STEPS):
             produce(lab, before, end)
@@ -94,12 +112,14 @@ def _made(lab: Lab) -> Path:
         shutil.copytree(job.checkpoints / job.id, kept / job.id)
         savepoint = job.stop(kept)
         say(f"stopped with {savepoint.name}")
+    with flink_job(lab, AUDIT, classpath=classpath) as audit:
+        _wait_until_written(lab)
+        pending = audit.savepoint(kept)
+        produce(lab, STEPS[-1], LOG_END)
+        _wait_until_written(lab)
+    say(f"killed after {pending.name}")
     for metadata in kept.rglob("_metadata"):
         _shorten_names(metadata, lab.directory.resolve())
-    produce(lab, STEPS[-1], LOG_END)
-    start_mirrors(lab)
-    for policy, topics in MIRRORED.items():
-        lab.wait_until_mirrored(topics, mirror=policy)
     newest = _newest(kept / job.id)
     body = migration_of(lab) | {
         "name": "order-counts-to-new",
@@ -110,12 +130,43 @@ def _made(lab: Lab) -> Path:
                 "uri": f"./checkpoints/{job.id}/{newest.name}",
                 "job": dict(JOB),
             },
+            {
+                "name": AUDIT.name,
+                "uri": f"./checkpoints/{pending.name}",
+                "belongs_to": "old",  # its positions lie inside of both clusters' logs
+                "job": AUDIT_JOB,
+            },
         ],
-        "groups": [GROUP],
+        "groups": [COUNTS.name],
     }
     path = lab.directory / "migration.yaml"
     path.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
+    migration = load_migration(path)
+    taken = workflow.sink_snapshot(migration, [each.name for each in migration.checkpoints])
+    path.with_name(SINK_SNAPSHOT).write_text(files.dump(taken), encoding="utf-8")
+    say(f"{len(taken.records)} open transactions counted")
+    start_mirrors(lab)
+    for policy, topics in MIRRORED.items():
+        lab.wait_until_mirrored(topics, mirror=policy)
     return path
+
+
+def _wait_until_written(lab: Lab) -> None:
+    """Wait until the second job has written every order, committed or not."""
+    end = time.monotonic() + TIMEOUT_S
+    while _records(lab, AUDIT.name) != _records(lab, "orders"):
+        if time.monotonic() > end:
+            raise SystemExit(f"{AUDIT.name}: waited {TIMEOUT_S} s for every order in it, in vain.")
+        time.sleep(1)
+
+
+def _records(lab: Lab, topic: str) -> int:
+    """Count the records of a topic of two partitions that has no markers yet."""
+    settings = {"bootstrap.servers": lab.old_bootstrap, "group.id": "count", "isolation.level": "read_uncommitted"}
+    consumer = Consumer(settings)
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, each), timeout=30) for each in range(2)]
+    consumer.close()
+    return sum(high - low for low, high in ends)
 
 
 def _shorten_names(metadata: Path, directory: Path) -> None:
@@ -147,7 +198,7 @@ def _orders(checkpoint: Path) -> tuple[int, ...]:
 
 def _committed(lab: Lab) -> tuple[int, ...]:
     """Give what the job's group has committed of `orders`."""
-    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": GROUP, "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": COUNTS.name, "enable.auto.commit": False})
     wanted = [TopicPartition("orders", partition) for partition in range(2)]
     found = consumer.committed(wanted, timeout=30)
     consumer.close()

@@ -16,6 +16,7 @@ import yaml
 
 from offsetwise import files, workflow
 from offsetwise.config import Migration, load_migration
+from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.lab import Lab
 from offsetwise.lab.sample import make_sample
 from offsetwise.model import Cluster, Comparison, Snapshot, Subject, SubjectKind
@@ -80,9 +81,9 @@ def relative(comparison: Comparison, directory: Path) -> Comparison:
     if checkpoint is None:
         return comparison
     details = checkpoint.details
-    if details.retained:
+    if isinstance(details, FlinkDetails):
         retained = tuple(replace(each, uri=_below(each.uri, directory)) for each in details.retained)
-        details = replace(details, **{"retained": retained})
+        details = replace(details, saved=replace(details.saved, retained=retained))
     return replace(comparison, checkpoint=replace(checkpoint, uri=_below(checkpoint.uri, directory), details=details))
 
 

@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from offsetwise.survey.found import Survey
     from offsetwise.transactions.decisions import Decision, SinkTransaction
     from offsetwise.transactions.report import SinkTransactions
-    from offsetwise.workflow import inspect, load_snapshots
+    from offsetwise.transactions.snapshot import SinkSnapshot
+    from offsetwise.workflow import inspect, load_sink_snapshot, load_snapshots
 
 __all__ = [
     "ApplyError",
@@ -94,6 +95,7 @@ __all__ = [
     "Receipt",
     "ReceiptStep",
     "Reconciliation",
+    "SinkSnapshot",
     "SinkTransaction",
     "SinkTransactions",
     "Snapshot",
@@ -115,6 +117,7 @@ __all__ = [
     "init",
     "inspect",
     "keygen",
+    "load_sink_snapshot",
     "load_snapshots",
     "read_private_key",
     "targets",
@@ -152,6 +155,7 @@ _HOMES = {
     "Receipt": "api.receipt",
     "ReceiptStep": "model",
     "Reconciliation": "model",
+    "SinkSnapshot": "transactions.snapshot",
     "SinkTransaction": "transactions.decisions",
     "SinkTransactions": "transactions.report",
     "Snapshot": "model",
@@ -173,6 +177,7 @@ _HOMES = {
     "init": "api.init",
     "inspect": "workflow",
     "keygen": "approval",
+    "load_sink_snapshot": "workflow",
     "load_snapshots": "workflow",
     "read_private_key": "approval",
     "targets": "targets",

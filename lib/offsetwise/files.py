@@ -32,6 +32,7 @@ from offsetwise.model import (
     Verification,
 )
 from offsetwise.model.offsets import IN_FILES_FIRST
+from offsetwise.transactions.snapshot import SinkSnapshot
 
 FORMAT_VERSION: Final = "1.0"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -41,11 +42,21 @@ MAX_BYTES: Final = 40 * 1024 * 1024
 MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
 """Of a plan: its receipt, which repeats it, is read again too."""
 Stored = (
-    Checkpoint | Snapshot | Comparison | FleetComparison | Reconciliation | LagSample | Plan | Receipt | Verification
+    Checkpoint
+    | Snapshot
+    | SinkSnapshot
+    | Comparison
+    | FleetComparison
+    | Reconciliation
+    | LagSample
+    | Plan
+    | Receipt
+    | Verification
 )
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
+    "sink-snapshot": SinkSnapshot,
     "comparison": Comparison,
     "fleet-comparison": FleetComparison,
     "reconciliation": Reconciliation,

@@ -64,7 +64,9 @@ def staged(folder: Path, target: Target, now: SinkTransaction | None = None, clu
     )
     sink = SinkRequirement(name="old", cluster_id="id-sink", states=(seen,))
     made.plan = replace(made.plan, marks=(MARK,), requirements=replace(made.plan.requirements, sink=sink))
-    found = SinkTransactions(cluster_id=cluster_id, complete=True, transactions=(now or row(),))
+    found = SinkTransactions(
+        taken_at="2026-11-21T12:00:00.000Z", cluster_id=cluster_id, complete=True, transactions=(now or row(),)
+    )
     made.world.sink = lambda: found
     return made
 

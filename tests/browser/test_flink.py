@@ -12,10 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import choose, console, keep, settle
 from tests.browser.test_review import APPROVE
+from tests.browser.test_settling import shown
+from tools.screenshots import THEMES
 
 pytestmark = pytest.mark.timeout(600)
 
 OF = f"migration={quote('order-counts-to-new (sample)')}&of={quote('checkpoint order-counts')}"
+KILLED = f"{OF.removesuffix('counts')}audit"
 
 
 @pytest.fixture
@@ -86,3 +89,49 @@ def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstrat
         with page.expect_download() as download:
             page.get_by_role("button", name="Download").first.click()
         assert '"flink-savepoint"' in Path(download.value.path()).read_text()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_transactions_of_a_killed_job_are_seen_decided_planned_and_approved_by_the_people_of_the_demonstration(
+    browser: Browser, tmp_path: Path, theme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 1400, "height": 1000}, color_scheme="dark" if theme == "dark" else "light"
+    )
+    page = context.new_page()
+    with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
+        page.goto(f"{address}/draft?{KILLED}")
+        settle(page)
+        page.get_by_role("button", name="Play Ada, who drafts").click()
+        expect(page.get_by_text("Demonstration: you play Ada, who drafts.")).to_be_visible()
+        settle(page)
+        page.get_by_role("link", name="Clusters", exact=True).click()
+        expect(page.get_by_role("heading", name="Clusters", level=1)).to_be_visible()
+        settle(page)
+        choose(page, "Sink of", "order-audit")
+        expect(page.get_by_text("4 transactions to be ended or looked into")).to_be_visible()
+        expect(page.get_by_text("were left when the sample was recorded")).to_be_visible()
+        shown(page, f"flink-clusters-transactions-{theme}")
+        page.get_by_role("link", name="Each transaction, and why").click()
+        expect(page.get_by_role("heading", name="Checkpoint", level=1)).to_be_visible()
+        expect(page.get_by_text("order-audit-0-1: The checkpoint holds it")).to_be_visible()
+        shown(page, f"flink-checkpoint-transactions-{theme}")
+        page.get_by_role("link", name="Draft a plan that ends them").click()
+        expect(page.get_by_role("heading", name="Draft", level=1)).to_be_visible()
+        expect(page.get_by_text("4 transactions to be ended or looked into")).to_be_visible()
+        page.get_by_role("button", name="Draft the plan").click()
+        expect(page.get_by_text("2 transactions are committed and 2 transactions are aborted").first).to_be_visible()
+        shown(page, f"flink-draft-transactions-{theme}")
+        page.get_by_role("button", name="Submit for review").click()
+        expect(page.get_by_text("Plan 1 waits for a decision about exactly")).to_be_visible()
+
+        choose(page, "Demonstration: play", "reviewer")
+        page.get_by_role("link", name="Review", exact=True).click()
+        expect(page.get_by_role("heading", name="Before you approve")).to_be_visible()
+        expect(page.get_by_text("were left when the sample was recorded")).to_be_visible()
+        shown(page, f"flink-review-transactions-{theme}")
+        page.get_by_role("textbox", name="to approve").fill("cannot be taken back")
+        page.get_by_role("textbox", name="to approve").press("Enter")
+        page.get_by_role("button", name=APPROVE).click()
+        expect(page.get_by_text("Approved: version")).to_be_visible()
+    context.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.engines.spark.folders import SAMPLES, write
 CHECKPOINT = "pages/explore/checkpoint.py"
 SAMPLE = "order-counts-to-new (sample)"
 STOPPED, RETAINED = "checkpoint order-counts", "checkpoint order-counts-retained"
+KILLED = "checkpoint order-audit"
 
 
 @pytest.fixture(scope="module")
@@ -79,19 +81,41 @@ def test_a_retained_checkpoint_that_is_gone_is_said_with_those_that_are_left() -
         workflow.checkpoint_reading(migration, "order-counts-retained", retained=99)
 
 
-def test_the_bundled_checkpoint_holds_transactions_of_a_real_run_and_its_migration_names_their_cluster(
+def test_what_the_recorded_savepoint_of_a_killed_job_holds_is_decided_offline_on_the_checkpoint_page(
     open_page: OpenPage, bundled: Reader
 ) -> None:
     migration = workflow.sample(Bundled.FLINK)
-    sinks = [migration.sink(each) for each in migration.checkpoints]
-    assert sinks == [migration.source] * 2
+    assert [migration.sink(each) for each in migration.checkpoints] == [migration.source] * 3
 
+    page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=KILLED)
+    assert not page.exception
+    held = next(one.value for one in page.dataframe if "of checkpoint" in one.value)
+    assert held["transactional id"].tolist() == ["order-audit-0-1", "order-audit-1-1"]
+    decided = next(one.value for one in page.dataframe if "decision" in one.value)
+    assert [each.split()[-1] for each in decided["decision"]] == ["commit", "abort", "commit", "abort"]
+    said = words(page)
+    assert "**4 transactions to be ended or looked into**" in said
+    assert re.search(r"The first time-out was at \*\*[0-9T:Z-]+\*\*: 14 min \d+ s were left when the sample was", said)
+    assert "held back in 2 partitions of the sink" in said
+    assert "sink-transactions-now" not in [each.key for each in page.button], "there is nobody to ask"
+
+
+def test_a_settled_checkpoint_of_the_sample_says_so(open_page: OpenPage, bundled: Reader) -> None:
     page = open_page(bundled, CHECKPOINT, migration=SAMPLE, of=RETAINED)
     assert not page.exception
     held = next(one.value for one in page.dataframe if "of checkpoint" in one.value)
     assert held["transactional id"].tolist() == ["order-counts-0-6", "order-counts-1-6"]
-    assert held["state"].tolist() == ["received"] * 2
-    assert "there is nobody to ask about them" in words(page)
+    assert "**Nothing is open.** What the checkpoint holds is settled." in words(page)
+
+
+def test_the_clusters_page_of_the_sample_shows_who_is_held_up(open_page: OpenPage, bundled: Reader) -> None:
+    page = open_page(bundled, "pages/explore/clusters.py", migration=SAMPLE, of=KILLED)
+    page.selectbox(key="sink").select("order-audit").run()
+    assert not page.exception
+    said = words(page)
+    assert "▲ commit" in said
+    assert "**2**" in said
+    assert "held back in 2 partitions of the sink" in said
 
 
 def test_transactions_of_the_sink_are_shown_with_their_schema(open_page: OpenPage) -> None:

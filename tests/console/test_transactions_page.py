@@ -35,7 +35,9 @@ HELD = SinkTransaction(
 )
 OVER = replace(HELD, transactional_id="flinktx-0-1", held=False, left_ms=None, decision=Decision.NOTHING)
 ENDS = LogEnds(topic="out", partition=0, last_stable_offset=10, log_end_offset=18)
-OPEN = SinkTransactions(cluster_id="abc", complete=True, transactions=(OVER, HELD), partitions=(ENDS,))
+OPEN = SinkTransactions(
+    taken_at="2026-11-21T12:00:00.000Z", cluster_id="abc", complete=True, transactions=(OVER, HELD), partitions=(ENDS,)
+)
 
 
 class SinkReader(FolderReader):

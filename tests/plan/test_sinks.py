@@ -77,7 +77,9 @@ def row(
 
 
 def said(*rows: SinkTransaction, cluster_id: str | None = "id-sink") -> SinkTransactions:
-    return SinkTransactions(cluster_id=cluster_id, complete=True, transactions=rows)
+    return SinkTransactions(
+        taken_at="2026-11-21T12:00:00.000Z", cluster_id=cluster_id, complete=True, transactions=rows
+    )
 
 
 SETTLED = said(row(HELD), row(OTHER))

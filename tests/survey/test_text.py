@@ -68,9 +68,10 @@ def test_the_file_leads_to_the_same_comparison(checkpoint: str, folder: Path) ->
 def test_a_checkpoint_shows_state_watermark_and_transactions(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(LIB / "sample_flink", tmp_path / "flink"))
     text, made = written(survey_of("sample_flink", folder / "checkpoints"), folder)
-    (chk, savepoint) = made.checkpoints
+    (chk, savepoint, audit) = made.checkpoints
 
-    assert (chk.name, savepoint.name) == ("0ff5e70f11e00000000000000000beef-chk-6", "savepoint-0ff5e7-786a38e9a85f")
+    assert (audit.job.stateful, audit.job.sink) == (None, "kafka")
+    assert (chk.name, savepoint.name) == ("0ff5e70f11e00000000000000000beef-chk-6", "savepoint-0ff5e7-dddebceac2d3")
     assert (savepoint.job.stateful, savepoint.job.sink, savepoint.job.watermark_ms) == (True, "kafka", None)
     assert "sink: kafka  # transactional ids begin with order-counts" in text
     assert "# watermark_ms: 600000" in text
@@ -90,7 +91,9 @@ def test_a_group_at_exactly_the_positions_of_a_checkpoint_is_no_job_of_its_own(t
     text, made = written(survey_of("sample_flink", folder / "checkpoints", taken=taken), folder)
 
     assert made.groups == ()
-    assert {each.job.commits_to for each in made.checkpoints} == {"counts"}
+    assert [each.job.commits_to for each in made.checkpoints] == ["counts", "counts", None], (
+        "the third reads orders only"
+    )
     assert "# left out: counts: the job of checkpoint " in text
     assert "# left out: spark-kafka-source-1: Spark reads with it; the job's positions are in its checkpoint" in text
 

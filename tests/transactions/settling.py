@@ -55,7 +55,9 @@ def row(number: int, decision: Decision, **changes: Any) -> SinkTransaction:
 
 def found(*rows: SinkTransaction, **changes: Any) -> SinkTransactions:
     """Give what was decided about a job's transactions."""
-    made = SinkTransactions(cluster_id=CLUSTER_ID, complete=True, transactions=rows, end_txn_version=5)
+    made = SinkTransactions(
+        taken_at=time_of(NOW), cluster_id=CLUSTER_ID, complete=True, transactions=rows, end_txn_version=5
+    )
     return replace(made, **changes)
 
 

@@ -195,9 +195,9 @@ def test_the_document_is_as_its_schema_says() -> None:
     assert (body["format"], body["complete"], body["cluster_id"]) == ("offsetwise/transactions", True, "c")
 
 
-def facts(most: str) -> Facts:
+def facts(most: str, config: ClusterConfig) -> Facts:
     broker = Broker(id=1, apis=frozenset(), init_producer_id=5, config={MAX_TIMEOUT: most})
-    return Facts(name="new", brokers=(broker,), authorizer=False)
+    return Facts(name=config.name, brokers=(broker,), authorizer=False)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_31_a_time_out_that_the_sinks_new_cluster_refuses_is_said(
 
     def answer(config: ClusterConfig, **_: object) -> Facts:
         of.append(config.name)
-        return facts(most)
+        return facts(most, config)
 
     monkeypatch.setattr(reader, "transaction_facts", answer)
     traits: dict[str, Any] = {"sink_cluster": "old", "new_sink_cluster": "third"}
@@ -242,7 +242,7 @@ def test_13_another_jobs_id_that_begins_with_a_pooled_prefix_is_a_finding(
         return Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
-    monkeypatch.setattr(reader, "transaction_facts", lambda _, **__: facts("3600000"))
+    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: facts("3600000", config))
     pooled = migration(tmp_path, entry("orders", POOLED / "savepoint-3-pending", sink_cluster="old"))
     made = offsetwise.Migration.load(pooled).transactions("orders")
     other = DATA / "c50-incrementing" / "savepoint-3-pending"
@@ -256,7 +256,7 @@ def test_13_another_jobs_id_that_begins_with_a_pooled_prefix_is_a_finding(
 def test_32_a_checkpoint_of_flip_319_is_judged_without_being_asked_to(
     asked: list[tuple[str, Held]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "transaction_facts", lambda _, **__: facts("3600000"))
+    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: facts("3600000", config))
     version, body = LAYOUTS["FLIP-319 as proposed"]
     folder = tmp_path / "savepoint-1"
     folder.mkdir()

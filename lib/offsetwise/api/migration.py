@@ -32,6 +32,7 @@ from offsetwise.workflow import Wanted
 if TYPE_CHECKING:
     from offsetwise.api.plan import Plan
     from offsetwise.transactions.report import SinkTransactions
+    from offsetwise.transactions.snapshot import SinkSnapshot
 
 _UNNAMED: Final = "expected either a checkpoint or a group, found both or neither. Nothing was read."
 _NAME_ONE: Final = "Name one checkpoint of the migration file, or one consumer group."
@@ -150,6 +151,7 @@ class Migration:
         topics: Sequence[str] = (),
         apart_s: float = 2,
         upgrade: bool = False,
+        snapshot: SinkSnapshot | None = None,
         progress: Progress = unheard,
     ) -> SinkTransactions:
         """Show the transactions of a Flink job's exactly-once sinks, each with what is to become of it and why.
@@ -159,17 +161,36 @@ class Migration:
             topics: Topics to look at beside those that open transactions name.
             apart_s: The seconds between two looks at the cluster, in which a job that still runs moves.
             upgrade: Whether to judge the steps to two-phase commit (FLIP-319) as well.
+            snapshot: What the cluster said before; it is not contacted then.
             progress: Told each step.
 
         Raises:
             ConfigError: The file does not state the cluster that the sink writes to, or its properties cannot be used.
-            UsageError: The checkpoint has no Kafka sink that writes in transactions.
+            UsageError: The checkpoint has no Kafka sink that writes in transactions, or the snapshot is of others.
             StorageError: The checkpoint cannot be read.
             CheckpointError: It is no checkpoint.
             ClusterError: The cluster gave no answer.
         """
         return workflow.sink_transactions(
-            self.settings, checkpoint, topics=tuple(topics), apart_s=apart_s, upgrade=upgrade, progress=progress
+            self.settings,
+            checkpoint,
+            topics=tuple(topics),
+            apart_s=apart_s,
+            upgrade=upgrade,
+            snapshot=snapshot,
+            progress=progress,
+        )
+
+    def sink_snapshot(
+        self, *checkpoints: str, topics: Sequence[str] = (), apart_s: float = 2, progress: Progress = unheard
+    ) -> SinkSnapshot:
+        """Take down what the cluster of some checkpoints' sinks says of their transactions.
+
+        `transactions` and `Job.draft` take it in the place of the live cluster. Arguments and errors are those of
+        `transactions`; the sinks write to one cluster.
+        """
+        return workflow.sink_snapshot(
+            self.settings, checkpoints, topics=tuple(topics), apart_s=apart_s, progress=progress
         )
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
@@ -250,6 +271,7 @@ class Job:
         starts: Sequence[StartChoice] = (),
         settlements: Sequence[SettlementChoice] = (),
         sink_topics: Sequence[str] = (),
+        sink_snapshot: SinkSnapshot | None = None,
         mark_settled: bool = False,
         sink_rewound: bool = False,
         cutover_ms: int | None = None,
@@ -268,6 +290,7 @@ class Job:
             starts: Topics that start elsewhere than at their translated offsets.
             settlements: Transactions of the sink that nothing explains, and that people decided about.
             sink_topics: Topics of the sink to search for transactions, beside those that open ones name.
+            sink_snapshot: What the sink's cluster said before; it is not contacted then.
             mark_settled: Whether the copy of the savepoint says that the sink's transactions are committed, so that a
                 restore on another cluster passes over them. Each has to be, or is committed by the same plan before.
             sink_rewound: Whether the sink is taken back with the job.
@@ -301,6 +324,7 @@ class Job:
             request,
             drafted_at=time_of(datetime.now(UTC)),
             observed=None if comparison is None else comparison.observed,
+            sink=sink_snapshot,
             progress=progress,
         )
         from offsetwise.api.plan import Plan  # noqa: PLC0415 - approvals import the clients of clouds, half a second

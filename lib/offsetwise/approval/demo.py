@@ -36,11 +36,21 @@ def sample_clusters(which: Bundled = Bundled.SPARK) -> tuple[object, object]:
 
 
 def sample_of(plan: Plan) -> Bundled | None:
-    """Give the bundled sample that a plan is of, None if it is of none. An unknown cluster is never a sample's."""
-    found = plan.requirements.old.cluster_id, plan.requirements.new.cluster_id
-    if None in found:
+    """Give the bundled sample that a plan is of, None if it is of none. An unknown cluster is never a sample's.
+
+    A plan that moves no position names only the cluster of the sink.
+    """
+    wanted = plan.requirements
+    moves = wanted.old.cluster_id, wanted.new.cluster_id
+    sink = None if wanted.sink is None else wanted.sink.cluster_id
+    ends_only = not plan.positions and sink is not None
+    if None in moves and not ends_only:
         return None
-    return next((which for which in Bundled if found == sample_clusters(which)), None)
+    for which in Bundled:
+        its = sample_clusters(which)
+        if (ends_only or moves == its) and (sink is None or sink in its):
+            return which
+    return None
 
 
 def is_of_sample(plan: Plan) -> bool:

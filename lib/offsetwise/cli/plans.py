@@ -73,10 +73,13 @@ def draft(
     snapshots: Annotated[
         tuple[Path, Path] | None, typer.Option(help="The two snapshot files, old and new, that it was made with.")
     ] = None,
+    sink_snapshot: Annotated[
+        Path | None, typer.Option(help="What the sink's cluster said (transactions --out), instead of asking it.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
-    from offsetwise import Comparison, Job, Migration
+    from offsetwise import Comparison, Job, Migration, load_sink_snapshot
     from offsetwise.cli import render
     from offsetwise.new_files import require_new
     from offsetwise.plan import options
@@ -111,6 +114,7 @@ def draft(
         starts=chosen_starts,
         settlements=settlements,
         sink_topics=topic or (),
+        sink_snapshot=None if sink_snapshot is None else load_sink_snapshot(sink_snapshot),
         mark_settled=mark_settled,
         sink_rewound=sink_rewound,
         cutover_ms=cutover_ms,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from offsetwise.cli.options import AsJson, MigrationFile, seconds
 from offsetwise.cli.output import progress, say, stdout
+from offsetwise.errors import UsageError
 
 
 def transactions(
@@ -25,18 +27,38 @@ def transactions(
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Judge the steps to two-phase commit (FLIP-319, KIP-939) as well.")
     ] = False,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="The file of an earlier look (--out), instead of the live cluster.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write what the cluster says to this file, which must not exist.")
+    ] = None,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 if anything is open.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the transactions of a Flink job's sinks: what the savepoint holds, what the broker says, what to do."""
-    from offsetwise import Migration
+    from offsetwise import Migration, files, load_sink_snapshot, new_files
 
+    if snapshot is not None and out is not None:
+        raise UsageError(
+            "transactions: expected --snapshot or --out, found both. No cluster was asked.",
+            fix="Leave --out out: what it would write stands in the snapshot.",
+        )
     of = Migration.load(migration)
     apart_s = seconds(apart, option="--apart")
+    taken = None if snapshot is None else load_sink_snapshot(snapshot)
     with progress() as told:
-        made = of.transactions(checkpoint, topics=topic or (), apart_s=apart_s, upgrade=upgrade, progress=told)
+        if out is not None:
+            new_files.require_new(out)
+            taken = of.sink_snapshot(checkpoint, topics=topic or (), apart_s=apart_s, progress=told)
+            new_files.write_new(out, files.dump(taken))
+        made = of.transactions(
+            checkpoint, topics=topic or (), apart_s=apart_s, upgrade=upgrade, snapshot=taken, progress=told
+        )
+    if snapshot is not None:
+        say(f"As the cluster said at {made.taken_at}.")
     if as_json:
         from offsetwise.cli import documents
 

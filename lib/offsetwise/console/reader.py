@@ -38,6 +38,7 @@ from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.streams.spec import spec_of
 from offsetwise.transactions.report import SinkTransactions
+from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.watch.background import BackgroundSamplers, Sampling
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
@@ -61,7 +62,7 @@ class Offered:
     recorded: bool
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
     sinks: tuple[tuple[Subject, str], ...] = ()
-    """Live checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
+    """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
     may_be_one: bool = False
     """Whether both clusters may be one, as with positions that stay in their stream."""
 
@@ -179,15 +180,32 @@ class Reader:
     def sink_transactions(
         self, migration: str, name: str, topics: tuple[str, ...], progress: Progress
     ) -> SinkTransactions:
-        """Look at the transactions of a checkpoint's sinks on their cluster, and at those of more topics there."""
+        """Look at the transactions of a checkpoint's sinks on their cluster, and at those of more topics there.
+
+        Of the sample, decide from what was recorded with it.
+        """
         return workflow.sink_transactions(
-            self._migrations[migration], name, topics=topics, upgrade=True, progress=progress
+            self._migrations[migration],
+            name,
+            topics=topics,
+            upgrade=True,
+            snapshot=self._sink_snapshot(migration),
+            progress=progress,
         )
 
     def settled(self, migration: str, subject: Subject, request: DraftRequest, progress: Progress) -> Plan:
-        """Draft a plan that only ends transactions of a checkpoint's sinks, from a new look at their cluster."""
-        now = time_of(datetime.now(UTC))
-        return workflow.draft(self._migrations[migration], subject, request, drafted_at=now, progress=progress)
+        """Draft a plan that only ends transactions of a checkpoint's sinks, from a new look at their cluster.
+
+        Of the sample, from what was recorded with it, and at that time: the transactions have timed out since.
+        """
+        sink = self._sink_snapshot(migration)
+        now = time_of(datetime.now(UTC)) if sink is None else sink.looks.taken_at
+        return workflow.draft(
+            self._migrations[migration], subject, request, drafted_at=now, sink=sink, progress=progress
+        )
+
+    def _sink_snapshot(self, migration: str) -> SinkSnapshot | None:
+        return workflow.sample_sink(self._samples[migration]) if migration in self._samples else None
 
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration."""
@@ -327,7 +345,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         new=migration.target.name,
         subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
         recorded=recorded,
-        sinks=() if recorded else tuple(sinks),
+        sinks=tuple(sinks),
         may_be_one=spec_of(migration.source.stream).may_be_one,
     )
 
@@ -344,7 +362,7 @@ LIVE_ONLY: Final = frozenset(
     verb.__name__
     for verb in (
         *(Reader.comparisons, Reader.connection, Reader.permissions, Reader.standings),
-        *(Reader.state_rows, Reader.drift, Reader.sink_transactions, Reader.settled),
+        *(Reader.state_rows, Reader.drift, Reader.settled),
     )
 )
 """Verbs that a bundled sample does not answer from its files, at once."""

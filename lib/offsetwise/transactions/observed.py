@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from offsetwise.model import NamingStrategy, Transaction
+from offsetwise.model import Count, NamingStrategy, Offset, Transaction
 from offsetwise.position import TopicPartition
 from offsetwise.transactions.names import parse
 
@@ -62,7 +62,7 @@ class UnsupportedBrokerError(Exception):
 class Listed:
     """A transactional id in a broker's list."""
 
-    producer_id: int
+    producer_id: Count
     state: str
 
 
@@ -70,11 +70,11 @@ class Listed:
 class Described:
     """What a coordinator says of a transactional id."""
 
-    producer_id: int
+    producer_id: Count
     epoch: int
     state: str
     timeout_ms: int
-    start_ms: int | None
+    start_ms: Count | None
     """When its newest transaction began, by the broker's clock; None where it never had one."""
     partitions: tuple[TopicPartition, ...] = ()
     """Those of the open transaction that the user may see."""
@@ -88,12 +88,12 @@ class OpenWrite:
     """A transaction that the leader of a partition holds open."""
 
     partition: TopicPartition
-    producer_id: int
+    producer_id: Count
     epoch: int
-    start_offset: int
+    start_offset: Offset
     """The first record of the transaction there, which read_committed readers do not pass."""
     last_sequence: int
-    last_timestamp_ms: int
+    last_timestamp_ms: Count
     """Of the newest record, as its producer dated it; -1 without one."""
     coordinator_epoch: int = -1
     """Of the coordinator that last ended a transaction of the producer there; -1 where none has."""
@@ -103,7 +103,7 @@ class OpenWrite:
 class Look:
     """What a cluster said at one moment."""
 
-    taken_ms: int
+    taken_ms: Count
     """When it was asked, by the clock of this machine."""
     listed: Mapping[str, Listed] = field(default_factory=dict)
     """By transactional id, those that the user may see."""
@@ -138,12 +138,22 @@ class Held:
         return made
 
     def own(self, names: Iterable[str]) -> list[str]:
-        """Give, of some transactional ids, those held and those that a sink of this job makes, sorted."""
-        held = {each.transactional_id for each in self.transactions}
-        parsed = ((name, parse(name)) for name in names)
-        return sorted(
-            name for name, parts in parsed if name in held or (parts is not None and parts.prefix in self.prefixes)
-        )
+        """Give, of some transactional ids, those held and those that a sink of this job makes."""
+        held, prefixes = {each.transactional_id for each in self.transactions}, set(self.prefixes)
+        return [
+            name for name in names if name in held or ((parts := parse(name)) is not None and parts.prefix in prefixes)
+        ]
+
+
+def together(many: Iterable[Held]) -> Held:
+    """Give what several checkpoints hold as one, so that one look answers for all of them."""
+    each = tuple(many)
+    return Held(
+        checkpoint_id=max(one.checkpoint_id for one in each),
+        written_ms=None,
+        prefixes=tuple(dict.fromkeys(prefix for one in each for prefix in one.prefixes)),
+        transactions=tuple(held for one in each for held in one.transactions),
+    )
 
 
 def to_describe(held: Held, listed: Mapping[str, Listed]) -> frozenset[str]:

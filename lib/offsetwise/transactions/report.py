@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from offsetwise.model import Finding, OpenPartition, time_of
+from offsetwise.model import Finding, OpenPartition, Time, time_of
 from offsetwise.model.offsets import Count, Offset
 from offsetwise.position import TopicPartition
 from offsetwise.transactions.deciding import decide
@@ -41,11 +41,18 @@ class Looks:
     end_txn_version: int | None = None
     """The highest version of EndTxn that the brokers take; None where they did not say."""
 
+    @property
+    def taken_at(self) -> Time:
+        """When the second look began, which decides."""
+        return time_of(datetime.fromtimestamp(self.second.taken_ms / 1000, UTC))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkTransactions:
     """What a checkpoint's sinks have left on their cluster, and what is to become of it."""
 
+    taken_at: Time
+    """When the look began that decides."""
     cluster_id: str | None
     complete: bool
     """Whether everything could be asked: False where rights, or a coordinator, were missing."""
@@ -86,6 +93,7 @@ def report(held: Held, looks: Looks, *, elsewhere: str | None = None) -> SinkTra
         partitions=looks.partitions,
         problems=looks.problems,
         end_txn_version=looks.end_txn_version,
+        taken_at=looks.taken_at,
     )
 
 

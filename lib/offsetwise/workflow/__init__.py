@@ -21,10 +21,11 @@ if TYPE_CHECKING:
         sample_drift,
         sample_observed,
         sample_reconciliation,
+        sample_sink,
     )
     from offsetwise.workflow.scenes import Wanted, check_two_clusters
-    from offsetwise.workflow.sinks import sink_transactions
-    from offsetwise.workflow.stored import Observed, load_observed, load_snapshots
+    from offsetwise.workflow.sinks import sink_snapshot, sink_transactions
+    from offsetwise.workflow.stored import Observed, load_observed, load_sink_snapshot, load_snapshots
 
 __all__ = [
     "Compared",
@@ -42,6 +43,7 @@ __all__ = [
     "inspect",
     "load_migrations",
     "load_observed",
+    "load_sink_snapshot",
     "load_snapshots",
     "observe",
     "reconcile",
@@ -50,6 +52,8 @@ __all__ = [
     "sample_drift",
     "sample_observed",
     "sample_reconciliation",
+    "sample_sink",
+    "sink_snapshot",
     "sink_transactions",
     "snapshot",
     "state_rows",
@@ -71,6 +75,7 @@ _HOMES = {
     "inspect": "checkpoints",
     "load_migrations": "recorded",
     "load_observed": "stored",
+    "load_sink_snapshot": "stored",
     "load_snapshots": "stored",
     "observe": "comparing",
     "reconcile": "counting",
@@ -79,6 +84,8 @@ _HOMES = {
     "sample_drift": "recorded",
     "sample_observed": "recorded",
     "sample_reconciliation": "recorded",
+    "sample_sink": "recorded",
+    "sink_snapshot": "sinks",
     "sink_transactions": "sinks",
     "snapshot": "comparing",
     "state_rows": "checkpoints",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -32,6 +32,7 @@ from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.targets.spec import groups_of, spec_of
+from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.comparing import observe
 from offsetwise.workflow.scenes import digests
 from offsetwise.workflow.sinks import settling_of, sink_of, transactions_of
@@ -45,6 +46,7 @@ def draft(
     *,
     drafted_at: str,
     observed: Observed | None = None,
+    sink: SinkSnapshot | None = None,
     progress: Progress = unheard,
 ) -> Plan:
     """Draft a plan from a checkpoint's or a group's positions.
@@ -57,6 +59,7 @@ def draft(
         drafted_at: ISO 8601, UTC.
         observed: Draft from this reading instead of a new one; nothing is contacted then, but the cluster of the sink
             where a target ends its transactions, or the copy of the savepoint says that they are committed.
+        sink: Decide about transactions of the job's sinks from this instead of their live cluster.
         progress: Told each step.
 
     Raises:
@@ -70,10 +73,10 @@ def draft(
     settling = None
     if request.mark_settled or ends_of(request.targets):
         check_request(request)
-        found = request.sink or sink_of(migration, request, observed, progress=progress)
+        found = request.sink or sink_of(migration, request, observed, snapshot=sink, progress=progress)
         request = replace(request, sink=found)
     if ends_of(request.targets):
-        settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), progress=progress)
+        settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress)
         if all(spec_of(target.kind).ends for target in request.targets):
             of = migration.checkpoint(request.checkpoint or "")
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
@@ -134,8 +137,16 @@ def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) 
     )
 
 
-def drift(plan: Plan, migration: Migration, *, progress: Progress = unheard) -> tuple[Drift, ...]:
+def drift(
+    plan: Plan, migration: Migration, *, sink: SinkSnapshot | None = None, progress: Progress = unheard
+) -> tuple[Drift, ...]:
     """Read again what a plan requires, and say what is not as it was reviewed. No record is read.
+
+    Args:
+        plan: The plan.
+        migration: The one that it is of.
+        sink: Decide about transactions of the job's sinks from this instead of their live cluster.
+        progress: Told each step.
 
     Raises:
         PlanError: The plan is one of another migration.
@@ -148,7 +159,9 @@ def drift(plan: Plan, migration: Migration, *, progress: Progress = unheard) -> 
             fix="Give the migration file that the plan was drafted with.",
         )
     wanted = plan.requirements
-    of_sink = () if wanted.sink is None else moved(plan, transactions_of(migration, plan, progress=progress))
+    of_sink: Iterable[Drift] = ()
+    if wanted.sink is not None:
+        of_sink = moved(plan, transactions_of(migration, plan, snapshot=sink, progress=progress))
     if not plan.positions:
         return (*drift_of_checkpoint(wanted.checkpoint, *_checkpoint(wanted.checkpoint, migration)), *of_sink)
     taken = {}

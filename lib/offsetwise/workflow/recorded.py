@@ -9,7 +9,11 @@ from offsetwise.bundled import Bundled
 from offsetwise.config import Migration, load_migration
 from offsetwise.model import Comparison, Plan, Reconciliation, Snapshot
 from offsetwise.plan.drift import Drift, drift
-from offsetwise.workflow.stored import Observed, load_snapshots, read_file
+from offsetwise.plan.sinks.settling import moved
+from offsetwise.transactions.snapshot import SinkSnapshot
+from offsetwise.workflow.planning import drift as live_drift
+from offsetwise.workflow.sinks import transactions_of
+from offsetwise.workflow.stored import Observed, load_sink_snapshot, load_snapshots, read_file
 
 
 def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
@@ -56,17 +60,31 @@ def sample_reconciliation(topic: str, which: Bundled = Bundled.SPARK) -> Reconci
     return recorded
 
 
+def sample_sink(which: Bundled = Bundled.FLINK) -> SinkSnapshot:
+    """Give what the recorded cluster of a sample's sinks said of their transactions.
+
+    Raises:
+        FileError: The sample has none.
+    """
+    return load_sink_snapshot(which.file("sink.json"))
+
+
 def sample_drift(plan: Plan, which: Bundled = Bundled.SPARK) -> tuple[Drift, ...]:
     """Hold a plan of a sample against its recording, which never changes.
 
     Raises:
         FileError: The sample is damaged.
     """
+    if not plan.positions:
+        return live_drift(plan, sample(which), sink=sample_sink(which))
     wanted = plan.requirements.checkpoint
     comparisons = (sample_comparison(one.name, which) for one in sample(which).checkpoints if wanted is not None)
     held = (each.checkpoint for each in comparisons if each.checkpoint is not None)
     found = next((each for each in held if wanted is not None and each.uri == wanted.uri), None)
-    return drift(plan, *_snapshots(which), found)
+    of_sink: Iterable[Drift] = ()
+    if plan.requirements.sink is not None:
+        of_sink = moved(plan, transactions_of(sample(which), plan, snapshot=sample_sink(which)))
+    return (*drift(plan, *_snapshots(which), found), *of_sink)
 
 
 def _snapshots(which: Bundled) -> tuple[Snapshot, Snapshot]:

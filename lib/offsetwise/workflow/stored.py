@@ -9,6 +9,7 @@ from typing import Any
 from offsetwise import files
 from offsetwise.errors import FileError
 from offsetwise.model import Cluster, Comparison, Snapshot
+from offsetwise.transactions.snapshot import SinkSnapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,16 @@ def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot
             )
         loaded.append(found)
     return loaded[0], loaded[1]
+
+
+def load_sink_snapshot(path: str | Path) -> SinkSnapshot:
+    """Read the file of what a sink's cluster said.
+
+    Raises:
+        FileError: It cannot be read, or is another one.
+    """
+    found: SinkSnapshot = read_file(Path(path), "sink-snapshot")
+    return found
 
 
 def read_file(path: Path, kind: str) -> Any:

@@ -14,6 +14,7 @@ from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.clock import until
 from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import epoch_ms, time_of
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.report import LogEnds, SinkTransactions
 from offsetwise.transactions.upgrade import Upgrade
@@ -58,15 +59,16 @@ _ENDS: Final[Columns[LogEnds]] = (
 
 
 @st.fragment
-def draw(found: Held[SinkTransactions]) -> None:
-    """Draw what is to become of each, and when the first of those that are open runs out."""
+def draw(found: Held[SinkTransactions], *, recorded: bool) -> None:
+    """Draw what is to become of each, and when the first of those that are open runs out; see `summary`."""
     made = found.value
-    summary(found)
+    summary(found, recorded=recorded)
     if made.open:
         _why(made.open)
     for one in made.findings:
         blocks.box(Tone.CAREFUL, f"**{one.code}** {markdown(one.message)} {markdown(one.remedy)}")
-    said = f"{many(len(made.transactions), 'transaction')}, as looked at {found.at:%Y-%m-%d %H:%M:%S} UTC."
+    when = f"when the sample was recorded, {made.taken_at}" if recorded else f"at {found.at:%Y-%m-%d %H:%M:%S} UTC"
+    said = f"{many(len(made.transactions), 'transaction')}, as looked at {when}."
     st.markdown(f":gray[{said}]")
     if made.transactions:
         table.paged(
@@ -75,8 +77,13 @@ def draw(found: Held[SinkTransactions]) -> None:
     standing(made)
 
 
-def summary(found: Held[SinkTransactions]) -> None:
-    """Draw how many are open, when the first of them runs out, and what could not be asked."""
+def summary(found: Held[SinkTransactions], *, recorded: bool) -> None:
+    """Draw how many are open, when the first of them runs out, and what could not be asked.
+
+    Args:
+        found: What was decided.
+        recorded: Whether it is of the sample: its clock stands still, at the time of the recording.
+    """
     made = found.value
     open_ = made.open
     if open_:
@@ -87,7 +94,8 @@ def summary(found: Held[SinkTransactions]) -> None:
         )
         left = [one.left_ms for one in open_ if one.left_ms is not None]
         if left:
-            until(int(found.at.timestamp() * 1000) + min(left))
+            looked_ms = epoch_ms(made.taken_at if recorded else time_of(found.at))
+            until(looked_ms + min(left), recorded_ms=looked_ms if recorded else None)
     elif made.complete:
         blocks.box(Tone.RIGHT, "**Nothing is open.** What the checkpoint holds is settled.")
     for told in made.problems:

@@ -6,6 +6,7 @@ from typing import Final
 
 import streamlit as st
 
+from offsetwise.approval.demo import is_of_sample
 from offsetwise.console.widgets import blocks, table
 from offsetwise.console.widgets.clock import until
 from offsetwise.console.widgets.escaping import markdown
@@ -59,7 +60,8 @@ def draw(plan: Plan, *, over: bool = False) -> None:
     commits = (one for one in plan.transactions if one.decision is Settlement.COMMIT)
     deadlines = [one.deadline for one in commits if one.deadline is not None]
     if deadlines and not over:
-        until(epoch_ms(min(deadlines)))
+        recorded_ms = epoch_ms(plan.drafted_at) if is_of_sample(plan) else None
+        until(epoch_ms(min(deadlines)), recorded_ms=recorded_ms)
 
 
 def _verdict(decision: Settlement) -> Verdict:

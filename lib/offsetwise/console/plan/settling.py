@@ -81,7 +81,7 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: Spec, seat: 
     )
     if looked is None:
         return
-    decided.draw(looked)
+    decided.draw(looked, recorded=migration.recorded)
     if Decision.COMMIT in spec.ends:
         _decide(looked.value.transactions, work, by)
     blocks.section(PLAN)

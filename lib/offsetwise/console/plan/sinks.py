@@ -43,7 +43,7 @@ def ask(here: Answers, migration: Offered, frozen: Frozen) -> tuple[SinkTransact
         Its answer, None where nobody asked; and whether to mark. Nothing is drawn for a job without transactions.
     """
     checkpoint, name = frozen.observed.comparison.checkpoint, frozen.subject.checkpoint
-    if name is None or migration.recorded or not open_transactions(checkpoint):
+    if name is None or not open_transactions(checkpoint):
         return None, False
     found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
     marking = st.checkbox(

@@ -9,9 +9,25 @@ import streamlit as st
 from offsetwise.wording import duration, utc
 
 
+def until(deadline_ms: int, *, recorded_ms: int | None = None) -> None:
+    """Draw when the first transaction times out, and how long that is from now, every second anew.
+
+    Args:
+        deadline_ms: When it does, epoch ms.
+        recorded_ms: When that was recorded, of the sample: its clock stands still then.
+    """
+    if recorded_ms is None:
+        _running(deadline_ms)
+        return
+    left = duration(deadline_ms - recorded_ms)
+    st.markdown(
+        f":material/timer: The first time-out was at **{utc(deadline_ms)}**: {left} were left when the sample was "
+        "recorded."
+    )
+
+
 @st.fragment(run_every=1)
-def until(deadline_ms: int) -> None:
-    """Draw when the first transaction times out, and how long that is from now, every second anew."""
+def _running(deadline_ms: int) -> None:
     left_ms = deadline_ms - int(datetime.now(UTC).timestamp() * 1000)
     if left_ms > 0:
         st.markdown(f":material/timer: The first time-out is at **{utc(deadline_ms)}**: {duration(left_ms)} left.")

@@ -36,12 +36,9 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint, *, 
             blocks.empty("No transaction is open in it.", "Only an exactly-once Kafka sink keeps transactions here.")
             return
         _held(shown, operators)
-        if migration.recorded:
-            st.markdown(":gray[The sample's clusters were recorded and do not run: there is nobody to ask about them.]")
-            return
         found = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
         if found is not None:
-            decided.draw(found)
+            decided.draw(found, recorded=migration.recorded)
             subject = Subject(kind=SubjectKind.CHECKPOINT, name=name)
             if found.value.open and subject in dict(migration.sinks):
                 query = {**migration.address(subject), **settling.ADDRESS}

@@ -28,7 +28,7 @@ def draw(answers: Answers, migration: Offered) -> None:
         found = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
         if found is None:
             return
-        decided.summary(found)
+        decided.summary(found, recorded=migration.recorded)
         counts = found.value.counts
         st.markdown(" · ".join(f"{decided.verdict(each)} **{count:,}**" for each, count in counts.items()))
         if Decision.HANGING in counts:

@@ -1,0 +1,65 @@
+"""What the cluster of a job's sinks said, as it is kept in a file: from it is decided again, without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from offsetwise.model import Count, Offset
+from offsetwise.position import TopicPartition
+from offsetwise.transactions.ended import Place
+from offsetwise.transactions.observed import Described, Held
+from offsetwise.transactions.report import Looks
+from offsetwise.transactions.upgrade import Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRecords:
+    """How many records an open transaction holds in one partition."""
+
+    topic: str
+    partition: int
+    producer_id: Count
+    start_offset: Offset
+    records: Count | None
+    """None where they were too many to be counted, or could not be."""
+
+    @property
+    def place(self) -> Place:
+        """Where the transaction begins there."""
+        return Place(TopicPartition(self.topic, self.partition), self.producer_id, self.start_offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSnapshot:
+    """What one cluster said of the transactions of sinks, and what its brokers are set to."""
+
+    name: str
+    """What the migration file calls the cluster."""
+    looks: Looks
+    topics: tuple[str, ...] = ()
+    """Those that were looked at beside those that open transactions name."""
+    facts: tuple[Facts, ...] = ()
+    """Of this cluster, and of those that the sinks move to; what is not there is not known."""
+    records: tuple[HeldRecords, ...] = ()
+    """Of open transactions, where they were counted."""
+
+    def looks_of(self, held: Held) -> Looks:
+        """Give what concerns the sinks of one checkpoint: others', of the same snapshot, may write to other topics."""
+        both = self.looks.first, self.looks.second
+        described = (look.answers[name] for look in both for name in held.own(look.answers))
+        topics = {at.topic for each in described if isinstance(each, Described) for at in each.partitions}
+        topics |= set(self.topics)
+        first, second = (
+            replace(look, writes=tuple(each for each in look.writes if each.partition.topic in topics)) for look in both
+        )
+        ends = tuple(each for each in self.looks.partitions if each.topic in topics)
+        return replace(self.looks, first=first, second=second, partitions=ends)
+
+    def facts_of(self, name: str) -> Facts:
+        """Give what a cluster is set to, by what the migration file calls it."""
+        return next((each for each in self.facts if each.name == name), Facts(name=name, brokers=()))
+
+    def counts(self) -> Mapping[Place, int | None]:
+        """Give how many records transactions hold, by where they begin."""
+        return {each.place: each.records for each in self.records}

@@ -1,0 +1,169 @@
+"""What the sinks of a checkpoint are, and the looks at the cluster that they write to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import ClusterError, ConfigError, UsageError
+from offsetwise.garbage import collected_seldom
+from offsetwise.model import Checkpoint
+from offsetwise.progress import Progress
+from offsetwise.streams.reader import reader_of
+from offsetwise.streams.spec import spec_of
+from offsetwise.transactions.observed import Held
+from offsetwise.transactions.report import Looks
+from offsetwise.transactions.snapshot import SinkSnapshot
+from offsetwise.transactions.upgrade import Facts
+
+_FACTS_S: Final = 5
+"""How long brokers are asked for their settings, which no decision about a transaction waits for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """The sinks of one checkpoint."""
+
+    stated: CheckpointConfig
+    read: Checkpoint
+    held: Held
+    cluster: ClusterConfig
+    """Which they write to."""
+    after: ClusterConfig
+    """Which they write to once the job has moved."""
+
+
+def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink:
+    """Read a checkpoint, and find the clusters of its sinks; see `workflow.sink_transactions`."""
+    stated = _stated(migration, checkpoint)
+    named = any(each.name == checkpoint for each in migration.checkpoints)
+    cluster = cluster_of(migration, stated, checkpoint)
+    progress("read the checkpoint", 0, 1)
+    uri, roots = (stated.uri, migration.checkpoint_roots) if named else (checkpoint, None)
+    read = read_checkpoint(uri, roots=roots, batches=0)
+    progress("read the checkpoint", 1, 1)
+    after = migration.sink(stated, moved=True) or cluster
+    return Sink(stated=stated, read=read, held=_held(read), cluster=cluster, after=after)
+
+
+def look(
+    cluster: ClusterConfig,
+    held: Held,
+    asked: Iterable[ClusterConfig],
+    *,
+    topics: tuple[str, ...],
+    apart_s: float,
+    progress: Progress,
+) -> SinkSnapshot:
+    """Look twice at a cluster, and ask what some are set to."""
+    step = f"look twice at cluster {cluster.name}"
+    progress(step, 0, 1)
+    with collected_seldom():
+        looks = reader_of(cluster).look_at_transactions(cluster, held, topics=topics, apart_s=apart_s)
+    progress(step, 1, 1)
+    of = {each.name: each for each in asked}
+    return SinkSnapshot(
+        name=cluster.name,
+        looks=looks,
+        topics=topics,
+        facts=tuple(_facts(each) for each in of.values()),
+    )
+
+
+def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
+    """Refuse a snapshot that does not answer for what the checkpoint holds: nothing would be known of it."""
+    if snapshot.name != sink.cluster.name:
+        raise UsageError(
+            f"The snapshot: expected one of cluster {sink.cluster.name!r}, which the sink of {sink.read.uri} writes "
+            f"to, found one of {snapshot.name!r}. Nothing was decided.",
+            fix="Give the snapshot of that cluster.",
+        )
+    answers = snapshot.looks.second.answers
+    left = sorted({each.transactional_id for each in sink.held.transactions} - answers.keys())
+    if left:
+        raise UsageError(
+            f"The snapshot: expected an answer about each transactional id that {sink.read.uri} holds, found none "
+            f"about {left[0]!r}{f' and {len(left) - 1:,} more' if len(left) > 1 else ''}. Nothing was decided.",
+            fix="Give the snapshot that was taken for this checkpoint.",
+        )
+
+
+def _facts(cluster: ClusterConfig) -> Facts:
+    """Ask a cluster's brokers; where none can be reached, what they would say is not known."""
+    try:
+        return reader_of(cluster).transaction_facts(cluster, timeout_s=_FACTS_S)
+    except ClusterError:
+        return Facts(name=cluster.name, brokers=())
+
+
+def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
+    """Give what the file states about a checkpoint; of a path, about the checkpoint of the same job."""
+    if "/" not in checkpoint or any(each.name == checkpoint for each in migration.checkpoints):
+        return migration.checkpoint(checkpoint)
+    folder = checkpoint.rstrip("/").rpartition("/")[0]
+    same = [each for each in migration.checkpoints if each.uri.rstrip("/").rpartition("/")[0] == folder]
+    clusters = {each.job.sink_cluster for each in migration.checkpoints} - {None}
+    if not same and len(clusters) == 1:
+        same = [each for each in migration.checkpoints if each.job.sink_cluster is not None]
+    if not same:
+        raise ConfigError(
+            f"{checkpoint}: expected a checkpoint beside one that migration {migration.name!r} names, or one cluster "
+            f"that all its sinks write to, found {len(clusters)} such clusters, so nobody could be asked.",
+            fix="Add the checkpoint under `checkpoints` of the migration file, with `job.sink_cluster`.",
+        )
+    return same[0]
+
+
+def cluster_of(migration: Migration, stated: CheckpointConfig, checkpoint: str) -> ClusterConfig:
+    """Give the cluster that is asked: the one that is stated, or that has an address which is stated."""
+    cluster = migration.sink(stated)
+    servers = _addresses(stated)
+    if cluster is None and servers:
+        known = (migration.source, migration.target, *migration.sinks)
+        cluster = next((one for one in known if spec_of(one.stream).addresses(one.properties) & servers), None)
+    if cluster is None:
+        raise ConfigError(
+            f"Checkpoint {checkpoint!r}: expected job.sink_cluster in the migration file, found none, so nobody could "
+            "be asked about the transactions of its sink.",
+            fix="State `sink_cluster: old`, `new`, or the name of a cluster under `sinks`.",
+        )
+    return cluster
+
+
+def _addresses(stated: CheckpointConfig) -> frozenset[str]:
+    return frozenset(each.strip().lower() for each in (stated.job.sink_servers or "").split(",") if each.strip())
+
+
+def elsewhere(sink: Sink, looks: Looks) -> str | None:
+    """Say why the sink writes to another cluster than the one that was asked; None where nothing does."""
+    stated, cluster = sink.stated, sink.cluster
+    servers = _addresses(stated)
+    if not servers or servers & (looks.brokers | spec_of(cluster.stream).addresses(cluster.properties)):
+        return None
+    return (
+        f"The migration file states that the sink writes to {stated.job.sink_servers}, which is no broker of cluster "
+        f"{cluster.name!r} (cluster id {looks.cluster_id or 'unknown'}). Correct sink_cluster or sink_servers."
+    )
+
+
+def _held(read: Checkpoint) -> Held:
+    details = read.details
+    number = details.checkpoint_id
+    if number is None or not (details.transactional_id_prefixes or details.transactions):
+        raise UsageError(
+            f"{read.uri}: expected a Flink checkpoint of a job with an exactly-once Kafka sink, found a checkpoint of "
+            f"{read.engine} without one. No cluster was asked.",
+            fix="Give a checkpoint whose transactions `offsetwise inspect` lists, or whose sink has a transactional id "
+            "prefix.",
+        )
+    newer = max((each.id for each in details.retained if each.id > number), default=None)
+    return Held(
+        checkpoint_id=number,
+        written_ms=details.written_ms,
+        prefixes=details.transactional_id_prefixes,
+        transactions=details.transactions,
+        newer=newer,
+    )
