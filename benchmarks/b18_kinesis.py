@@ -1,26 +1,31 @@
-"""B18: 100,000 leases read from DynamoDB Local, and a Flink savepoint of 10,000 shards.
+"""B18: 100,000 leases read from DynamoDB Local, a Flink savepoint of 10,000 shards, positions in 100 shards proven.
 
-Targets: 20 s and 300 ms. Peers in the same run: a scan with boto3 that keeps the items and checks nothing; Flink's
-State Processor API (`KinesisState.java`) reads the same shards in a process of its own, the first time, and again in
-the same, warm Java. Server, jars and Flink are those of the tests (`make proof` fetches them).
+Targets: 20 s, 300 ms and 60 s. Peers in the same run: a scan with boto3 that keeps the items and checks nothing;
+Flink's State Processor API (`KinesisState.java`) reads the same shards in a process of its own, the first time, and
+again in the same, warm Java; boto3 that reads all records of both streams, 16 shards at a time, and compares nothing.
+Servers, jars and Flink are those of the tests (`make proof` fetches them). A 0 leaves a part out.
 
-    python -m benchmarks.b18_kinesis [--leases 100000] [--shards 10000] [--rounds 3]
+    python -m benchmarks.b18_kinesis [--leases 100000] [--shards 10000] [--proven 100] [--records 1000] [--rounds 3]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import boto3
 
+import offsetwise as ow
 from benchmarks.b11_flink import FLINK
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.flink.kinesis.splits import SplitFields
@@ -30,7 +35,7 @@ from offsetwise.lab.java import find_java
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
 from tests.integration.flink_cluster import jvm
-from tests.kinesis.servers import KEYS, REGION, dynamodb_command
+from tests.kinesis.servers import KEYS, REGION, dynamodb_command, kinesis_command
 from tests.stores import served
 
 HASH_KEYS = 2**128
@@ -43,12 +48,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leases", type=int, default=100_000)
     parser.add_argument("--shards", type=int, default=10_000)
+    parser.add_argument("--proven", type=int, default=100)
+    parser.add_argument("--records", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     os.environ.update(KEYS)
     with tempfile.TemporaryDirectory() as directory:
-        leases(given.leases, given.rounds, Path(directory))
-        savepoint(given.shards, Path(directory))
+        if given.leases:
+            leases(given.leases, given.rounds, Path(directory))
+        if given.shards:
+            savepoint(given.shards, Path(directory))
+        if given.proven:
+            proof(given.proven, given.records, given.rounds, Path(directory))
 
 
 def leases(count: int, rounds: int, folder: Path) -> None:
@@ -166,6 +177,85 @@ def peer(made: Path, wanted: tuple[int, int]) -> list[int]:
     if {each[:2] for each in found} != {wanted}:
         raise SystemExit(f"the peer found other positions: {found}")
     return [milliseconds for _, _, milliseconds in found]
+
+
+def proof(shards: int, records: int, rounds: int, folder: Path) -> None:
+    """Measure how long it takes to find a job in every shard of another stream, by turns with a peer that only reads.
+
+    The job stands in the middle of each shard; of both streams every record around it is read.
+    """
+    with kinesis_server(folder) as address:
+        client = boto3.client("kinesis", endpoint_url=address, region_name=REGION)
+        for name in ("orders", "orders-copy"):
+            client.create_stream(StreamName=name, ShardCount=shards)
+            client.get_waiter("stream_exists").wait(StreamName=name, WaiterConfig={"Delay": 1})
+        written = put(client, "orders", range(shards * records))
+        by_shard: dict[str, list[tuple[int, str]]] = {}
+        for number_, (shard, sequence) in written.items():
+            by_shard.setdefault(shard, []).append((number_, sequence))
+        middles = {shard: len(some) // 2 for shard, some in by_shard.items()}
+        read = {number_ for shard, some in by_shard.items() for number_, _ in some[: middles[shard]]}
+        put(client, "orders-copy", sorted(written, key=lambda each: (each not in read, each)))
+        items = [
+            {"leaseKey": {"S": shard}, "checkpoint": {"S": some[middles[shard] - 1][1]}, "leaseCounter": {"N": "7"}}
+            | {"checkpointSubSequenceNumber": {"N": "0"}}
+            for shard, some in sorted(by_shard.items())
+        ]
+        (folder / "app.json").write_text(json.dumps({"Items": items}))
+        side = f'{{stream: kinesis, properties: {{region: {REGION}, endpoint: "{address}"}}}}'
+        (folder / "migration.yaml").write_text(
+            f"name: proof\nsource: {side}\ntarget: {side}\ntopics: {{map: {{orders: orders-copy}}}}\n"
+            "checkpoints: [{name: app, uri: ./app.json, job: {stream: orders}}]\n"
+        )
+        job = ow.Migration.load(folder / "migration.yaml").checkpoint("app")
+        ours, beside = [], []
+        for _ in range(rounds):
+            took, made = timed(job.compare)
+            ours.append(took)
+            if len(made) != shards or not all(row.exactness.proven for row in made):
+                raise SystemExit("expected every shard to be proven")
+            beside.append(timed(lambda: [read_whole(client, name) for name in ("orders", "orders-copy")])[0])
+    print(
+        f"B18 {shards} shards of {records:,} records on both streams: {told(ours)}, the first with Spark's start "
+        f"{ours[0]:.1f} s; boto3 that only reads {told(beside)}; load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def put(client: Any, stream: str, numbers: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """Write records, and give shard and sequence number of each."""
+    made: dict[int, tuple[str, str]] = {}
+    every = list(numbers)
+    for start in range(0, len(every), 500):
+        some = every[start : start + 500]
+        told = client.put_records(
+            StreamName=stream, Records=[{"PartitionKey": f"k{each}", "Data": str(each).encode()} for each in some]
+        )
+        made |= {
+            each: (answer["ShardId"], answer["SequenceNumber"])
+            for each, answer in zip(some, told["Records"], strict=True)
+        }
+    return made
+
+
+def read_whole(client: Any, stream: str) -> int:
+    """Read a stream as a script would."""
+    shards = [each["ShardId"] for each in client.list_shards(StreamName=stream)["Shards"]]
+
+    def read(shard: str) -> int:
+        asked = client.get_shard_iterator(StreamName=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
+        return len(client.get_records(ShardIterator=asked["ShardIterator"])["Records"])
+
+    with ThreadPoolExecutor(16) as pool:
+        return sum(pool.map(read, shards))
+
+
+@contextmanager
+def kinesis_server(folder: Path) -> Iterator[str]:
+    """Start kinesis-mock with room for the shards, and give its address."""
+    command, settings, port = kinesis_command()
+    (folder / "kinesis").mkdir()
+    with served(port, *command, cwd=folder / "kinesis", environment={**settings, "SHARD_LIMIT": "1000"}) as running:
+        yield running.address
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -103,6 +103,13 @@ def kinesis_mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @contextmanager
 def mocked(folder: Path) -> Iterator[Server]:
     """Run kinesis-mock in a folder."""
+    command, settings, plain = kinesis_command()
+    with served(plain, *command, cwd=folder, environment=settings) as running:
+        yield Server(running.address, client_of("kinesis", running.address), running.pid)
+
+
+def kinesis_command() -> tuple[Sequence[str], dict[str, str], int]:
+    """Give the command line of kinesis-mock, its settings, and the port that it answers at."""
     secured, plain = free_ports(2)
     program = EMULATORS / "node_modules" / "kinesis-local" / "main.js"
     settings = {
@@ -111,9 +118,7 @@ def mocked(folder: Path) -> Iterator[Server]:
         "KINESIS_MOCK_CERT_PATH": str(program.with_name("server.json")),
         "LOG_LEVEL": "ERROR",
     }
-    command = ("node", *PRELOAD, str(program))
-    with served(plain, *command, cwd=folder, environment=settings) as running:
-        yield Server(running.address, client_of("kinesis", running.address), running.pid)
+    return ("node", *PRELOAD, str(program)), settings, plain
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from offsetwise.engines.flink.transactions import COMMITTER_STATE, WRITER_STATE,
 from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
 from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, CheckpointSource, Problem, RetainedCheckpoint
 from offsetwise.storage.folders import Entry, FolderReader, Tree, open_tree
 from offsetwise.wording import many
@@ -86,6 +87,7 @@ def _above(folder: str) -> str:
     return before or ("/" if slash else ".")
 
 
+@collected_seldom()
 def read_from(
     folder: FolderReader,
     *,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
@@ -93,9 +94,12 @@ def read_split(cursor: Cursor) -> Split:
 def _split(cursor: Cursor, version: int, place: int) -> Split:
     if not 0 <= version <= LAST_SPLIT_VERSION:
         raise cursor.damaged(f"expected a split of version 0 to {LAST_SPLIT_VERSION}, found version {version:,}")
-    arn = _matching(cursor, "the ARN of a stream", _ARN)
+    arn = cursor.text("the ARN of a stream")
+    service = _service(arn)
+    if service is None:
+        raise cursor.damaged(f"expected the ARN of a stream, found {arn[:120]!r}")
     shard = _matching(cursor, "the id of a shard", SHARD)
-    if arn.split(":", 3)[2] == "dynamodb":
+    if service == "dynamodb":
         return _split_of_table(cursor, version, place, Shard(id=shard, stream=arn, position=TRIM_HORIZON))
     position = _position(cursor)
     low = high = None
@@ -123,6 +127,13 @@ def _split(cursor: Cursor, version: int, place: int) -> Split:
         ),
         place,
     )
+
+
+@lru_cache(maxsize=16)
+def _service(arn: str) -> str | None:
+    """Give the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
+    found = _ARN.fullmatch(arn)
+    return None if found is None else found[1]
 
 
 def split_of(fields: SplitFields, place: int = 0) -> Split:
@@ -255,9 +266,10 @@ def _matching(cursor: Cursor, what: str, pattern: re.Pattern[str]) -> str:
 
 
 def _hash(cursor: Cursor, what: str) -> int:
-    found = hash_of(cursor, cursor.text(what), what)
+    text = cursor.text(what)
+    found = hash_key(text)
     if found is None:
-        raise cursor.damaged(f"expected {what}, found none")
+        raise _no_hash(cursor, text, what)
     return found
 
 
@@ -269,5 +281,9 @@ def hash_of(cursor: Cursor, text: str | None, what: str) -> int | None:
     """
     found = None if text is None else hash_key(text)
     if text is not None and found is None:
-        raise cursor.damaged(f"expected {what}, a decimal of 128 bits, found {text[:60]!r}")
+        raise _no_hash(cursor, text, what)
     return found
+
+
+def _no_hash(cursor: Cursor, text: str, what: str) -> DamagedError:
+    return cursor.damaged(f"expected {what}, a decimal of 128 bits, found {text[:60]!r}")
