@@ -15,7 +15,8 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.console.explore import compare_table
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConnectorError, OffsetwiseError, StorageError
 from offsetwise.findings.migration import cluster_unclear
-from offsetwise.model import BelongsTo, Finding, Method
+from offsetwise.model import BelongsTo, Finding, LogRange, Method, RawReuse, RawVerdict, RestartPoint
+from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, in_shards
 from offsetwise.wording.verdicts import METHOD
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, answer_at_look, settle, words
@@ -301,3 +302,22 @@ def test_a_link_leads_on_to_draft_what_is_shown(open_page: OpenPage) -> None:
     (link,) = (each for each in links if "Draft" in each.label)
     assert (link.label, link.page) == ("**Draft a plan from this**", "draft")
     assert dict(parse_qsl(link.query_string)) == {"migration": "sample", "of": "checkpoint orders"}
+
+
+def test_rows_from_shards_to_partitions_are_shown(open_page: OpenPage) -> None:
+    old, shards = in_shards({0: after(4968), 1: after(5762)}), LogRange(log_start=TRIM_HORIZON, lso=LATEST, hw=LATEST)
+    rows = tuple(
+        replace(
+            builders.partition(number=number, raw=RawReuse(verdict=RawVerdict.UNKNOWN)),
+            old_offset=old,
+            old=shards,
+            lag_old=None,
+            restart=(RestartPoint(batch=None, old=old, new=950),),
+        )
+        for number in range(3)
+    )
+    page = open_page(ValueReader({"orders": builders.comparison(rows)}), COMPARE)
+
+    assert not page.exception
+    tables = [one.value.to_string() for one in page.dataframe]
+    assert any("0@seq:4968+1@seq:5762" in one and "950" in one for one in tables)
