@@ -28,6 +28,7 @@ from offsetwise.pipeline.session import close_session
 from offsetwise.pipeline.shipping import CLIENT
 from offsetwise.pipeline.window_reader import Ask
 from offsetwise.pipeline.windows import Asked, answer_windows, row
+from offsetwise.streams.kafka import ranges
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure
 from offsetwise.translation.search import Span, Target
@@ -294,7 +295,7 @@ def test_a_partition_that_cannot_be_read_keeps_no_other_back(lab: Lab) -> None:
 
 @pytest.fixture
 def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "STALL_S", 3.0)
+    monkeypatch.setattr(ranges, "STALL_S", 3.0)
 
 
 def test_a_range_that_retention_passed_comes_back_shorter(lab: Lab) -> None:
