@@ -11,7 +11,7 @@ from offsetwise.apply.writers import writer_module
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Plan, Target
 from offsetwise.streams.kinesis.spec import ShardPlace, in_shards
-from offsetwise.targets import FlinkSavepoint, FlinkSavepointConverted, KclLeases, SparkCopy
+from offsetwise.targets import FlinkSavepointConverted, KclLeases, SparkCopy
 from offsetwise.targets.spec import spec_of
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, files_of
@@ -38,7 +38,6 @@ def elsewhere(plan: Plan) -> Plan:
     ("source", "target"),
     [
         ("flink/legacy-consumer-4.3.0-two-shards", FlinkSavepointConverted()),
-        ("flink/legacy-consumer-4.3.0-two-shards", FlinkSavepoint()),
         ("spark/qubole-1.2.0-committed", SparkCopy()),
     ],
     ids=str,

@@ -38,6 +38,6 @@ def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
 
     page.goto(f"{bundled}/lag?{OF}")
     settle(page)
-    expect(page.get_by_text("the partition furthest behind")).to_be_visible()
+    expect(page.get_by_text("Of the partition that is furthest behind")).to_be_visible()
     expect(page.get_by_text("seconds behind").first).to_be_visible()
     keep(page, f"kinesis-lag-{theme}")

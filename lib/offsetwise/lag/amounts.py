@@ -59,7 +59,8 @@ def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | No
 
 def in_time(sample: LagSample) -> bool:
     """Say whether the lag of a sample is a time, because its positions tell no number of records."""
-    return any(isinstance(each.position, OpaquePosition) for each in sample.partitions)
+    places = (at for each in sample.partitions for at in (each.position, each.old.hw, each.new.hw))
+    return any(isinstance(at, OpaquePosition) for at in places)
 
 
 def behind_ms(row: LagPartition, side: Cluster) -> int | None:
@@ -69,8 +70,11 @@ def behind_ms(row: LagPartition, side: Cluster) -> int | None:
 
 
 def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
-    """Give how far the partition is behind that is behind most; None where no time is known."""
-    times = [behind_ms(row, side) for row in sample.partitions]
+    """Give how far the partition is behind that is behind most; None where no time is known.
+
+    Partitions that the subject has no position in do not count.
+    """
+    times = [behind_ms(row, side) for row in sample.partitions if row.place(side) is not None]
     known = [each for each in times if each is not None]
     return Furthest(ms=max(known), unknown=len(times) - len(known)) if known else None
 

@@ -17,10 +17,10 @@ from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Cluster, LagPart, LagSample, MissingPart, Snapshot, TopicState
+from offsetwise.model import Cluster, Exactness, LagPart, LagSample, Method, MissingPart, Snapshot, TopicState
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.streams.reader import read_cluster
-from offsetwise.streams.spec import spec_of
+from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import resolve
@@ -150,6 +150,14 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
         if elsewhere is not None:
             head = replace(head, missing=(*head.missing, elsewhere))
     rows = [resolve(position, learnt_of(scene, position, Proof()).told) for position in positions]
+    if scene.translate is not None:
+        # A shard of the same number is another one there: only records tell a place.
+        rows = [
+            replace(row, new_offset=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
+            if are_two(scene.old, row.topic, scene.new, row.new_topic)
+            else row
+            for row in rows
+        ]
     if lacking:
         return sample_of(head, scene, rows)
     try:

@@ -161,8 +161,8 @@ def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the
 def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
     """Order partitions: past an end first, then unknown, then by what is left."""
     if in_time(sample):
-        late = [behind_ms(row, side) for side in Cluster]
-        return 1 if late[0] is None else 2, -max((each for each in late if each is not None), default=0)
+        late = [behind_ms(row, side) for side in Cluster if row.place(side) is not None]
+        return 1 if None in late else 2, -max((each for each in late if each is not None), default=-1)
     amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
     known = [each for each in amounts if each is not None]
     if any(each < 0 for each in known):
