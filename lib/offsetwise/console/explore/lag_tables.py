@@ -142,7 +142,8 @@ def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bo
     sample = view.newest.sample
     kept = [row for row in sample.partitions if not topics or row.topic in topics]
     if worst_first:
-        kept.sort(key=lambda row: _urgency(row, sample))
+        timed = in_time(sample)
+        kept.sort(key=lambda row: _late_first(row) if timed else _urgency(row, sample))
     return tuple(kept)
 
 
@@ -160,9 +161,6 @@ def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the
 
 def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
     """Order partitions: past an end first, then unknown, then by what is left."""
-    if in_time(sample):
-        late = [behind_ms(row, side) for side in Cluster if row.place(side) is not None]
-        return 1 if None in late else 2, -max((each for each in late if each is not None), default=-1)
     amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
     known = [each for each in amounts if each is not None]
     if any(each < 0 for each in known):
@@ -170,6 +168,12 @@ def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
     if len(known) < len(amounts):
         return 1, -max(known, default=0)
     return 2, -max(known)
+
+
+def _late_first(row: LagPartition) -> tuple[int, int]:
+    """Order partitions whose lag is a time: unknown first, then by how far they are behind."""
+    late = [behind_ms(row, side) for side in Cluster if row.place(side) is not None]
+    return 1 if None in late else 2, -max((each for each in late if each is not None), default=-1)
 
 
 def signed_lag(value: int | None) -> str:
