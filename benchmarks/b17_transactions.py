@@ -1,9 +1,9 @@
 """B17: 63,000 transactional ids listed and decided about, and 100 transactions ended and verified, on a real broker.
 
-The list is asked for once, and decided about as `offsetwise transactions` does; the target is for processor time, which
-other work disturbs less. The ending is all that the writer does: look, journal (synced), request, look, and logs. Its
-peer is Kafka's own tool, which takes one id a call and only aborts: the median of some calls of `kafka-transactions.sh
-forceTerminateTransaction`, multiplied by the number.
+The list is asked for once, and decided about as `offsetwise transactions` does; the target is for the time by the
+clock, beside which processor time, the machine's load and its speed are told. The ending is all that the writer does:
+look, journal (synced), request, look, and logs. Its peer is Kafka's own tool, which takes one id a call and only
+aborts: the median of some calls of `kafka-transactions.sh forceTerminateTransaction`, multiplied by the number.
 
     python -m benchmarks.b17_transactions [--ids 2000 --transactions 20 --rounds 1]
 """
@@ -86,7 +86,11 @@ def run(bootstrap: str, folder: Path, arguments: argparse.Namespace) -> int:
     told = f"median {settled:.2f} s ({min(ended):.2f} to {max(ended):.2f} s)"
     print(f"{arguments.transactions} transactions ended and verified: {told}")
     print(f"Kafka's tool: {peer:.1f} s a call, {peer * arguments.transactions:,.0f} s for all")
-    met = processor <= IDS_TARGET_S and settled <= END_TARGET_S
+    begun = time.perf_counter()
+    for _ in range(10_000_000):
+        pass
+    print(f"load {os.getloadavg()[0]:.1f}; an empty loop of 10,000,000 takes {time.perf_counter() - begun:.2f} s")
+    met = listed <= IDS_TARGET_S and settled <= END_TARGET_S
     print("targets met" if met else "TARGET MISSED")
     return 0 if met else 1
 
