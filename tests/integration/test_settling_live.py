@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -95,6 +97,7 @@ class Case:
             "name": "moving",
             "source": {"properties": properties},
             "target": {"properties": {"bootstrap.servers": "nowhere.invalid:9092"}},
+            "checkpoint_roots": [str(self.folder)],
             "checkpoints": [{"name": "orders", "uri": str(self.checkpoint), "job": {"sink_cluster": "old"}}],
         }
         self.migration.write_text(yaml.safe_dump(migration), encoding="utf-8")
@@ -366,6 +369,107 @@ def test_20_a_user_who_may_describe_and_not_write_is_told_by_the_dry_run(
     assert ran.code == 1
     assert f"Grant WRITE on TransactionalId '{PREFIX}-', prefixed" in ran.err
     assert set(case.states().values()) == {"Ongoing"}
+
+
+def test_16_what_a_newer_retained_checkpoint_may_hold_is_aborted_only_where_the_job_is_said_to_be_taken_back(
+    cluster: SecuredCluster, case: Case
+) -> None:
+    earlier = (f"{PREFIX}-0-2", f"{PREFIX}-1-2")
+    leave_open(cluster.plain, *earlier)
+    retained = case.folder / "job"
+    case.checkpoint = savepoint("c50-incrementing/chk-2", retained / "chk-2", producers(cluster.plain, *earlier))
+    shutil.copytree(case.folder / "savepoint", retained / "chk-3")
+    case.ask(**{"bootstrap.servers": cluster.plain})
+
+    refused = case.draft()
+    assert f"NOT_NEWEST: {HELD[0]} " in refused.err
+    assert not case.plan.exists()
+    assert case.draft("--sink-rewound").code == 0
+    planned = {each["transactional_id"]: each["decision"] for each in case.planned()}
+    assert planned == dict.fromkeys(earlier, "COMMIT") | dict.fromkeys((*HELD, LATER), "ABORT")
+    assert case.sign("--confirm", SWORN).code == 0
+    assert case.apply().code == 0
+    assert case.verify()[0] == 0
+
+
+@OF_ONE_RELEASE
+def test_37_of_appliers_at_once_one_with_the_same_journal_is_refused_and_one_with_its_own_ends_nothing_otherwise(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case.signed()
+    ended, others = sink_of.KafkaSink.end, list[Ran]()
+
+    def end(sink: Any, planned: Any) -> Any:
+        if not others:
+            others.append(Ran(code=-1, out="", err=""))  # while it is replaced, the others end theirs undisturbed
+            others[:] = [case.apply(), case.apply(receipt="other.json")]
+        return ended(sink, planned)
+
+    monkeypatch.setattr(sink_of.KafkaSink, "end", end)
+    first = case.apply()
+
+    same, own = others
+    assert (same.code, "held by another process" in same.err) == (1, True)
+    assert own.code == 0, own.err
+    assert (first.code, "expected it open as it was reviewed" in first.err) == (3, True)
+    assert case.states() == {HELD[0]: "CompleteCommit", HELD[1]: "CompleteCommit", LATER: "CompleteAbort"}
+    case.receipt = case.folder / "other.json"
+    assert case.verify() == (0, dict.fromkeys((*HELD, LATER), "CONFIRMED"))
+
+
+def test_24_the_first_refusal_stops_and_says_what_is_ended_and_what_did_not_begin(
+    cluster: SecuredCluster, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READER_PASSWORD", USERS["reader"])
+    allow, deny, literal = AclPermissionType.ALLOW, AclPermissionType.DENY, ResourcePatternType.LITERAL
+    ids, prefixed = ResourceType.TRANSACTIONAL_ID, ResourcePatternType.PREFIXED
+    denied = (ids, HELD[1], literal, AclOperation.WRITE, deny)
+    rights = [
+        (ids, f"{PREFIX}-", prefixed, AclOperation.DESCRIBE, allow),
+        (ids, f"{PREFIX}-", prefixed, AclOperation.WRITE, allow),
+        (ResourceType.TOPIC, TOPIC, literal, AclOperation.READ, allow),
+        denied,
+    ]
+    admin = AdminClient({"bootstrap.servers": cluster.plain})
+    bindings = {
+        right: AclBinding(kind, name, how, "User:reader", "*", what, whether)
+        for right in rights
+        for kind, name, how, what, whether in (right,)
+    }
+    for future in admin.create_acls([*bindings.values()]).values():
+        future.result()
+    case.signed()
+    case.ask(
+        **{
+            "bootstrap.servers": f"127.0.0.1:{cluster.sasl_port}",
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "reader",
+            "sasl.password": "${READER_PASSWORD}",
+        }
+    )
+    time.sleep(1)
+    try:
+        ran = case.apply()
+
+        assert ran.code == 1
+        assert f"{HELD[1]} " in ran.err
+        assert (
+            "It is number 2 of 3. The 1 before it are ended as planned. The 1 after it, to number 3, did not" in ran.err
+        )
+        assert case.states() == {HELD[0]: "CompleteCommit", HELD[1]: "Ongoing", LATER: "Ongoing"}
+    finally:
+        for removed in admin.delete_acls([_filter(bindings[denied]), _filter(bindings[rights[1]])]).values():
+            removed.result()
+    case.ask(**{"bootstrap.servers": cluster.plain})
+    assert case.apply().code == 0
+    assert case.verify() == (0, dict.fromkeys((*HELD, LATER), "CONFIRMED"))
+
+
+def _filter(one: AclBinding) -> AclBindingFilter:
+    return AclBindingFilter(
+        one.restype, one.name, one.resource_pattern_type, one.principal, one.host, one.operation, one.permission_type
+    )
 
 
 @OF_ONE_RELEASE

@@ -29,6 +29,7 @@ from kafka.protocol.admin.acl import CreateAclsRequest
 from kafka.protocol.producer.produce import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+import offsetwise
 from offsetwise.cli import documents
 from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.streams.kafka.client import Client, Deadline
@@ -194,6 +195,61 @@ def test_every_transaction_of_a_killed_job_is_decided_and_the_log_ends_say_who_w
     assert waiting[0]["last_stable_offset"] == "3" < waiting[0]["log_end_offset"]
     assert waiting[1]["last_stable_offset"] == waiting[1]["log_end_offset"]
     assert body["cluster_id"]
+
+
+def test_what_the_cluster_said_is_kept_in_a_file_and_decided_from_when_it_is_gone(
+    cluster: SecuredCluster, stopped: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "sink.json"
+    assert decisions(answered(ask(tmp_path, stopped, "--out", str(kept), bootstrap_servers=cluster.plain))) == EXPECTED
+    gone = answered(ask(tmp_path, stopped, "--snapshot", str(kept), "--upgrade", bootstrap_servers="gone.invalid:9092"))
+    again = ask(tmp_path, stopped, "--out", str(kept), bootstrap_servers=cluster.plain)
+
+    assert decisions(gone) == EXPECTED
+    assert {each.records for each in offsetwise.load_sink_snapshot(kept).records} == {1}
+    assert "all 2 brokers take InitProducerId" in gone["upgrade"]["steps"][0]["told"]
+    assert "sink.json" in again.refused()["problem"], "it is there"
+
+
+def test_5_6_7_8_what_the_cluster_has_otherwise_than_the_savepoint_is_lost_unknown_or_foreign(
+    cluster: SecuredCluster, stopped: Path, tmp_path: Path
+) -> None:
+    assert stopped, "its transactions are those of another job here"
+    held = ("tx-c50-pool-0-0", "tx-c50-pool-1-0")
+    end(cluster.plain, held[0], commit=False)
+    end(cluster.plain, held[1], commit=True)
+    (lost, lost_epoch), (used, used_epoch) = producers(cluster.plain, *held).values()
+    recorded = "c50-pooling/savepoint-3-pending"
+
+    def decided(name: str, of: dict[str, tuple[int, int]], recorded: str = recorded) -> list[str]:
+        checkpoint = savepoint(recorded, tmp_path / name, of)
+        rows = answered(ask(tmp_path, checkpoint, bootstrap_servers=cluster.plain))["transactions"]
+        return [row["decision"] for row in rows if row["held"]]
+
+    aborted = {held[0]: (lost, max(lost_epoch - 1, 0)), held[1]: (used + 1_000, 0)}
+    assert decided("aborted", aborted) == ["LOST", "FOREIGN"]
+    for _ in range(3):
+        end(cluster.plain, held[1], commit=True)
+    assert decided("gone on", aborted | {held[1]: (used, used_epoch)}) == ["LOST", "UNKNOWN"]
+    assert decided("expired", {}, "c40-incrementing/savepoint-2-pending") == ["UNKNOWN"] * 2
+
+
+def test_17_38_another_cluster_decides_nothing_and_hostile_ids_are_shown_escaped(
+    cluster: SecuredCluster, stopped: Path, tmp_path: Path
+) -> None:
+    hostile = f"{PREFIX}-<b>\x1b[2J{'x' * 200}-0-1"
+    leave_open(cluster.plain, hostile)
+    asked = answered(ask(tmp_path, stopped, bootstrap_servers=cluster.plain))
+    path = tmp_path / "migration.yaml"
+    shown = call("transactions", "orders", "--migration", path)
+    body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    body["checkpoints"][0]["job"]["sink_servers"] = "elsewhere.invalid:9092"
+    path.write_text(yaml.safe_dump(body), encoding="utf-8")
+    elsewhere = answered(call("transactions", "orders", "--migration", path, "--json"))
+
+    assert decisions(asked)[hostile, False] == ("OTHER_JOB", "Ongoing")
+    assert "\x1b" not in shown.out
+    assert {row["decision"] for row in elsewhere["transactions"]} == {"WRONG_CLUSTER", "OTHER_JOB"}
 
 
 @OF_ONE_RELEASE

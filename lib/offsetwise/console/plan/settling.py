@@ -75,7 +75,7 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: Spec, seat: 
     by = submission.by(seat)
     blocks.contents(decided.TITLE, PLAN, *([] if seat is None else [submission.TITLE]))
     blocks.section(decided.TITLE)
-    topics = _topics()
+    topics = () if migration.recorded else _topics()
     looked = blocks.asked(
         here, Question.of(Reader.sink_transactions, migration.name, subject.name, topics), decided.OFFER
     )
