@@ -136,7 +136,7 @@ def as_reader(cluster: SecuredCluster) -> dict[str, str]:
     }
 
 
-def test_a_cluster_that_never_had_a_transaction_is_left_without_the_topic_of_their_states(
+def test_35_a_cluster_that_never_had_a_transaction_is_left_without_the_topic_of_their_states(
     cluster: SecuredCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("READER_PASSWORD", USERS["reader"])
@@ -234,24 +234,6 @@ def test_5_6_7_8_what_the_cluster_has_otherwise_than_the_savepoint_is_lost_unkno
     assert decided("expired", {}, "c40-incrementing/savepoint-2-pending") == ["UNKNOWN"] * 2
 
 
-def test_17_38_another_cluster_decides_nothing_and_hostile_ids_are_shown_escaped(
-    cluster: SecuredCluster, stopped: Path, tmp_path: Path
-) -> None:
-    hostile = f"{PREFIX}-<b>\x1b[2J{'x' * 200}-0-1"
-    leave_open(cluster.plain, hostile)
-    asked = answered(ask(tmp_path, stopped, bootstrap_servers=cluster.plain))
-    path = tmp_path / "migration.yaml"
-    shown = call("transactions", "orders", "--migration", path)
-    body = yaml.safe_load(path.read_text(encoding="utf-8"))
-    body["checkpoints"][0]["job"]["sink_servers"] = "elsewhere.invalid:9092"
-    path.write_text(yaml.safe_dump(body), encoding="utf-8")
-    elsewhere = answered(call("transactions", "orders", "--migration", path, "--json"))
-
-    assert decisions(asked)[hostile, False] == ("OTHER_JOB", "Ongoing")
-    assert "\x1b" not in shown.out
-    assert {row["decision"] for row in elsewhere["transactions"]} == {"WRONG_CLUSTER", "OTHER_JOB"}
-
-
 @OF_ONE_RELEASE
 def test_tls_is_spoken_as_the_first_client_speaks_it(cluster: SecuredCluster, stopped: Path, tmp_path: Path) -> None:
     tls = {"bootstrap_servers": f"127.0.0.1:{cluster.tls_port}", "security_protocol": "SSL"}
@@ -260,7 +242,7 @@ def test_tls_is_spoken_as_the_first_client_speaks_it(cluster: SecuredCluster, st
     assert "certificate" in ask(tmp_path, stopped, **tls).refused()["problem"]
 
 
-def test_an_empty_list_without_rights_is_denied_and_a_right_on_the_prefix_is_enough_to_decide(
+def test_19_an_empty_list_without_rights_is_denied_and_a_right_on_the_prefix_is_enough_to_decide(
     cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("READER_PASSWORD", USERS["reader"])
@@ -475,3 +457,21 @@ def test_26_a_transaction_that_only_its_partition_knows_hangs_for_whoever_may_de
         assert (row["decision"], of_reader.code) == (decision, 0 if decision == "HANGING" else 1), row["reason"]
     (ends,) = (each for each in body["partitions"] if each["topic"] == "hung")
     assert (ends["last_stable_offset"], ends["log_end_offset"]) == ("2", "3")
+
+
+def test_17_38_another_cluster_decides_nothing_and_hostile_ids_are_shown_escaped(
+    cluster: SecuredCluster, stopped: Path, tmp_path: Path
+) -> None:
+    hostile = f"{PREFIX}-<b>\x1b[2J{'x' * 200}-0-1"
+    leave_open(cluster.plain, hostile)
+    asked = answered(ask(tmp_path, stopped, bootstrap_servers=cluster.plain))
+    path = tmp_path / "migration.yaml"
+    shown = call("transactions", "orders", "--migration", path)
+    body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    body["checkpoints"][0]["job"]["sink_servers"] = "elsewhere.invalid:9092"
+    path.write_text(yaml.safe_dump(body), encoding="utf-8")
+    elsewhere = answered(call("transactions", "orders", "--migration", path, "--json"))
+
+    assert decisions(asked)[hostile, False] == ("OTHER_JOB", "Ongoing")
+    assert "\x1b" not in shown.out
+    assert {row["decision"] for row in elsewhere["transactions"]} == {"WRONG_CLUSTER", "OTHER_JOB"}
