@@ -141,7 +141,8 @@ def test_the_samples_are_judged_by_what_their_jobs_state() -> None:
 
 def test_what_only_one_stream_has_room_for_is_a_way_of_its_migrations_alone() -> None:
     of = migration()
-    kinesis = of.model_copy(update={"source": of.source.model_copy(update={"stream": "kinesis"}), "target": of.target})
+    both = {side: getattr(of, side).model_copy(update={"stream": "kinesis"}) for side in ("source", "target")}
+    kinesis, to_kafka = of.model_copy(update=both), of.model_copy(update={"source": both["source"]})
 
     def commands(migrated: Migration) -> dict[str, str]:
         return {each.kind.name: each.commands[0] for each in judge_strategies(comparison(), migrated)}
@@ -153,5 +154,6 @@ def test_what_only_one_stream_has_room_for_is_a_way_of_its_migrations_alone() ->
         "savepoint-from-positions",
         "starting-position",
     }
+    assert commands(to_kafka).keys() == commands(of).keys()
     assert " --target kcl-leases:APPLICATION " in shown["kcl-leases"]
     assert " --uid UID --stream-arn ARN " in shown["savepoint-from-positions"]

@@ -62,7 +62,7 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
     Raises:
         ClusterError: The cluster gave no answer.
     """
-    topics = _topics(migration, cluster)[0] if spec_of(migration.source.stream).by_name else None
+    topics = _topics(migration, cluster)[0] if spec_of(migration.cluster(cluster).stream).by_name else None
     taken = read_cluster(migration, cluster, topics=topics, groups=migration.groups, progress=progress)
     return _named(migration, taken)
 

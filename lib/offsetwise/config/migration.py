@@ -105,6 +105,11 @@ class Migration(Section):
             object.__setattr__(self, "checkpoint_roots", tuple(checkpoint.uri for checkpoint in self.checkpoints))
         return self
 
+    @property
+    def may_be_one(self) -> bool:
+        """Whether both clusters may be one, in which jobs change their place or their engine."""
+        return self.source.stream == self.target.stream and spec_of(self.source.stream).may_be_one
+
     def cluster(self, side: Cluster) -> ClusterConfig:
         """Give the old or the new cluster."""
         return self.source if side is Cluster.OLD else self.target

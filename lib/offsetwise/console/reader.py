@@ -36,7 +36,6 @@ from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
 from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
-from offsetwise.streams.spec import spec_of
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.watch.background import BackgroundSamplers, Sampling
@@ -346,7 +345,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
         recorded=recorded,
         sinks=tuple(sinks),
-        may_be_one=spec_of(migration.source.stream).may_be_one,
+        may_be_one=migration.may_be_one,
     )
 
 

@@ -87,7 +87,7 @@ def judge_strategies(
     subject = _subject(comparison, migration, checkpoint)
     made = []
     for way in ways_of(comparison.engine):
-        if spec_of(way.target).of_stream not in (None, migration.source.stream):
+        if spec_of(way.target).of_stream not in (None, migration.target.stream):
             continue
         reasons = [reason.message for reason in _reasons(way, comparison, job, sink_rewound=sink_rewound)]
         made.append(

@@ -54,8 +54,7 @@ def take_samples(
     groups = tuple(sorted({*migration.groups, *(name for each, _ in found.values() for name in each.groups)}))
     old, no_old, topics = _old(migration, found, groups, known)
     new, no_new = _new(migration, topics, groups, old if no_old is None else None)
-    may_be_one = spec_of(migration.source.stream).may_be_one
-    if not may_be_one and old.cluster_id is not None and old.cluster_id == new.cluster_id:
+    if not migration.may_be_one and old.cluster_id is not None and old.cluster_id == new.cluster_id:
         raise SameClusterError(
             f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
             "No sample was taken.",
@@ -67,7 +66,7 @@ def take_samples(
     for each, (subject, no_positions) in found.items():
         missing = tuple(part for part in (no_old, no_new, no_positions) if part is not None)
         scene = replace(whole, subject=subject)
-        if subject.read is not None and may_be_one:
+        if subject.read is not None and whole.translate is not None:  # only positions tell of some of its shards
             taken = (subject.completed(each, migration) for each in (old, new))
             scene = Scene.of(migration, subject, *taken, live=True, beside=whole)
         made.append(_sample(scene, each, replace(head, before=known.get(each), missing=missing)))
@@ -125,7 +124,7 @@ def _new(
 ) -> tuple[Snapshot, MissingPart | None]:
     """Read the new cluster; what is one with the old one is not read twice."""
     renamed, target = {migration.new_topic(topic) for topic in topics}, migration.target
-    one = spec_of(target.stream).may_be_one and migration.source.properties == target.properties
+    one = migration.may_be_one and migration.source.properties == target.properties
     if old is not None and one and renamed == set(topics):
         return replace(old, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=()), None
     # The old names tell which cluster a checkpoint belongs to; that they are not there is no problem.

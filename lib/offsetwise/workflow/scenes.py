@@ -105,15 +105,11 @@ def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
     Raises:
         CheckpointError: They are the new cluster's: there is nothing to translate.
     """
-    if _may_be_one(scene.migration) and scene.old.cluster_id == scene.new.cluster_id:
+    if scene.migration.may_be_one and scene.old.cluster_id == scene.new.cluster_id:
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
     belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.read), names=names)
     return _of_old(belongs, scene.subject)
-
-
-def _may_be_one(migration: Migration) -> bool:
-    return migration.source.stream == migration.target.stream and spec_of(migration.source.stream).may_be_one
 
 
 def check_two_clusters(old: Snapshot | Reading, new: Snapshot | Reading) -> None:
@@ -239,7 +235,7 @@ def _seen(
 ) -> _Seen:
     """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
     if snapshots is not None:
-        if not _may_be_one(migration):
+        if not migration.may_be_one:
             check_two_clusters(*snapshots)
         return lambda _: snapshots
     always = {*migration.groups, *more_groups}
@@ -259,14 +255,14 @@ def _seen(
     topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
     old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
     wanted = tuple(sorted({topic for _, renamed, same in named for topic in (*renamed, *same)}))
-    one = _may_be_one(migration) and migration.source.properties == migration.target.properties
+    one = migration.may_be_one and migration.source.properties == migration.target.properties
     # What is one is read once: reads of streams count against a quota that jobs share.
     new = (
         old
         if one and topics == wanted
         else read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
     )
-    if not _may_be_one(migration):
+    if not migration.may_be_one:
         check_two_clusters(old, new)
 
     def seen(subject: ReadSubject) -> tuple[Snapshot, Snapshot]:
