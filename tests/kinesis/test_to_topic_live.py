@@ -12,7 +12,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise import approval
+from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
+from offsetwise.model import IsolationLevel, LogRange
+from offsetwise.streams.kafka.matching import TopicCopies
+from offsetwise.streams.windows import Wanted
 from tests.commands import Ran, call
 from tests.integration.flink_cluster import wait_until
 from tests.integration.groups import member
@@ -161,3 +165,41 @@ def test_shards_that_were_read_unevenly_are_bounded_and_no_state_is_copied(
     table = moved.run("compare", "--checkpoint", "app").out
     assert f"{stream.name}-2" in table
     assert "bounded" in table
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "end", "whole", "at_end"),
+    [
+        ({"most_records": 9_000}, 0, 3_000, True, True),
+        ({"most_records": 2_500}, 0, 2_500, True, False),
+        ({"most_records": 9_000, "since_ms": 2_000_000}, 2_000, 3_000, False, True),
+        ({"most_records": 9_000, "since_ms": 2_000_000, "whole_up_to": 4_000}, 0, 3_000, True, True),
+        ({"most_records": 9_000, "most_bytes": 100}, 0, 1_000, True, False),
+    ],
+    ids=["all", "as many", "since a time", "little", "few bytes"],
+)
+def test_as_much_of_a_partition_is_read_as_is_wanted(
+    lab: Lab, asked: dict[str, int], first: int, end: int, whole: bool, at_end: bool, request: pytest.FixtureRequest
+) -> None:
+    topic = f"windows-of-copies-{request.node.callspec.id.replace(' ', '-')}"
+    admin = AdminClient({"bootstrap.servers": lab.new_bootstrap, "log_level": 2})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(TIMEOUT_S)
+    producer = Producer({"bootstrap.servers": lab.new_bootstrap, "enable.idempotence": True, "log_level": 2})
+    for number in range(3_000):
+        producer.produce(topic, key=b"k", value=b"%d" % number, timestamp=number * 1_000)
+        producer.poll(0)
+    assert producer.flush(TIMEOUT_S) == 0
+    copies = TopicCopies(
+        config=ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}),
+        isolation=IsolationLevel.READ_UNCOMMITTED,
+        logs={0: LogRange(log_start=0, lso=3_000, hw=3_000)},
+        own_times=False,
+        identified=lambda _, data: (data.decode(), 0),
+    )
+    wanted = Wanted(**{"topic": topic, "partition": 0, "most_bytes": 10**9, **asked})  # type: ignore[arg-type]
+    (read,) = copies.read([wanted])
+
+    assert (read.numbers, read.whole, read.at_end) == (tuple(range(first, end)), whole, at_end)
+    assert read.identities == tuple(map(str, range(first, end)))
+    ends = [copies.place(0, index, windows={0: read}, since_ms=None) for index in (0, len(read.numbers))]
+    assert ends == [first, end]
