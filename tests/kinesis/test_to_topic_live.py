@@ -20,7 +20,7 @@ from offsetwise.streams.windows import Wanted
 from tests.commands import Ran, call
 from tests.integration.flink_cluster import wait_until
 from tests.integration.groups import member
-from tests.integration.topics import TIMEOUT_S
+from tests.integration.topics import START_MS, TIMEOUT_S
 from tests.kinesis.moving import ready
 from tests.kinesis.servers import Server, Stream
 from tests.streams.kinesis.streams import lease
@@ -172,8 +172,8 @@ def test_shards_that_were_read_unevenly_are_bounded_and_no_state_is_copied(
     [
         ({"most_records": 9_000}, 0, 3_000, True, True),
         ({"most_records": 2_500}, 0, 2_500, True, False),
-        ({"most_records": 9_000, "since_ms": 2_000_000}, 2_000, 3_000, False, True),
-        ({"most_records": 9_000, "since_ms": 2_000_000, "whole_up_to": 4_000}, 0, 3_000, True, True),
+        ({"most_records": 9_000, "since_ms": START_MS + 2_000_000}, 2_000, 3_000, False, True),
+        ({"most_records": 9_000, "since_ms": START_MS + 2_000_000, "whole_up_to": 4_000}, 0, 3_000, True, True),
         ({"most_records": 9_000, "most_bytes": 100}, 0, 1_000, True, False),
     ],
     ids=["all", "as many", "since a time", "little", "few bytes"],
@@ -186,7 +186,7 @@ def test_as_much_of_a_partition_is_read_as_is_wanted(
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(TIMEOUT_S)
     producer = Producer({"bootstrap.servers": lab.new_bootstrap, "enable.idempotence": True, "log_level": 2})
     for number in range(3_000):
-        producer.produce(topic, key=b"k", value=b"%d" % number, timestamp=number * 1_000)
+        producer.produce(topic, key=b"k", value=b"%d" % number, timestamp=START_MS + number * 1_000)
         producer.poll(0)
     assert producer.flush(TIMEOUT_S) == 0
     copies = TopicCopies(
