@@ -1,4 +1,4 @@
-"""Positions that were found on another stream: targets that keep the old one's shards refuse, and write nothing."""
+"""Positions found on another stream, which has other shards: copies that cannot hold them refuse, and write nothing."""
 
 from __future__ import annotations
 
