@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -74,3 +76,38 @@ def test_an_application_is_refused_while_it_lives_rewound_once_stopped_put_back_
 def firsts(read: list[Read]) -> dict[str, int]:
     """Give the first record of each shard."""
     return {each.shard: each.number for each in reversed(read)}
+
+
+def test_two_workers_are_both_stopped_and_both_go_on_behind_the_planned_places(
+    kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    stream = kinesis_mock.stream(2)
+    stream.put(range(2 * WRITTEN))
+    shards = [stream.of_shard(f"shardId-00000000000{number}") for number in range(2)]
+    app = Application(version=KCL[0], name=f"kcl-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
+
+    with both(app, stream, 10) as read:
+        assert len({each.number for each in read}) == 20
+        assert len({each["leaseOwner"]["S"] for each in app.rows().values()}) == 2
+        folder = migrated(tmp_path / "alive", stream, app.uri, dynamodb_local)
+        rewinding(folder, stream, shards, app.name)
+        refused = folder.apply("--execute")
+        assert refused.code == 1
+        assert "renews the lease shardId-00000000000" in " ".join(refused.err.split())
+
+    folder = migrated(tmp_path / "stopped", stream, app.uri, dynamodb_local)
+    rewinding(folder, stream, shards, app.name)
+    approved(folder)
+    with both(app, stream, 10) as first:
+        pass
+    wanted = [number for numbers in shards for number in numbers[BACK:]]
+    rest = app.read(stream, len(wanted) - len(first))
+
+    assert sorted(each.number for each in (*first, *rest)) == sorted(wanted), "each unread record once"
+
+
+@contextmanager
+def both(app: Application, stream: Stream, count: int) -> Iterator[list[Read]]:
+    """Let one worker read so many records and keep its leases, and another one take some of them and read as many."""
+    with app.running(stream, count) as one, app.running(stream, count, worker="worker-b") as other:
+        yield [*one, *other]
