@@ -43,7 +43,12 @@ def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page
     keep(page, "flink-compare")
     page.get_by_role("link", name="Draft a plan from this").click()
     expect(page.get_by_role("heading", name="Draft", level=1)).to_be_visible()
-    expect(page.get_by_text("nothing is read again")).to_be_visible()
+    expect(page.get_by_text("nothing is read again")).to_contain_text("checkpoint order-counts ")
+    page.get_by_role("link", name="Lag", exact=True).click()
+    expect(page.get_by_role("heading", name="Lag", level=1)).to_be_visible()
+    expect(page.get_by_role("combobox", name="Migration")).to_have_value("order-counts-to-new (sample)")
+    page.reload()
+    expect(page.get_by_role("combobox", name="Migration")).to_have_value("order-counts-to-new (sample)")
 
 
 def test_a_savepoint_is_inspected_and_an_earlier_checkpoint_of_its_job_chosen(page: Page, bundled: str) -> None:

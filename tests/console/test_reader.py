@@ -16,6 +16,7 @@ from tests.console.readers import ETL, ORDERS
 
 SAMPLE = "orders-to-new (sample)"
 FLINK = "order-counts-to-new (sample)"
+KINESIS = "orders-to-frankfurt (sample)"
 MIGRATION = """
 name: {name}
 source: {{name: prod-a, properties: {{bootstrap.servers: "127.0.0.1:1"}}}}
@@ -37,7 +38,7 @@ def migration(folder: Path, name: str = "mine") -> Path:
 
 def test_the_samples_are_always_offered_and_recorded() -> None:
     offered = Reader(()).offered()
-    assert [(one.name, one.recorded) for one in offered] == [(SAMPLE, True), (FLINK, True)]
+    assert [(one.name, one.recorded) for one in offered] == [(SAMPLE, True), (FLINK, True), (KINESIS, True)]
     assert ORDERS in offered[0].subjects
 
 
@@ -56,13 +57,13 @@ def test_the_sample_holds_1050_that_is_950() -> None:
 
 def test_migrations_are_offered_by_name_after_the_samples(tmp_path: Path) -> None:
     offered = Reader((migration(tmp_path),)).offered()
-    assert [(one.name, one.old, one.new, one.recorded) for one in offered[2:]] == [("mine", "prod-a", "prod-b", False)]
-    assert ETL in offered[2].subjects
+    assert [(one.name, one.old, one.new, one.recorded) for one in offered[3:]] == [("mine", "prod-a", "prod-b", False)]
+    assert ETL in offered[3].subjects
 
 
 def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
     file = migration(tmp_path)
-    assert [one.name for one in Reader((file, file)).offered()[2:]] == ["mine", "mine (2)"]
+    assert [one.name for one in Reader((file, file)).offered()[3:]] == ["mine", "mine (2)"]
 
 
 def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_the_files_come_through_the_process_and_a_broken_one_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(MIGRATIONS_VARIABLE, os.pathsep.join([str(migration(tmp_path))]))
-    assert [one.name for one in reader_of_process().offered()] == [SAMPLE, FLINK, "mine"]
+    assert [one.name for one in reader_of_process().offered()] == [SAMPLE, FLINK, KINESIS, "mine"]
     broken = tmp_path / "broken.yaml"
     broken.write_text("name: [")
     monkeypatch.setenv(MIGRATIONS_VARIABLE, str(broken))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Final, Protocol
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from offsetwise.console.answers import Answers
 from offsetwise.console.reader import Offered
@@ -67,7 +69,7 @@ def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
         st.session_state[noted] = asked
     elif asked is not None or key not in st.session_state:
         st.session_state.pop(noted, None)
-    with st.sidebar:
+    with st.sidebar, _of_every_page():
         chosen = st.selectbox(label, options, key=key, bind="query-params", format_func=escaping.plain)
     wanted: str | None = st.session_state.get(noted)
     if wanted is None or chosen != options[0]:
@@ -80,6 +82,18 @@ def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
             icon=":material/link_off:",
         )
     return chosen
+
+
+@contextmanager
+def _of_every_page() -> Iterator[None]:
+    """Let widgets be those of the router, which a person keeps on the way from page to page.
+
+    What widgets of a page have in the address, Streamlit takes away from that of the next page, even where the link
+    names it.
+    """
+    run = get_script_run_ctx()
+    with nullcontext() if run is None else run.run_with_active_hash(run.pages_manager.main_script_hash):
+        yield
 
 
 def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, ...]:
