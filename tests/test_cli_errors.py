@@ -85,7 +85,12 @@ def test_without_a_command_the_help_is_shown() -> None:
 
 
 def test_an_unknown_kind_of_schema_lists_the_known_ones() -> None:
-    refused(call("schema", "nope", "--json"), "ConfigError", "'nope'", "migration, checkpoint, snapshot, comparison")
+    refused(
+        call("schema", "nope", "--json"),
+        "ConfigError",
+        "'nope'",
+        "migration, checkpoint, snapshot, sink-snapshot, comparison",
+    )
 
 
 class TestAPath:

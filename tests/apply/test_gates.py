@@ -195,7 +195,7 @@ def _small(folder: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])

@@ -7,9 +7,10 @@ import platform
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from typing import Final
 
 from offsetwise.config import Migration
 from offsetwise.errors import ConfigError, UsageError
@@ -21,6 +22,8 @@ from offsetwise.store.store import open_store
 from offsetwise.watch.metrics import HOST, LagMetrics, served
 from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
 from offsetwise.wording import duration, many
+
+_WAKES_S: Final = 1.0
 
 
 def watch(
@@ -90,8 +93,10 @@ def watch(
         said(f"Watching {subjects} {'subject' if subjects == 1 else 'subjects'} every {every_s:g} s, into {shown}.")
         with _stopped_by_signals() as stop, ThreadPoolExecutor(len(samplers), "offsetwise-watch") as threads:
             running = [threads.submit(_run, sampler, stop, count) for sampler in samplers]
-            whole = [each.result() for each in running]
-            return all(whole)
+            # A signal that the system gives to another thread is heard when this one wakes.
+            while wait(running, timeout=_WAKES_S).not_done:
+                continue
+            return all(each.result() for each in running)
 
 
 def line(taken: Taken) -> str:

@@ -17,13 +17,23 @@ from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Cluster, Exactness, LagPart, LagSample, Method, MissingPart, Snapshot, TopicState
+from offsetwise.model import (
+    Cluster,
+    Exactness,
+    LagPart,
+    LagSample,
+    Method,
+    MissingPart,
+    PartitionComparison,
+    Snapshot,
+    TopicState,
+)
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.streams.reader import read_cluster
 from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import belongs_to
-from offsetwise.translation.resolve import resolve
+from offsetwise.translation.resolve import Position, resolve
 from offsetwise.workflow.behind import ask_old, with_behind
 
 
@@ -148,15 +158,7 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
         elsewhere = _belongs_elsewhere(scene, subject)
         if elsewhere is not None:
             head = replace(head, missing=(*head.missing, elsewhere))
-    rows = [resolve(position, learnt_of(scene, position, Proof()).told) for position in positions]
-    if scene.translate is not None:
-        # A shard of the same number is another one there: only records tell a place.
-        rows = [
-            replace(row, new_offset=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
-            if are_two(scene.old, row.topic, scene.new, row.new_topic)
-            else row
-            for row in rows
-        ]
+    rows = [_row(scene, position) for position in positions]
     if lacking:
         return sample_of(head, scene, rows)
     try:
@@ -166,6 +168,18 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
         return sample_of(replace(head, missing=(*head.missing, _missing(LagPart.OLD, error))), scene, rows)
     scene = replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found.problems)))
     return replace(sample_of(head, scene, behind), quota=quota)
+
+
+def _row(scene: Scene, position: Position) -> PartitionComparison:
+    row = resolve(position, learnt_of(scene, position, Proof()).told)
+    if (
+        position.offset is not None
+        or scene.translate is None
+        or not are_two(scene.old, row.topic, scene.new, row.new_topic)
+    ):
+        return row
+    # A shard of the same number is another one there: only records tell a place.
+    return replace(row, new_offset=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
 
 
 def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
