@@ -38,6 +38,7 @@ from offsetwise.store.store import open_store
 from offsetwise.streams.kafka import client
 from offsetwise.streams.kafka import reader as kafka
 from offsetwise.watch.background import BackgroundSamplers
+from offsetwise.watch.command import watch
 from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, served
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
@@ -276,6 +277,29 @@ class TestCommand:
             assert json.loads(line)["format"] == "offsetwise/lag-sample"
         with open_store(store) as opened:
             assert opened.newest(ORDERS) is not None
+
+    def test_a_signal_that_the_system_gives_to_another_thread_ends_it_too(self, dead: Path, tmp_path: Path) -> None:
+        heard: list[int] = []
+
+        def end(_: Taken) -> None:
+            heard.append(threading.get_ident())
+            if len(heard) == 1:
+                signal.pthread_kill(heard[0], signal.SIGTERM)
+
+        watch(
+            [load_migration(dead)],
+            checkpoints=["orders"],
+            groups=(),
+            every_s=0.1,
+            count=20,
+            metrics_port=None,
+            store_url=f"sqlite:///{tmp_path / 'store.sqlite'}",
+            said=lambda _: None,
+            heard=end,
+        )
+
+        assert len(heard) < 20
+        assert heard[0] != threading.get_ident()
 
     def test_an_unknown_checkpoint_is_refused_before_anything_is_read(self, dead: Path) -> None:
         error = call("watch", "-m", dead, "--checkpoint", "nobody", "--json").refused()
