@@ -110,6 +110,11 @@ class Migration(Section):
         """Whether both clusters may be one, in which jobs change their place or their engine."""
         return self.source.stream == self.target.stream and spec_of(self.source.stream).may_be_one
 
+    @property
+    def is_one(self) -> bool:
+        """Whether both clusters are stated as one and the same."""
+        return self.may_be_one and self.source.properties == self.target.properties
+
     def cluster(self, side: Cluster) -> ClusterConfig:
         """Give the old or the new cluster."""
         return self.source if side is Cluster.OLD else self.target

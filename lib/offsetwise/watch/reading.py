@@ -34,7 +34,7 @@ from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import Position, resolve
-from offsetwise.workflow.behind import ask_old, with_behind
+from offsetwise.workflow.behind import ask_old, with_behind, with_problems
 
 
 def take_samples(
@@ -134,8 +134,7 @@ def _new(
 ) -> tuple[Snapshot, MissingPart | None]:
     """Read the new cluster; what is one with the old one is not read twice."""
     renamed, target = {migration.new_topic(topic) for topic in topics}, migration.target
-    one = migration.may_be_one and migration.source.properties == target.properties
-    if old is not None and one and renamed == set(topics):
+    if old is not None and migration.is_one and renamed == set(topics):
         return replace(old, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=()), None
     # The old names tell which cluster a checkpoint belongs to; that they are not there is no problem.
     old_names = tuple(sorted(set(topics) - renamed))
@@ -166,8 +165,7 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
         behind, quota = with_behind(scene, rows, found)
     except OffsetwiseError as error:
         return sample_of(replace(head, missing=(*head.missing, _missing(LagPart.OLD, error))), scene, rows)
-    scene = replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found.problems)))
-    return replace(sample_of(head, scene, behind), quota=quota)
+    return replace(sample_of(head, with_problems(scene, found), behind), quota=quota)
 
 
 def _row(scene: Scene, position: Position) -> PartitionComparison:

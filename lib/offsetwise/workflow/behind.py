@@ -22,6 +22,11 @@ def ask_old(scene: Scene, positions: Sequence[Position]) -> ReadAt:
     return reader_of(config).read_at(config, places, scene.old)
 
 
+def with_problems(scene: Scene, found: ReadAt) -> Scene:
+    """Give the scene with what only reading at positions on the old cluster told is wrong."""
+    return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found.problems)))
+
+
 def with_behind(
     scene: Scene, rows: Sequence[PartitionComparison], old: ReadAt
 ) -> tuple[tuple[PartitionComparison, ...], QuotaUse | None]:

@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
-from offsetwise.comparison import Learnt, Scene, assemble
+from offsetwise.comparison import Learnt, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
-from offsetwise.model import Cluster, Comparison, Problem, Snapshot, Subject
+from offsetwise.model import Cluster, Comparison, Snapshot, Subject
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
 from offsetwise.streams.reader import read_cluster
 from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.translation.resolve import Position
-from offsetwise.workflow.behind import ask_old, with_behind
+from offsetwise.workflow.behind import ask_old, with_behind, with_problems
 from offsetwise.workflow.matching import Matched, match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
 from offsetwise.workflow.stored import Observed
@@ -176,22 +176,18 @@ def _on_other_streams(staged: Staged) -> list[Position]:
 
 def _judged(staged: Staged, read: Proof, others: Collection[Position], matched: Matched | None) -> Observed:
     found = ask_old(staged.scene, staged.positions)
-    scene, belongs = _with_problems(staged.scene, found.problems), staged.belongs_to
+    scene, belongs = with_problems(staged.scene, found), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
     learnt: list[Learnt] = []
     if matched is not None:
         belongs = belongs if belongs.cluster is not None else matched.belongs or belongs
         learnt += matched.learnt
-    learnt += [learnt_of(scene, each, read) for each in staged.positions if each not in others]
+    apart = frozenset(others)
+    learnt += [learnt_of(scene, each, read) for each in staged.positions if each not in apart]
     made = assemble(scene, learnt, belongs)
     rows, quota = with_behind(scene, made.partitions, found)
     return Observed(comparison=replace(made, partitions=rows, quota=quota), old=scene.old, new=scene.new)
-
-
-def _with_problems(scene: Scene, found: tuple[Problem, ...]) -> Scene:
-    """Give the scene with what only reading at the positions told."""
-    return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found)))
 
 
 def _starting_spark(migration: Migration) -> AbstractContextManager[Callable[[], None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -137,6 +137,15 @@ def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) 
     )
 
 
+def drift_of_sink(
+    plan: Plan, migration: Migration, sink: SinkSnapshot | None, *, progress: Progress = unheard
+) -> tuple[Drift, ...]:
+    """Say what is not as it was reviewed of the transactions that a plan ends; see `drift`."""
+    if plan.requirements.sink is None:
+        return ()
+    return tuple(moved(plan, transactions_of(migration, plan, snapshot=sink, progress=progress)))
+
+
 def drift(
     plan: Plan, migration: Migration, *, sink: SinkSnapshot | None = None, progress: Progress = unheard
 ) -> tuple[Drift, ...]:
@@ -159,9 +168,7 @@ def drift(
             fix="Give the migration file that the plan was drafted with.",
         )
     wanted = plan.requirements
-    of_sink: Iterable[Drift] = ()
-    if wanted.sink is not None:
-        of_sink = moved(plan, transactions_of(migration, plan, snapshot=sink, progress=progress))
+    of_sink = drift_of_sink(plan, migration, sink, progress=progress)
     if not plan.positions:
         return (*drift_of_checkpoint(wanted.checkpoint, *_checkpoint(wanted.checkpoint, migration)), *of_sink)
     taken = {}

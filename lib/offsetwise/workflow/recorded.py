@@ -9,10 +9,9 @@ from offsetwise.bundled import Bundled
 from offsetwise.config import Migration, load_migration
 from offsetwise.model import Comparison, Plan, Reconciliation, Snapshot
 from offsetwise.plan.drift import Drift, drift
-from offsetwise.plan.sinks.settling import moved
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.planning import drift as live_drift
-from offsetwise.workflow.sinks import transactions_of
+from offsetwise.workflow.planning import drift_of_sink
 from offsetwise.workflow.stored import Observed, load_sink_snapshot, load_snapshots, read_file
 
 
@@ -81,10 +80,8 @@ def sample_drift(plan: Plan, which: Bundled = Bundled.SPARK) -> tuple[Drift, ...
     comparisons = (sample_comparison(one.name, which) for one in sample(which).checkpoints if wanted is not None)
     held = (each.checkpoint for each in comparisons if each.checkpoint is not None)
     found = next((each for each in held if wanted is not None and each.uri == wanted.uri), None)
-    of_sink: Iterable[Drift] = ()
-    if plan.requirements.sink is not None:
-        of_sink = moved(plan, transactions_of(sample(which), plan, snapshot=sample_sink(which)))
-    return (*drift(plan, *_snapshots(which), found), *of_sink)
+    sink = None if plan.requirements.sink is None else sample_sink(which)
+    return (*drift(plan, *_snapshots(which), found), *drift_of_sink(plan, sample(which), sink))
 
 
 def _snapshots(which: Bundled) -> tuple[Snapshot, Snapshot]:

@@ -255,11 +255,10 @@ def _seen(
     topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
     old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
     wanted = tuple(sorted({topic for _, renamed, same in named for topic in (*renamed, *same)}))
-    one = migration.may_be_one and migration.source.properties == migration.target.properties
     # What is one is read once: reads of streams count against a quota that jobs share.
     new = (
         old
-        if one and topics == wanted
+        if migration.is_one and topics == wanted
         else read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
     )
     if not migration.may_be_one:
