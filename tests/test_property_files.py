@@ -108,10 +108,46 @@ CASES = {
         (),
     ),
     "other settings": (
-        "# mine\n! too\n\nclient.id : me\nrequest.timeout.ms=7000\ngroup.id=g\nkey.deserializer=x\n",
+        "# mine\n! too\n\nclient.id : me\nrequest.timeout.ms=7000\ngroup.id=g\nkey.deserializer=x\nacks=1\n",
         {"client.id": "me", "socket.timeout.ms": "7000"},
         {},
-        ("group.id", "key.deserializer"),
+        ("group.id", "key.deserializer", "acks"),
+    ),
+    "spaces at line ends": (
+        "security.protocol=SSL \r\nclient.id= me\t\r\n",
+        {"security.protocol": "SSL", "client.id": "me"},
+        {},
+        (),
+    ),
+    "a secret with what Unicode takes for line ends": (
+        "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.username=ada\n"
+        "sasl.password=x\u0085s3cret\u2028s3cret\x0cs3cret\n",
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "ada",
+            "sasl.password": "${OLD_SASL_PASSWORD}",
+        },
+        {"OLD_SASL_PASSWORD": "x\u0085s3cret\u2028s3cret\x0cs3cret"},
+        (),
+    ),
+    "a key without marks at its line ends": (
+        "security.protocol=SSL\nssl.key.pem=-----BEGIN PRIVATE KEY-----\nMIIs3cret/+\ns3cret==\ns3cretx\n",
+        {"security.protocol": "SSL", "ssl.key.pem": "${OLD_SSL_KEY_PEM}"},
+        {"OLD_SSL_KEY_PEM": "-----BEGIN PRIVATE KEY-----"},
+        ("3 lines",),
+    ),
+    "a character as Java's two escapes": (
+        f"security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config={JAAS}.plain.PlainLoginModule required "
+        'username="ada" password="\\uD83D\\uDE00";\n',
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "ada",
+            "sasl.password": "${OLD_SASL_PASSWORD}",
+        },
+        {"OLD_SASL_PASSWORD": "\N{GRINNING FACE}"},
+        (),
     ),
 }
 
@@ -164,6 +200,30 @@ def test_text_of_latin_1_is_read(tmp_path: Path) -> None:
     assert given(tmp_path, "client.id=M\u00fcller\n", "latin-1").properties["client.id"] == "Müller"
 
 
+def test_the_mark_that_windows_puts_first_belongs_to_no_name(tmp_path: Path) -> None:
+    (tmp_path / "old.properties").write_bytes(b"\xef\xbb\xbfbootstrap.servers=broker:9092\r\n")
+
+    made = given_cluster(str(tmp_path / "old.properties"), prefix="OLD", option="--old")
+
+    assert made == GivenCluster(properties={"bootstrap.servers": "broker:9092"})
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("${file:/etc/s3cret.properties:password}", "found a reference to a configuration provider of Kafka"),
+        ("\\uD83Ds3cret", "found half of a character"),
+    ],
+)
+def test_what_no_client_could_sign_in_with_is_refused_and_not_shown(value: str, told: str, tmp_path: Path) -> None:
+    login = f'sasl.jaas.config={JAAS}.plain.PlainLoginModule required username="ada" password="{value}";'
+
+    with pytest.raises(ConfigError, match=rf"old.properties: sasl.password: .*{told}") as refused:
+        given(tmp_path, login)
+
+    assert "s3cret" not in f"{refused.value.problem} {refused.value.fix}"
+
+
 def test_escapes_are_javas_unless_librdkafka_wrote_the_file() -> None:
     assert parse("client.id=a\\u0041\\t\\\\") == {"client.id": "aA\t\\"}
     assert parse("client.id=a\\u0041\nsasl.username=x") == {"client.id": "a\\u0041", "sasl.username": "x"}
@@ -181,6 +241,13 @@ def test_an_address_is_taken_as_it_is(address: str) -> None:
 def test_what_is_neither_address_nor_file_is_refused(neither: str) -> None:
     with pytest.raises(ConfigError, match="--old"):
         given_cluster(neither, prefix="OLD", option="--old")
+
+
+def test_a_password_inside_what_is_no_address_is_not_shown() -> None:
+    with pytest.raises(ConfigError, match="found 'broker:9092' after an @") as refused:
+        given_cluster("ada:s3cret@broker:9092", prefix="OLD", option="--old")
+
+    assert "s3cret" not in f"{refused.value.problem} {refused.value.fix}"
 
 
 def test_what_is_lent_is_seen_inside_the_block_only() -> None:

@@ -26,7 +26,13 @@ _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _LOGIN_OPTION: Final = re.compile(r"""(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;]+))""", re.DOTALL)
 _FROM_ENVIRONMENT: Final = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 """Kafka's own reference to the environment (KIP-887)."""
+_FROM_PROVIDER: Final = re.compile(r"\$\{[\w.-]+:[^}]*\}")
+"""A reference to one of Kafka's configuration providers (KIP-297)."""
 _USER_IN_ADDRESS: Final = re.compile(r"://[^/@\s]*@")
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+"""Of both formats; `str.splitlines` would also end a line inside a secret, at U+0085 for one."""
+_NAME: Final = re.compile(r"(?=.{2,100}=)([a-z]+=[^=]|[a-z][a-z0-9_]*([.-][a-z0-9_]+)+=).*", re.DOTALL)
+"""A line that is left out and whose name may be shown: anything else could be a line of a key or of a password."""
 
 _BY_JAVA: Final = {known.java: name for name, known in ALLOWED.items() if known.java is not None}
 _BOTH_CLIENTS: Final = frozenset(_BY_JAVA) | {
@@ -76,8 +82,9 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
         if given and all(SERVER.fullmatch(part.strip()) for part in given.split(",")):
             return GivenCluster(properties={"bootstrap.servers": given})
         raise ConfigError(
-            f"{option}: expected HOST:PORT or the path of a client's property file, found {given[:200]!r}, which is "
-            "neither. Nothing was contacted.",
+            f"{option}: expected HOST:PORT or the path of a client's property file, found "
+            f"{given.rpartition('@')[2][:200]!r}{' after an @' if '@' in given else ''}, which is neither. Nothing was "
+            "contacted.",
             fix=f"Give an address such as broker-1:9092, or a file with bootstrap.servers: {option} client.properties",
         )
     try:
@@ -93,12 +100,13 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
             f"{option} {given}: expected at most {MAX_BYTES} bytes, found more.", fix="Give another file."
         )
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")  # what java.util.Properties reads
     made, left_out = _of_librdkafka(parse(text))
     secrets = {}
     for name, value in made.items():
+        _check_text(name, value, f"{option} {given}")
         variable = f"{prefix}_{name.upper().replace('.', '_')}"
         if is_reference(value) or not (is_secret(name) or _USER_IN_ADDRESS.search(value)):
             continue
@@ -114,17 +122,34 @@ def parse(text: str) -> dict[str, str]:
     >>> parse("sasl.username=a\nsasl.password=a\\b")
     {'sasl.username': 'a', 'sasl.password': 'a\\b'}
     """
-    rows = [line.strip() for line in text.splitlines()]
+    rows = [line.strip() for line in _LINE_END.split(text)]
     plain = dict(_split(row) for row in rows if row and row[0] not in "#!")
     if plain.keys() & _ONLY_LIBRDKAFKA:
         return plain
-    return {_unescaped(name): _unescaped(value) for name, value in map(_split, _java_lines(text))}
+    # Kafka's own parser of settings strips what java.util.Properties leaves at the end.
+    return {_unescaped(name): _unescaped(value).strip(" \t") for name, value in map(_split, _java_lines(text))}
+
+
+def _check_text(name: str, value: str, where: str) -> None:
+    """Refuse values that no client could use as they are. They are not shown."""
+    if _FROM_PROVIDER.fullmatch(value) and not _FROM_ENVIRONMENT.fullmatch(value):
+        raise ConfigError(
+            f"{where}: {name}: expected a value or ${{env:NAME}}, found a reference to a configuration provider of "
+            "Kafka, which only a Java client resolves. Nothing was contacted.",
+            fix="Write ${env:NAME}, and set that variable in the environment that starts Offsetwise.",
+        )
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ConfigError(
+            f"{where}: {name}: expected text, found half of a character: one \\u escape of a pair of two. Nothing was "
+            "contacted.",
+            fix="Save the file as UTF-8, with the character itself in place of its escapes.",
+        )
 
 
 def _java_lines(text: str) -> Iterator[str]:
     whole = ""
-    for line in text.splitlines():
-        part = line.lstrip()
+    for line in _LINE_END.split(text):
+        part = line.lstrip(" \t\f")
         if not whole and (not part or part[0] in "#!"):
             continue
         ends_with = len(part) - len(part.rstrip("\\"))
@@ -143,13 +168,16 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text)
+    made = _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text)
+    # Java writes a character beyond U+FFFF as a pair of escapes.
+    return made.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Give the properties under librdkafka's names, and those that are left out, with the reason."""
     made: dict[str, str] = {}
     left_out: list[tuple[str, str]] = []
+    nameless = 0
     for name, value in given.items():
         if name == "sasl.jaas.config":
             made |= _login(value, left_out)
@@ -159,8 +187,13 @@ def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple
             made[name] = value or "none"
         elif name in ALLOWED or name in _BY_JAVA:
             made[name if name in ALLOWED else _BY_JAVA[name]] = value
-        else:
+        elif name in FORBIDDEN or _NAME.fullmatch(f"{name}={value}"):
             left_out.append((name, FORBIDDEN.get(name, ("it is no setting of a connection", ""))[0]))
+        else:
+            nameless += 1
+    if nameless:
+        lines = "1 line" if nameless == 1 else f"{nameless:,} lines"
+        left_out.append((lines, "not shown, as no name of a setting begins there: they may be part of a secret"))
     made |= _stores(given, left_out)
     if made.get("sasl.mechanism", "").upper() == "OAUTHBEARER":
         made.setdefault("sasl.oauthbearer.method", "oidc")
