@@ -176,6 +176,28 @@ def test_a_root_without_checkpoints_and_one_that_is_not_there_are_said(refusing:
     assert len(load_migration(Path("m.yaml")).checkpoints) == 2
 
 
+@pytest.mark.parametrize("out", ["nowhere/m.yaml", "a-file/m.yaml"])
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(out: str) -> None:
+    Path("a-file").touch()
+
+    told = call("init", "--old", NOBODY, "--new", NOBODY_ELSE, "--checkpoints", "x", "--out", out, "--json").refused()
+
+    assert told["error"] == "FileError"
+    assert "there is no folder" in told["problem"]
+    assert "in a folder that does" in told["fix"]
+
+
+def test_a_root_given_twice_or_inside_another_is_read_once(refusing: tuple[str, str]) -> None:
+    here = Path().absolute()
+    roots = ("checkpoints", f"{here}/checkpoints/", f"file://{here}/checkpoints", f"{here}/checkpoints/orders")
+
+    body = surveyed(init("--json", old=refusing[0], new=refusing[1], roots=roots))
+
+    assert [each["name"] for each in body["checkpoints"]] == ["orders", "payments"]
+    assert body["roots"] == ["checkpoints", f"{here}/checkpoints/orders"]
+    assert [each.name for each in load_migration(Path("m.yaml")).checkpoints] == ["orders", "payments"]
+
+
 def test_a_root_in_an_object_store_is_searched_as_a_folder_is(refusing: tuple[str, str], s3: Store) -> None:
     folder = Path("checkpoints")
     root = s3.put("jobs", {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()})

@@ -14,13 +14,15 @@ from offsetwise.errors import FileError
 
 
 def require_new(path: Path) -> None:
-    """Refuse to go on where a file to write exists, before anything is read for it.
+    """Refuse to go on where a file to write exists, or its folder does not, before anything is read for it.
 
     Raises:
-        FileError: Something of that name exists, a link that leads nowhere too.
+        FileError: Something of that name exists, a link that leads nowhere too; or there is no such folder.
     """
     if os.path.lexists(path):
         raise _not_new(path, "something of that name exists")
+    if not path.absolute().parent.is_dir():
+        raise _not_new(path, f"there is no folder {path.absolute().parent}")
 
 
 def write_new(path: Path, text: str) -> None:
@@ -68,7 +70,8 @@ def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_o
         why = "something of that name exists" if isinstance(error, FileExistsError) else error.strerror or str(error)
         raise _not_new(path, why) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
 
 
 def write_over(path: Path, text: str) -> None:

@@ -59,6 +59,8 @@ def init(
             f"{path}: expected no file there yet, found something of that name. Nothing was read or written.",
             fix="Add --update to keep what it says and add what it lacks, or name another file.",
         )
+    else:
+        new_files.require_new(path)
     said = None if before is None else load_migration(path)
     sides = (
         _given(old, None if said is None else said.source.properties, prefix="OLD", option="--old"),

@@ -86,7 +86,11 @@ def _no_job(name: str) -> str | None:
     for engine in engines():
         if engine.own_groups and name.startswith(engine.own_groups):
             return f"{engine.label} reads with it; the job's positions are in its checkpoint"
-    return None if _LABEL.fullmatch(name) else "its name has characters that a migration file does not take"
+    return (
+        None
+        if _LABEL.fullmatch(name)
+        else "its name has more than 200 characters, or one that a migration file does not take"
+    )
 
 
 def told_groups(

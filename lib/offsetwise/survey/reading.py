@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from os import environ
 from typing import Final
 
 from offsetwise import client_properties
 from offsetwise.client_properties import GivenCluster
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, is_uri
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, find_checkpoints
 from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError
 from offsetwise.model import Cluster, Snapshot, time_of
@@ -78,6 +78,7 @@ def surveyed(
         problems: What went wrong before.
         progress: Told each step.
     """
+    roots = tuple({_place(root): root for root in reversed(roots)}.values())[::-1]
     old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
     troubles = [*problems, *_same_cluster(old, new)]
     found = list(_checkpoints(roots, _logs(snapshots), troubles, progress))
@@ -90,11 +91,11 @@ def surveyed(
         new=_surveyed(given[Cluster.NEW], new, names.new_alias),
         link=link,
         topics=names.topics,
-        roots=tuple(dict.fromkeys(roots)),
+        roots=tuple(roots),
         checkpoints=checkpoints,
         groups=groups,
         other_groups=others,
-        variables=tuple(name for name in variables if not environ.get(name)),
+        variables=tuple(name for name in variables if not os.environ.get(name)),
         missing=(),
         problems=tuple(troubles),
     )
@@ -174,11 +175,13 @@ def _checkpoints(
     roots: Sequence[str], logs: Logs, problems: list[Trouble], progress: Progress
 ) -> Iterator[tuple[SurveyedCheckpoint, Positions]]:
     """Read every checkpoint below the roots; of one that cannot be read, why."""
-    uris: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for number, root in enumerate(roots):
         progress("look for checkpoints", number, len(roots))
-        uris |= dict.fromkeys(_found(root, problems), root)
+        for uri in _found(root, problems):
+            found.setdefault(_place(uri), (uri, root))
     progress("look for checkpoints", len(roots), len(roots))
+    uris = dict(found.values())
     names = _names(uris)
     unread = []
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
@@ -197,6 +200,12 @@ def _checkpoints(
                 fix="`offsetwise inspect URI` says more of one. Run init again with --update when it can be read.",
             )
         )
+
+
+def _place(location: str) -> str:
+    """Give a path or URI in one spelling, so that nothing is read twice."""
+    path = location.removeprefix("file://").removeprefix("file:")
+    return location.rstrip("/") if is_uri(path) else os.path.abspath(path)
 
 
 def _found(root: str, problems: list[Trouble]) -> tuple[str, ...]:
