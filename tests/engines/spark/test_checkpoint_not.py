@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.engines.checkpoint import read_checkpoint as read_any
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import MissingError, NotACheckpointError, OffsetwiseError, StorageError
 from tests.commands import call
@@ -53,6 +54,16 @@ def test_another_folder_is_named_for_what_it_is(files: dict[str, bytes], found: 
     assert "expected the checkpoint folder of a Spark query" in caught.value.problem
     assert "No position was read." in caught.value.problem
     assert caught.value.fix
+
+
+def test_a_folder_with_files_of_spark_and_of_flink_is_refused_by_both_names(tmp_path: Path) -> None:
+    """Whichever of both was read, the job could be the other one."""
+    folder = write({"offsets/0": b"v1", "commits/0": b"v1", "_metadata": b"\x4a\x5b"}, tmp_path)
+
+    with pytest.raises(NotACheckpointError, match=r"the checkpoint folder of a Spark query and .* at once") as caught:
+        read_any(str(folder))
+
+    assert caught.value.fix == "Leave in it the files of one engine only."
 
 
 def test_the_logs_of_a_real_checkpoint_are_told_from_the_checkpoint() -> None:
