@@ -282,6 +282,18 @@ class TestTheFolder:
         assert named[:3] == ["group-...json", "group-..%2F..%2Fx.json", "group-a%2Fb.json"]
         assert len({file_name(Wanted(kind=kind, name="a")) for kind in SubjectKind}) == 2
 
+    def test_has_a_file_for_each_of_two_names_that_differ_in_capitals_alone(self, folder: Path) -> None:
+        sample = yaml.safe_load((folder / "migration.yaml").read_text(encoding="utf-8"))["checkpoints"]
+        add(folder, checkpoints=[*sample, {"name": "Orders", "uri": sample[1]["uri"]}])
+
+        assert reused(folder) == [False] * 4
+        assert reused(folder) == [True] * 4
+        named = [job["file"] for job in summary(folder)["jobs"]]
+        assert len({name.lower() for name in named}) == 4
+        assert named[1] == "checkpoint-payments.json"
+        assert compare(folder, "--checkpoint", "Orders", "--out", folder / "out").code == 0
+        assert [job["reused"] for job in summary(folder)["jobs"]] == [True], "some of the jobs have the same names"
+
 
 def test_from_python_each_job_is_heard_as_it_comes(folder: Path) -> None:
     migration = ow.Migration.load(folder / "migration.yaml")

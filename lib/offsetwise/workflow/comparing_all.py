@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -57,9 +58,7 @@ def all_jobs(migration: Migration) -> tuple[Wanted, ...]:
     Raises:
         ConfigError: The file names none.
     """
-    checkpoints = (Wanted(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
-    groups = (Wanted(kind=SubjectKind.GROUP, name=name) for name in dict.fromkeys(migration.groups))
-    found = (*checkpoints, *groups)
+    found = _listed(migration)
     if not found:
         raise ConfigError(
             f"Migration {migration.name!r}: expected checkpoints or groups to compare, the file has none. "
@@ -67,6 +66,12 @@ def all_jobs(migration: Migration) -> tuple[Wanted, ...]:
             fix="Add them under `checkpoints` and `groups`.",
         )
     return found
+
+
+def _listed(migration: Migration) -> tuple[Wanted, ...]:
+    checkpoints = (Wanted(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
+    groups = (Wanted(kind=SubjectKind.GROUP, name=name) for name in dict.fromkeys(migration.groups))
+    return (*checkpoints, *groups)
 
 
 def compare_all(
@@ -102,7 +107,8 @@ def compare_all(
     """
     jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
     how = "records" if content and snapshots is None else "claims"
-    kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s)
+    every = {*_listed(migration), *jobs}
+    kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
     done: dict[Wanted, Compared] = {}
     observed = observe_all(
         migration,
@@ -140,16 +146,17 @@ def summary(migration: Migration, compared: Sequence[Compared]) -> FleetComparis
     )
 
 
-def file_name(one: Wanted) -> str:
+def file_name(one: Wanted, *, alike: bool = False) -> str:
     """Name the file of a job's comparison: its kind, and its name percent-encoded.
 
-    A name that no file system takes is cut, and has the beginning of its SHA-256 behind a second percent sign.
+    A name that no file system takes is cut, and ends with two percent signs and the beginning of its SHA-256. So does
+    one that differs from another job's in capitals only, which many file systems do not tell apart.
 
     >>> file_name(Wanted(kind=SubjectKind.GROUP, name="etl/eu"))
     'group-etl%2Feu.json'
     """
     encoded = quote(one.name, safe="")
-    if len(encoded) > _LONGEST_NAME:
+    if alike or len(encoded) > _LONGEST_NAME:
         encoded = f"{encoded[: _LONGEST_NAME - 40]}%%{sha256(encoded.encode()).hexdigest()[:32]}"
     return f"{one.kind}-{encoded}.json"
 
@@ -187,16 +194,18 @@ class _Folder:
         path: The folder; made where there is none.
         settings: What decides about every comparison.
         max_age_s: How old one may be that is taken again.
+        jobs: All that may have a file here.
 
     Raises:
         FileError: It cannot be used, or holds a summary that is not ours.
     """
 
-    def __init__(self, path: Path, settings: str, max_age_s: float) -> None:
+    def __init__(self, path: Path, settings: str, max_age_s: float, *, jobs: Iterable[Wanted]) -> None:
         self.path = path
         self._settings = settings
         self._youngest = datetime.now(UTC) - timedelta(seconds=max_age_s)
         self._known: dict[Wanted, Comparison] = {}
+        self._with_name = Counter(file_name(one).lower() for one in jobs)
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
@@ -210,7 +219,7 @@ class _Folder:
 
     def has(self, one: Wanted) -> bool:
         """Whether something of a job stands here, which may still hold."""
-        return self._stands(file_name(one))
+        return self._stands(self._name(one))
 
     def known(self, one: Wanted, staged: Staged) -> Comparison | None:
         """Give the comparison of a job, if it was made from the same, and not too long ago.
@@ -220,7 +229,7 @@ class _Folder:
         """
         if not self.has(one):
             return None
-        found: Comparison = read_file(self.path / file_name(one), "comparison")
+        found: Comparison = read_file(self.path / self._name(one), "comparison")
         scene = staged.scene
         made_from = _made_from(self._settings, one, scene.subject.read, scene.old, scene.new)
         taken = datetime.fromisoformat(found.taken_at)
@@ -235,13 +244,16 @@ class _Folder:
         Raises:
             FileError: It cannot be written.
         """
-        path = self.path / file_name(one)
+        path = self.path / self._name(one)
         reused = self._known.get(one) is seen.comparison
         if not reused:
             made_from = _made_from(self._settings, one, seen.comparison.checkpoint, seen.old, seen.new)
             seen = replace(seen, comparison=replace(seen.comparison, job=str(one), made_from=made_from))
             new_files.write_over(path, files.dump(seen.comparison))
         return Compared(wanted=one, outcome=seen, reused=reused, file=path)
+
+    def _name(self, one: Wanted) -> str:
+        return file_name(one, alike=self._with_name[file_name(one).lower()] > 1)
 
     def _stands(self, name: str) -> bool:
         return os.path.lexists(self.path / name)
