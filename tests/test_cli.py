@@ -240,10 +240,10 @@ class TestOnATerminal:
         lines = shown(recorded, 200).splitlines()
 
         assert lines[0] == (
-            "5 of 8 partitions would go wrong if the job restarted on the new cluster with the numbers it has: at "
+            "5 of 8 partitions would go wrong if the job restarted on the new cluster with its current offsets: at "
             "least 200 records never read, 3 partitions outside the log."
         )
-        assert lines[1] == "The place on the new cluster is proven for all 8."
+        assert lines[1] == "The position on the new cluster is proven for all 8."
 
     def test_what_is_not_known_is_not_left_out(self, recorded: Comparison) -> None:
         unknown = replace(recorded.partitions[0], raw=RawReuse(verdict=RawVerdict.UNKNOWN))
@@ -254,8 +254,8 @@ class TestOnATerminal:
         )
 
         head, places, *_ = shown(made, 300).splitlines()
-        assert head.endswith("For 1 more partition nobody can tell yet.")
-        assert places == "The place on the new cluster is proven for 7 of 8, 1 unknown."
+        assert head.endswith("For 1 more partition this is not known yet.")
+        assert places == "The position on the new cluster is proven for 7 of 8, 1 unknown."
 
     @pytest.mark.parametrize("width", [80, 100, 140])
     def test_no_line_of_the_sample_is_wider_than_the_terminal_and_nothing_is_cut(

@@ -78,7 +78,7 @@ def test_the_answer_counts_what_would_go_wrong_and_says_at_least() -> None:
     tone, head, rest = verdicts.answer(builders.comparison())
     assert (tone, head) == (Tone.WRONG, "5 of 8 partitions would go wrong")
     assert "at least 200 records never read" in rest
-    assert "For 1 more partition nobody can tell yet." in rest
+    assert "For 1 more partition this is not known yet." in rest
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_unknown_partitions_never_read_as_right() -> None:
     unknown = builders.partition(new=None, exactness=Exactness.UNKNOWN, raw=RawReuse(verdict=RawVerdict.UNKNOWN))
     tone, head, _ = verdicts.answer(builders.comparison((unknown,)))
     assert tone is Tone.CAREFUL
-    assert head == "Nobody can tell for 1 of 1 partition"
+    assert head == "For 1 of 1 partition it is not known"
 
 
 def test_all_partitions_right_is_said_plainly() -> None:
     same = builders.partition(old=998, new=998, raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0))
     tone, head, _ = verdicts.answer(builders.comparison((same, replace(same, partition=1))))
-    assert (tone, head) == (Tone.RIGHT, "The numbers are right for all 2 partitions")
+    assert (tone, head) == (Tone.RIGHT, "The current offsets are right for all 2 partitions")
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,11 @@ def compare(
     group: Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="A folder for one file per job and summary.json; what holds there is kept.")
+        Path | None, typer.Option(help="A folder for one file per job and summary.json; valid results are reused.")
     ] = None,
-    max_age: Annotated[str, typer.Option(metavar="TIME", help="How old what is kept may be: 90s, 30m, 2h, 1d.")] = "1h",
+    max_age: Annotated[
+        str, typer.Option(metavar="TIME", help="Maximum age of reused results: 90s, 30m, 2h, 1d.")
+    ] = "1h",
     snapshots: Annotated[
         tuple[Path, Path] | None, typer.Option(help="Two snapshot files, old and new, instead of live clusters.")
     ] = None,
@@ -97,13 +99,13 @@ def compare(
         bool, typer.Option("--content/--no-content", help="Prove offsets on the records, with Spark.")
     ] = True,
     detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any old number would go wrong.")
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any current offset would go wrong.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show every partition's old offset beside its place on the new cluster, with proof and cost.
 
-    Of several jobs (--all, or options repeated) one line each: each cluster is read once, and records in one search.
+    For several jobs (--all, or repeated options) one line each. Each cluster is read once, the records in one search.
     """
     from offsetwise import Migration, files, load_snapshots
     from offsetwise.cli import render

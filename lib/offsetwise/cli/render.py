@@ -276,7 +276,7 @@ def places(made: Comparison) -> str:
         if count
     ]
     share = f"all {proven:,}" if not rest and proven > 1 else f"{proven:,} of {summary.partitions:,}"
-    known = f"The place on the new cluster is proven for {share}"
+    known = f"The position on the new cluster is proven for {share}"
     return ", ".join([known, *rest]) + "."
 
 

@@ -29,9 +29,9 @@ Item = tuple[str, ...]
 """The lines of one element of a list or map, comments before it included, without indentation."""
 
 _HEAD: Final = """\
-Written by `offsetwise init` at {at}, from what both clusters and the checkpoints said then.
-A comment says why a line is what it is. A key behind a # could not be found out: remove the # and write what holds.
-docs/formats.md explains every key; `offsetwise init --out FILE --update` adds what appeared since."""
+Written by `offsetwise init` at {at}, from both clusters and the checkpoints as they were then.
+A comment gives the evidence for its line. A key behind a # could not be determined: remove the # and set it.
+docs/formats.md explains every key; `offsetwise init --out FILE --update` adds what has appeared since."""
 
 
 def migration_text(survey: Survey, folder: Path, name: str) -> tuple[str, int]:

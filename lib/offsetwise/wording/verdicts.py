@@ -178,7 +178,7 @@ def consequence(row: PartitionComparison) -> str:
             text = f"{number_} is the right place on the new cluster too: nothing is skipped, nothing is read twice."
         case RawVerdict.LOSS:
             cost = "records that the job has not read" if skip is None else f"{most}{many(skip, 'unread record')}"
-            text = f"Reading would begin behind {cost}. They would never be read, and no error would tell."
+            text = f"Reading would begin behind {cost}. They would never be read, and no error would say so."
         case RawVerdict.REPLAY:
             cost = "records" if replay is None else f"{most}{many(replay, 'record')}"
             text = f"Reading would begin too early: {cost} that the job has read already would be read again."
@@ -187,10 +187,10 @@ def consequence(row: PartitionComparison) -> str:
         case RawVerdict.OUT_OF_RANGE:
             text = (
                 f"{number_} is {_outside(row)} of the new log ({number(row.new.log_start)} to {number(row.new.hw)}). "
-                "The job would stop with an error or, by its settings, jump to another place without one."
+                "The job would stop with an error or, depending on its settings, jump to another offset without one."
             )
         case RawVerdict.UNKNOWN:
-            text = "Nobody can tell: the place on the new cluster is not known."
+            text = "Unknown, because the position on the new cluster is not known."
     return text
 
 
@@ -220,21 +220,21 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
     )
     if total == 0:
         return Tone.UNKNOWN, "There is no partition to compare.", "Neither the positions nor the clusters name one."
-    tail = f" For {many(unknown, 'more partition')} nobody can tell yet." if unknown and wrong else ""
+    tail = f" For {many(unknown, 'more partition')} this is not known yet." if unknown and wrong else ""
     if wrong:
         costs = ", ".join(_costs(comparison)) or "the cost was not counted"
         head = f"{wrong:,} of {many(total, 'partition')} would go wrong"
-        return Tone.WRONG, head, f"if the job restarted on the new cluster with the numbers it has: {costs}.{tail}"
+        return Tone.WRONG, head, f"if the job restarted on the new cluster with its current offsets: {costs}.{tail}"
     if unknown:
-        head = f"Nobody can tell for {unknown:,} of {many(total, 'partition')}"
+        head = f"For {unknown:,} of {many(total, 'partition')} it is not known"
         return (
             Tone.CAREFUL,
             head,
-            "what the numbers the job has would do on the new cluster. None is known to go wrong.",
+            "what the job's current offsets would do on the new cluster. None is known to go wrong.",
         )
     if total == 1:
-        return Tone.RIGHT, "The number the job has is right", "on the new cluster too."
-    return Tone.RIGHT, f"The numbers are right for all {total:,} partitions", "on the new cluster too."
+        return Tone.RIGHT, "The job's current offset is right", "on the new cluster too."
+    return Tone.RIGHT, f"The current offsets are right for all {total:,} partitions", "on the new cluster too."
 
 
 def at_new_offsets(comparison: Comparison) -> str:

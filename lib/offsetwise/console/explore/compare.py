@@ -185,7 +185,7 @@ def _metrics(shown: Comparison) -> None:
                 number(summary.partitions),
                 "One row per partition of the positions, and per new partition.",
             ),
-            ("Proven", number(proven), "The place on the new cluster was proven on the records."),
+            ("Proven", number(proven), "The position on the new cluster was proven on the records."),
             ("Bounded", number(summary.bounded), verdicts.MEANING[Exactness.BOUNDED]),
             ("Unknown", number(unknown), "No place is known, or only claimed by somebody."),
             (
@@ -251,7 +251,7 @@ def _heat(held: Held[Comparison], colours: Palette) -> str:
     )
     st.markdown(
         ":gray[Each cell is a partition: how far from the right place its old number lies on the new cluster. "
-        f"Grey: nobody can tell.{cut}]"
+        f"Grey: not known.{cut}]"
     )
     figure = heat_map(held, colours)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=facts.takeaway, key="heat", theme=None)

@@ -34,7 +34,7 @@ TOPICS: Final[Columns[TopicRanks]] = (
     Column("topic", lambda of: of[0]),
     Column("partitions", lambda of: len(of[1])),
     Column("would go wrong", lambda of: of[1].count(0)),
-    Column("nobody can tell", lambda of: of[1].count(1)),
+    Column("not known", lambda of: of[1].count(1)),
 )
 """The numbers behind the map of topics."""
 

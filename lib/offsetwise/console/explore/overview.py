@@ -143,7 +143,7 @@ def _case(answers: Answers, sample: Offered) -> None:
     st.markdown(
         f"The job read **{name}** up to **{number(row.old_offset)}** on the old cluster. The same record sits at "
         f"**{number(row.new_offset)}** on the new one. Restarted at {number(row.old_offset)} there, it would never "
-        f"read **{skip}**, and no error would tell."
+        f"read **{skip}**, and no error would say so."
     )
     figure, takeaway = compare.lanes(held, (row,), palette.current(), lag=False)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="case", theme=None)
