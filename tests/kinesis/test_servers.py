@@ -14,6 +14,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ClusterAuthError, RunningQueryError, StalePlanError, StorageError
 from offsetwise.model import Cluster, ShardRange, Snapshot
+from offsetwise.storage.dynamodb import tables_at
 from offsetwise.streams.kinesis import client
 from offsetwise.streams.kinesis.client import Asking
 from offsetwise.streams.kinesis.shards import LAST_HASH_KEY
@@ -250,6 +251,19 @@ def test_a_table_of_dynamodb_local_is_read_as_its_dump(name: str, tables: Any, d
     of_dump = read_checkpoint(str(DATA / "kcl" / name))
     assert rows(read) == rows(of_dump)
     assert read.pins == of_dump.pins
+
+
+def test_a_table_of_many_pages_is_read_in_segments_as_by_one_scan(tables: Any, dynamodb_local: Server) -> None:
+    ((table, body),) = json.loads((DATA / "kcl" / "2.7.2-two-shards.json").read_text()).items()
+    large = body["Items"][0] | {"pad": {"S": "x" * 10_000}}
+    put(tables, table, body | {"Items": [large | {"leaseKey": {"S": f"shardId-{n:012}"}} for n in range(500)]})
+
+    (read,) = tables_at(live(dynamodb_local.address, table))
+    pages = list(tables.get_paginator("scan").paginate(TableName=table, ConsistentRead=True))
+    assert len(pages) > 1
+    wanted = [item for page in pages for item in page["Items"]]
+    assert sorted(read.items, key=str) == sorted(wanted, key=str)
+    assert tables_at(live(dynamodb_local.address, table)) == (read,)
 
 
 def test_keys_that_dynamodb_local_does_not_take_are_named_as_refused_access(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from offsetwise.errors import (
     OutsideRootsError,
     StorageError,
 )
-from offsetwise.storage.dynamodb import tables_at
+from offsetwise.storage.dynamodb import SEGMENTS, tables_at
 from offsetwise.workflow import inspect
 from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
 
 LEASES = DATA / "kcl" / "2.7.2-two-shards.json"
+PAGE = 5
+"""How many items the server gives in a page."""
 
 
 @pytest.mark.parametrize(
@@ -146,18 +149,57 @@ def test_a_live_table_of_a_committer_is_read(dynamodb: Any, moto: str) -> None:
     assert len(rows(read)) == 2
 
 
-def test_a_table_of_many_pages_is_read_whole_and_in_order(dynamodb: Any, moto: str) -> None:
-    ((table, body),) = json.loads(LEASES.read_text()).items()
-    lease = body["Items"][0]
-    pad = {"S": "x" * 10_000}
-    items = [
-        lease | {"leaseKey": {"S": f"shardId-{n:012}"}, "checkpoint": {"S": "TRIM_HORIZON"}, "pad": pad}
-        for n in range(300)
-    ]
-    put(dynamodb, table, body | {"Items": items})
+Scan = Mapping[str, Any]
+"""What one call of Scan asks."""
 
-    read = read_checkpoint(live(moto, table))
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[Scan]:
+    """Let the server give small pages, and give the calls of Scan."""
+    from botocore.client import BaseClient  # noqa: PLC0415 - slow to import
+
+    asked: list[Scan] = []
+    call = BaseClient._make_api_call
+
+    def counted(self: BaseClient, name: str, given: Scan) -> Any:
+        if name == "Scan":
+            asked.append(given)
+            given = {**given, "Limit": PAGE}
+        return call(self, name, given)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", counted)
+    return asked
+
+
+def put_leases(client: Any, count: int) -> str:
+    """Make a table of so many leases, and give its name."""
+    ((table, body),) = json.loads(LEASES.read_text()).items()
+    of_all = body["Items"][0] | {"checkpoint": {"S": "TRIM_HORIZON"}}
+    put(client, table, body | {"Items": [of_all | {"leaseKey": {"S": f"shardId-{n:012}"}} for n in range(count)]})
+    return str(table)
+
+
+def test_a_table_of_one_page_is_read_in_one_call(dynamodb: Any, moto: str, scans: list[Scan]) -> None:
+    table = put_leases(dynamodb, PAGE - 1)
+
+    assert len(rows(read_checkpoint(live(moto, table)))) == PAGE - 1
+    assert scans == [{"TableName": table, "ConsistentRead": True}]
+
+
+def test_a_table_of_many_pages_is_read_whole_and_in_order(dynamodb: Any, moto: str, scans: list[Scan]) -> None:
+    table = put_leases(dynamodb, 300)
+    uri = live(moto, table)
+
+    read = read_checkpoint(uri)
     assert [each[1] for each in rows(read)] == [f"shardId-{n:012}" for n in range(300)]
+    assert all(each["ConsistentRead"] for each in scans)
+    first, *others = scans
+    assert "Segment" not in first
+    begun = [each["Segment"] for each in others if "ExclusiveStartKey" not in each]
+    assert sorted(begun) == list(range(SEGMENTS))
+    assert {each["TotalSegments"] for each in others} == {SEGMENTS}
+    assert 300 / PAGE <= len(others) <= 300 / PAGE + 2 * SEGMENTS
+    assert tables_at(uri) == tables_at(uri)
 
 
 def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str) -> None:  # noqa: ARG001 - the credentials
@@ -168,29 +210,45 @@ def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str) -> None:  #
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("AccessDeniedException", "found access refused"),
-        ("ProvisionedThroughputExceededException", "found reading throttled"),
-        ("InternalServerError", "found InternalServerError"),
+        ("AccessDeniedException", "found access refused.*Nothing was used"),
+        ("ProvisionedThroughputExceededException", "found reading throttled.*Nothing was used"),
+        ("InternalServerError", "found InternalServerError.*Nothing was used"),
+        ("ResourceNotFoundException", "expected a table of this name, found none.*Nothing was read"),
     ],
 )
-def test_a_page_that_is_refused_refuses_all(
-    code: str, words: str, dynamodb: Any, moto: str, monkeypatch: pytest.MonkeyPatch
+def test_a_page_that_is_refused_refuses_all_and_ends_the_other_segments(
+    code: str, words: str, dynamodb: Any, moto: str, scans: list[Scan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from botocore.exceptions import ClientError  # noqa: PLC0415 - slow to import
-    from botocore.paginate import PageIterator  # noqa: PLC0415 - as above
+    from botocore.client import BaseClient  # noqa: PLC0415 - slow to import
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - as above
 
-    ((table, body),) = json.loads(LEASES.read_text()).items()
-    put(dynamodb, table, body)
-    whole = PageIterator.__iter__
+    table = put_leases(dynamodb, 60 * PAGE)
+    call = BaseClient._make_api_call
+    refused = threading.Event()
 
-    def second_refused(pages: Any) -> Iterator[Any]:
-        yield next(iter(whole(pages)))
-        raise ClientError({"Error": {"Code": code, "Message": "no"}}, "Scan")
+    def one_refused(self: BaseClient, name: str, given: Scan) -> Any:
+        if "ExclusiveStartKey" in given:
+            if given["Segment"] == 3:
+                refused.set()
+                raise ClientError({"Error": {"Code": code, "Message": "no"}}, "Scan")
+            refused.wait(60)
+        return call(self, name, given)
 
-    monkeypatch.setattr(PageIterator, "__iter__", second_refused)
-    with pytest.raises(OffsetwiseError, match=words) as refused:
+    monkeypatch.setattr(BaseClient, "_make_api_call", one_refused)
+    with pytest.raises(OffsetwiseError, match=words):
         read_checkpoint(live(moto, table))
-    assert "Nothing was used" in refused.value.problem
+    assert len(scans) < 60
+
+
+def test_more_items_than_a_lease_table_has_are_refused(
+    dynamodb: Any, moto: str, scans: list[Scan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("offsetwise.storage.dynamodb.MAX_ITEMS", 40)
+    table = put_leases(dynamodb, 300)
+
+    with pytest.raises(StorageError, match="expected at most 40 items, found more"):
+        read_checkpoint(live(moto, table))
+    assert len(scans) < 300 / PAGE
 
 
 def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,11 @@ This module needs the standard library only, because it is shipped to Spark's wo
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,6 +23,8 @@ from offsetwise.strict_json import parse
 
 SCHEME: Final = "dynamodb"
 MAX_ITEMS: Final = 1_000_000
+SEGMENTS: Final = 8
+"""How many parts of a table that has more than one page are read at once."""
 MAX_DUMP_BYTES: Final = 64 * 1024 * 1024
 """Of a dump: some 60,000 leases."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
@@ -214,7 +219,7 @@ def _address(uri: str) -> _Address:
 
 
 def _scanned(uri: str) -> Table:
-    """Read a whole table, consistently, page by page; a page that fails fails all."""
+    """Read a whole table, consistently; a page that fails fails all."""
     address = _address(uri)
     try:
         import boto3  # noqa: PLC0415 - of an extra, and slow to import
@@ -225,7 +230,6 @@ def _scanned(uri: str) -> Table:
             f"{uri}: expected boto3 to be installed, found {error}. Nothing was read.",
             fix="Install it: pip install 'offsetwise[kinesis]'; or give a dump of the table, which needs nothing.",
         ) from error
-    items: list[Item] = []
     try:
         client = boto3.Session().client(
             "dynamodb",
@@ -233,13 +237,7 @@ def _scanned(uri: str) -> Table:
             endpoint_url=address.endpoint,
             config=Config(connect_timeout=10, read_timeout=30, retries={"mode": "standard", "max_attempts": 5}),
         )
-        for page in client.get_paginator("scan").paginate(TableName=address.table, ConsistentRead=True):
-            items += page["Items"]
-            if len(items) > MAX_ITEMS:
-                raise StorageError(
-                    f"{uri}: expected at most {MAX_ITEMS:,} items, found more. Nothing was used from it.",
-                    fix="Check that it is a lease table: it has one item per shard.",
-                )
+        items = _items(client, uri, {"TableName": address.table, "ConsistentRead": True})
     except ClientError as error:
         raise _answered(uri, error.response.get("Error", {})) from error
     except (BotoCoreError, ValueError) as error:
@@ -249,6 +247,44 @@ def _scanned(uri: str) -> Table:
             fix="Check region, endpoint, network and the credentials in the environment.",
         ) from error
     return Table(name=address.table, keys=None, items=tuple(items))
+
+
+def _items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
+    """Give all items: of one call where they fit in its page, else of segments that are read at once.
+
+    A page says where the whole table goes on, which no segment can follow: the first page of several is read again.
+    The order is that of the segments, the same each time.
+    """
+    first = client.scan(**asked)
+    if not first.get("LastEvaluatedKey"):
+        found: list[Item] = first["Items"]
+        return found
+    del first
+    parts: list[list[Item]] = [[] for _ in range(SEGMENTS)]
+    stopped = threading.Event()
+
+    def read(segment: int) -> None:
+        pages = client.get_paginator("scan").paginate(**asked, Segment=segment, TotalSegments=SEGMENTS)
+        try:
+            for page in pages:
+                parts[segment] += page["Items"]
+                if sum(map(len, parts)) > MAX_ITEMS:
+                    raise StorageError(
+                        f"{uri}: expected at most {MAX_ITEMS:,} items, found more. Nothing was used from it.",
+                        fix="Check that it is a lease table: it has one item per shard.",
+                    )
+                if stopped.is_set():
+                    return
+        except BaseException:
+            stopped.set()
+            raise
+
+    with ThreadPoolExecutor(SEGMENTS, thread_name_prefix="scan") as pool:
+        try:
+            list(pool.map(read, range(SEGMENTS)))  # raises what one of them raised
+        finally:
+            stopped.set()
+    return list(chain.from_iterable(parts))
 
 
 def _answered(uri: str, said: Mapping[str, Any]) -> StorageError:
