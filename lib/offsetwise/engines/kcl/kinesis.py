@@ -24,6 +24,7 @@ from offsetwise.engines.kcl.findings import (
 )
 from offsetwise.errors import CheckpointError, NotACheckpointError
 from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Item, Table, is_live, tables_at, text_of, texts_of
 from offsetwise.streams.kinesis.findings import state_empty, table_shared
@@ -73,6 +74,7 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
     return tuple(f"{uri}#{name}" for name in leases) if len(tables) > 1 and leases else (uri,)
 
 
+@collected_seldom()
 def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
     """Read a lease table.
 

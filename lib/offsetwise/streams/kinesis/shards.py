@@ -82,16 +82,16 @@ def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Proble
         shards: All that the source keeps.
         knows_children: Whether the engine keeps the children of a shard that has ended, as it should.
     """
-    problems = [problem for shard in shards for problem in _alone(shard)]
-    problems += _layouts(shards)
+    told = [each.evidence for each in shards]
+    problems = [problem for shard, found in zip(shards, told, strict=True) for problem in _alone(shard, found)]
+    problems += _layouts(shards, told)
     problems += _family(shards, knows_children=knows_children)
     problems += _gaps(shards)
     return problems
 
 
-def _alone(shard: Shard) -> Iterator[Problem]:
-    found, number = shard.evidence, shard_number(shard.id)
-    if found is not None and found.shard != number:
+def _alone(shard: Shard, found: Evidence | None) -> Iterator[Problem]:
+    if found is not None and found.shard != shard_number(shard.id):
         yield from sequence_other_shard(shard.id, shard.position, found)
     first = None if shard.first is None else evidence_of(shard.first)
     if found is not None and first is not None and found.born_s != first.born_s:
@@ -100,8 +100,9 @@ def _alone(shard: Shard) -> Iterator[Problem]:
         yield from inside_aggregate(shard.id, shard.position)
 
 
-def _layouts(shards: Sequence[Shard]) -> Iterator[Problem]:
-    unknown = [each for each in shards if each.position.sequence is not None and each.evidence is None]
+def _layouts(shards: Sequence[Shard], told: Sequence[Evidence | None]) -> Iterator[Problem]:
+    each_told = zip(shards, told, strict=True)
+    unknown = [each for each, found in each_told if found is None and each.position.sequence is not None]
     if unknown:
         yield from sequence_layout(unknown[0].id, unknown[0].position, len(unknown) - 1)
 
