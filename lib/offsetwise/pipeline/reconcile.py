@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import Cluster, IsolationLevel, PartitionReconciliation, RangeDifference, Reconciliation
@@ -133,35 +133,34 @@ def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> 
         frame.select(*identity, F.lit(number).alias("side"), F.expr(f"offset div {range_offsets:d}").alias("range"))
         for number, frame in enumerate((old, new))
     ]
-    counted = sides[0].unionByName(sides[1]).groupBy(*identity, "side", "range").agg(F.count("*").alias("copies"))
-
-    # Old ranges come first in this order, so what stands before a new range includes all old copies.
+    # Records are counted one by one: most stand once on each cluster, and one shuffle and one sort are enough for both.
+    # Old ranges come first in this order, so what stands before a new record includes all old copies.
     in_order = Window.partitionBy(*identity).orderBy("side", "range")
-    before = F.coalesce(F.sum("copies").over(in_order.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
     whole = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_old = F.col("side") == 0
-    placed = counted.select(
-        "side",
-        "partition",
-        "range",
-        "copies",
-        before.alias("before"),
-        F.sum(F.when(is_old, F.col("copies")).otherwise(0)).over(whole).alias("on_old"),
-        F.sum(F.when(is_old, 0).otherwise(F.col("copies"))).over(whole).alias("on_new"),
+    placed = (
+        sides[0]
+        .unionByName(sides[1])
+        .select(
+            "side",
+            "partition",
+            "range",
+            (F.row_number().over(in_order) - 1).alias("before"),
+            F.count_if(is_old).over(whole).alias("on_old"),
+            F.count_if(~is_old).over(whole).alias("on_new"),
+        )
     )
-    wanted = F.when(is_old, F.col("on_new") - F.col("before")).otherwise(2 * F.col("on_old") - F.col("before"))
-    both = F.greatest(F.least(wanted, F.col("copies")), F.lit(0))
-    left = F.col("copies") - F.col("both")
+    both = F.col("before") < F.when(is_old, F.col("on_new")).otherwise(2 * F.col("on_old"))
     known = F.col("on_old") > 0
     return (
         placed.withColumn("both", both)
         .groupBy("side", "partition", "range")
         .agg(
-            F.sum("copies").alias("records"),
-            F.sum("both").alias("both"),
-            _sum_where(is_old, left).alias("missing"),
-            _sum_where(~is_old & known, left).alias("duplicated"),
-            _sum_where(~is_old & ~known, left).alias("foreign"),
+            F.count("*").alias("records"),
+            F.count_if("both").alias("both"),
+            F.count_if(is_old & ~F.col("both")).alias("missing"),
+            F.count_if(~is_old & known & ~F.col("both")).alias("duplicated"),
+            F.count_if(~is_old & ~known).alias("foreign"),
         )
         .select(
             F.when(is_old, Cluster.OLD.value).otherwise(Cluster.NEW.value).alias("cluster"),
@@ -197,10 +196,14 @@ class _RangeSum:
 
 @contextmanager
 def _read_once(spark: SparkSession, log: TopicLog, isolation: IsolationLevel, salt: bytes) -> Iterator[DataFrame]:
-    """Keep the identities on Spark's disks: two passes need them, and the brokers should serve them once."""
-    records = read_records(
-        spark, log.properties, log.ranges, isolation=isolation, salt=salt, max_records_per_task=RECORDS_PER_TASK
-    ).persist(StorageLevel.DISK_ONLY)
+    """Keep what is compared on Spark's disks: two passes need it, and the brokers should serve it once."""
+    records = (
+        read_records(
+            spark, log.properties, log.ranges, isolation=isolation, salt=salt, max_records_per_task=RECORDS_PER_TASK
+        )
+        .select("partition", "offset", "timestamp", "log_append", "content", "headers")
+        .persist(StorageLevel.DISK_ONLY)
+    )
     try:
         yield records
     finally:
@@ -225,10 +228,6 @@ def _traits(records: DataFrame) -> list[_Traits]:
 
 def _header_names(traits: Iterable[_Traits]) -> frozenset[str]:
     return frozenset().union(*(each.header_names for each in traits))
-
-
-def _sum_where(condition: Column, number: Column) -> Column:
-    return F.sum(F.when(condition, number).otherwise(0))
 
 
 def _partition(partition: int, rows: Sequence[_RangeSum], *, timed: bool) -> PartitionReconciliation:
