@@ -11,6 +11,7 @@ from offsetwise import files as formats
 from offsetwise.engines.checkpoint import read_batch_files, read_with_times
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
 from offsetwise.engines.flink.details import flink_details
+from offsetwise.engines.flink.folder import newer_than
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, StorageError
 from offsetwise.storage.folders import open_tree
@@ -223,6 +224,11 @@ def test_a_flink_checkpoint_on_a_store_is_read_with_its_shared_state_and_the_oth
         assert positions(read) == {("orders", 0): 5}
         assert flink_details(read).saved.written_ms is not None
         assert [one.uri for one in flink_details(read).saved.retained] == [f"{job}/chk-8"]
+    assert newer_than(f"{job}/chk-8", 8, ()) == (9, False), "no folder of a job by its name"
+    named = store.put(f"flink/{'a' * 32}", {"chk-9/_metadata": flink})
+    above = named.rpartition("/")[0]
+    assert newer_than(f"{above}/savepoint-aaaaaa-1/_metadata", 8, ()) == (9, True)
+    assert newer_than("s3://none/savepoint-aaaaaa-1", 9, (above,)) == (None, True)
     outside = read_any(f"{job}/chk-9", roots=[f"{job}/chk-9"])
     assert positions(outside) == {}
     assert "outside" in outside.problems[0].message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,44 @@ def test_a_path_beside_a_checkpoint_that_the_file_names_is_of_the_same_sink(
 
     assert [(name, held.checkpoint_id) for name, held in asked] == [("third", 1)]
     assert {each.decision for each in made.open} == {Decision.UNKNOWN}
+
+
+JOB = "a0d17f" + "0" * 26
+
+
+@pytest.mark.parametrize(
+    ("started", "others", "roots", "newer", "searched"),
+    [
+        pytest.param(f"{JOB}/chk-3", [f"{JOB}/chk-2", f"{JOB}/chk-11"], (), 11, True, id="beside it"),
+        pytest.param("copies/chk-3", ["copies/chk-4"], (), 4, False, id="beside it, in another folder"),
+        pytest.param("copies/chk-3", ["copies/chk-2"], (), None, False, id="alone in another folder"),
+        pytest.param(f"{JOB}/chk-3", [f"{JOB}/chk-2"], (), None, True, id="the newest"),
+        pytest.param("savepoint-a0d17f-1", [f"{JOB}/chk-4"], (), 4, True, id="savepoint beside the job"),
+        pytest.param("s/savepoint-a0d17f-1", [f"c/{JOB}/chk-4"], ("c", "s"), 4, True, id="savepoint, job in a root"),
+        pytest.param("s/savepoint-a0d17f-1", [f"c/{JOB}/chk-4"], (f"c/{JOB}", "s"), 4, True, id="job is a root"),
+        pytest.param("s/savepoint-a0d17f-1", [f"c/{JOB}/chk-4"], (), None, False, id="savepoint alone"),
+        pytest.param("savepoint-a0d17f-1", ["b" * 32 + "/chk-4"], (), None, False, id="beside another job"),
+    ],
+)
+def test_16_newer_checkpoints_of_the_job_are_found_without_being_configured(
+    started: str,
+    others: list[str],
+    roots: tuple[str, ...],
+    newer: int | None,
+    searched: bool,
+    asked: list[tuple[str, Held]],
+    tmp_path: Path,
+) -> None:
+    for each in (started, *others):
+        shutil.copytree(DATA / "c50-incrementing" / "savepoint-3-pending", tmp_path / each)
+    path = migration(tmp_path, entry("orders", tmp_path / started, sink_cluster="old"))
+    if roots:
+        body = yaml.safe_load(path.read_text("utf-8")) | {"checkpoint_roots": [str(tmp_path / each) for each in roots]}
+        path.write_text(yaml.safe_dump(body), encoding="utf-8")
+    offsetwise.Migration.load(path).transactions("orders")
+
+    ((_, held),) = asked
+    assert (held.newer, held.searched) == (newer, searched)
 
 
 def test_17_a_stated_address_that_is_no_broker_there_is_another_cluster(
@@ -191,6 +230,7 @@ def test_the_document_is_as_its_schema_says() -> None:
         "partitions": [{"topic": "orders", "partition": 0, "start_offset": None, "records": None}],
         "deadline": "1970-01-12T14:45:40.000Z",
         "coordinator_epoch": None,
+        "newer_may_hold": False,
     }
     assert (body["format"], body["complete"], body["cluster_id"]) == ("offsetwise/transactions", True, "c")
 

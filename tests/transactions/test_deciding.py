@@ -265,6 +265,34 @@ def test_16_what_a_newer_checkpoint_may_hold_is_not_aborted() -> None:
     assert "newest retained checkpoint is 9" in rows["orders-1-8", False].reason
 
 
+@pytest.mark.parametrize(
+    ("strategy", "later", "unsure"),
+    [
+        pytest.param(NamingStrategy.INCREMENTING, {}, set(), id="none later"),
+        pytest.param(None, {"orders-0-9": "Empty"}, {"orders-0-8"}, id="later number"),
+        pytest.param(None, {"orders-0-9": "Ongoing"}, {"orders-0-8"}, id="later number open"),
+        pytest.param(None, {"orders-1-9": "Empty"}, set(), id="of another subtask"),
+        pytest.param(None, {"orders-eu-0-9": "Empty"}, set(), id="of another job"),
+        pytest.param(POOLED, {}, set(), id="pooling"),
+        pytest.param(POOLED, {"orders-0-2": "Empty"}, {"orders-0-8"}, id="pooling, another name begun"),
+        pytest.param(POOLED, {"orders-0-2": "CompleteCommit"}, set(), id="pooling, a name given back"),
+    ],
+)
+def test_16_an_abort_says_where_a_newer_checkpoint_may_hold_it_and_none_could_be_looked_for(
+    strategy: NamingStrategy | None, later: Mapping[str, str], unsure: set[str]
+) -> None:
+    held = holding(NAME, strategy=strategy)
+    answers: dict[str, Answer] = {NAME: said("Ongoing"), "orders-0-8": said("Ongoing", 9)}
+    answers |= {name: said(state, 10 + n) for n, (name, state) in enumerate(later.items())}
+
+    for searched in (False, True):
+        rows = decided(replace(held, searched=searched), answers)
+        assert rows["orders-0-8", False].decision is Decision.ABORT
+        found = {name for (name, _), row in rows.items() if row.newer_may_hold}
+        assert found == (set() if searched else unsure)
+        assert all("checkpoint_roots" in rows[str(name), False].reason for name in found)
+
+
 def test_17_another_cluster_than_the_stated_one_refuses_everything_of_the_job() -> None:
     seen = look({NAME: said("Ongoing"), "orders-0-8": said("Ongoing", 9), "orders-eu-0-8": said("Ongoing", 8)})
     rows = decide(holding(NAME), seen, seen, elsewhere="Not this one.")

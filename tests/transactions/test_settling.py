@@ -20,7 +20,7 @@ from offsetwise.apply.run import apply, dry_run
 from offsetwise.approval import Policy
 from offsetwise.config import JobTraits
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, PlanError, StalePlanError
-from offsetwise.model import OpenPartition, PlannedTransaction, Settlement, Turnout, time_of
+from offsetwise.model import OpenPartition, Outcome, PlannedTransaction, Settlement, Turnout, time_of
 from offsetwise.plan.draft import check_request
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sinks.settling import moved, settle
@@ -28,7 +28,7 @@ from offsetwise.review.risk import facts_of
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.ended import Shown, judge, places_of
 from offsetwise.transactions.observed import Described, Missing
-from offsetwise.wording.irrevocable import confirmation
+from offsetwise.wording.irrevocable import confirmation, irrevocable
 from tests.apply.plans import COPY
 from tests.apply.worlds import NOW, REVIEWER, approval
 from tests.gates import FULL, PART
@@ -102,7 +102,8 @@ def test_commits_come_before_aborts_and_each_names_its_request() -> None:
         (0, ABORT, 5),
     ]
     assert [each.producer_id for each in made.requirement.states] == [0, 1, 2]
-    assert "13:00" in made.gate.told
+    (gate,) = made.gate
+    assert "13:00" in gate.told
 
 
 def test_a_broker_before_4_0_is_sent_the_version_that_it_takes() -> None:
@@ -180,6 +181,23 @@ def test_15_and_16_what_people_state_lets_a_plan_be_drafted() -> None:
     assert settled(row(0, Decision.COMMIT), row(1, Decision.SINK_WENT_ON), job=tolerant).transactions
     (made,) = settled(row(0, Decision.NOT_NEWEST), request=asked(sink_rewound=True)).transactions
     assert made.decision is ABORT
+
+
+def test_16_who_approves_an_abort_that_a_newer_checkpoint_may_hold_states_that_there_is_none(
+    tmp_path: Path,
+) -> None:
+    unsure = row(1, Decision.ABORT, newer_may_hold=True)
+    plan = stage(tmp_path).plan
+
+    for request, outcome, typed in (
+        (asked(), Outcome.UNKNOWN, "no newer checkpoint, cannot be taken back"),
+        (asked(sink_rewound=True), Outcome.PASSED, "cannot be taken back"),
+    ):
+        _, newest = settled(row(0, Decision.COMMIT), unsure, request=request).gate
+        assert (newest.outcome, "tx-1-7" in newest.told) == (outcome, True)
+        unapproved = replace(plan, gate=(*plan.gate, newest))
+        assert confirmation(unapproved) == facts_of(unapproved, "ab" * 32).confirm == typed
+        assert ("could be looked for" in str(irrevocable(unapproved))) is (outcome is Outcome.UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,10 @@ def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # no
     return None
 
 
+def _none_newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:  # noqa: ARG001 - as above
+    return None, False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """When a file was written, as its file system says."""
@@ -170,3 +174,6 @@ class CheckpointEngine(Engine):
     """The whole checkpoints in the folder of a job, newest first."""
     newest: Callable[[Iterable[str]], list[str]] = list
     """Of the URIs of checkpoints the newest one of each job."""
+    newer: Callable[[str, int, Iterable[str]], tuple[int | None, bool]] = _none_newer
+    """The number of the newest checkpoint of its job, None where none is newer; and whether the job's folder was
+    looked through. Given are its URI, its number, and other places to look for that folder."""

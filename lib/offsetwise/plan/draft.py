@@ -151,7 +151,7 @@ def draft(
             _requirements(comparison, old, new, request),
             sink=requirement_of(migration, job, request, marks) if settling is None else settling.requirement,
         ),
-        gate=gate if settling is None else (*gate, settling.gate),
+        gate=gate if settling is None else (*gate, *settling.gate),
         findings=(*comparison.findings, *skew, *(() if request.sink is None else request.sink.findings)),
         prediction=predict(comparison, rewound=request.rewind_to is not None),
         keeps=way.keeps,

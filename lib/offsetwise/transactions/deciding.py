@@ -18,6 +18,7 @@ from offsetwise.transactions.moving import movement
 from offsetwise.transactions.names import parse
 from offsetwise.transactions.observed import (
     FINISHING,
+    OPEN,
     Answer,
     Described,
     Held,
@@ -33,6 +34,11 @@ Decided: TypeAlias = tuple[Decision, str]
 """With its reason."""
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
 """What a job that still runs takes back, because it decides itself."""
+_UNSEARCHED: Final = (
+    " But its subtask has begun another one since, as when a newer checkpoint is taken, and none could be looked for: "
+    "where the job keeps its checkpoints is not known. An abort loses what a newer one holds. Name the job's folder "
+    "in checkpoint_roots; else whoever approves the abort has to state that there is none."
+)
 _MISSING: Final = {
     Missing.ABSENT: "The cluster has no such transactional id: it has expired (7 days after its last use), or the "
     "checkpoint's sink writes to another cluster.",
@@ -178,6 +184,7 @@ def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
     for each in held.transactions:
         of_id.setdefault(each.transactional_id, []).append(each)
     strategies = held.strategies()
+    superseded = _superseded(held, look)
     for transactional_id in {*look.listed, *of_id}:
         listed, answer = look.listed.get(transactional_id), look.answers.get(transactional_id)
         name, holding = parse(transactional_id), of_id.get(transactional_id, [])
@@ -200,7 +207,39 @@ def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
         number = None if name is None or strategies.get(name.prefix) is NamingStrategy.POOLING else name.number
         decided = _other(listed, answer, number, held)
         if decided is not None:
-            yield _row(transactional_id, listed, answer, look, decided)
+            row = _row(transactional_id, listed, answer, look, decided)
+            unsure = decided[0] is Decision.ABORT and transactional_id in superseded
+            yield replace(row, reason=row.reason + _UNSEARCHED, newer_may_hold=True) if unsure else row
+
+
+def _superseded(held: Held, look: Look) -> frozenset[str]:
+    """Give the ids, open and not held, that a newer checkpoint may hold which nobody could look for.
+
+    A sink's subtask begins its next transaction as a checkpoint passes it: with a higher number, or where names are
+    used again under another name, which stays empty or open until the checkpoint after is complete. So what has no
+    later one of its subtask is held by no checkpoint that was completed since.
+    """
+    if held.searched or held.newer is not None:
+        return frozenset()
+    strategies = held.strategies()
+    now = {each.transactional_id: each for each in held.transactions}
+    of: dict[tuple[str, int], list[tuple[int, str]]] = {}
+    for name, listed in look.listed.items():
+        parts, answer = parse(name), look.answers.get(name)
+        if parts is None or parts.prefix not in strategies:
+            continue
+        pooled = strategies[parts.prefix] is NamingStrategy.POOLING
+        if pooled and listed.state not in (TransactionState.EMPTY, *OPEN):
+            continue
+        if pooled and name in now and answer is not None and _is_now(now[name], answer):
+            continue
+        of.setdefault((parts.prefix, parts.subtask), []).append((0 if pooled else parts.number, name))
+    made: set[str] = set()
+    for (prefix, _), names in of.items():
+        last = max(names)[0]
+        pooled = strategies[prefix] is NamingStrategy.POOLING
+        made |= {name for number, name in names if (len(names) > 1 if pooled else number < last)}
+    return frozenset(made)
 
 
 def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: Held) -> Decided | None:

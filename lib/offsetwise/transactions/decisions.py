@@ -71,6 +71,8 @@ class SinkTransaction:
     """What it holds open, as far as the user may see it."""
     coordinator_epoch: int | None = None
     """Of one that hangs, as its partition's leader has it."""
+    newer_may_hold: bool = False
+    """Whether it is to be aborted, and a newer checkpoint, which could not be looked for, may hold it."""
 
     @property
     def seen(self) -> SeenTransaction:

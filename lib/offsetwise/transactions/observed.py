@@ -127,6 +127,8 @@ class Held:
     transactions: tuple[Transaction, ...] = ()
     newer: int | None = None
     """The newest retained checkpoint of the job, where this one is not."""
+    searched: bool = False
+    """Whether the job's folder of retained checkpoints was looked through, so that without `newer` there is none."""
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
         """Give the strategy of each prefix; None where the checkpoint does not say."""

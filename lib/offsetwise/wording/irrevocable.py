@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from offsetwise.model import Plan, Settlement
+from typing import Final
+
+from offsetwise.model import Outcome, Plan, Settlement
 from offsetwise.wording import many
+
+NEWEST: Final = "newest checkpoint"
+"""The check of a plan that says whether a newer checkpoint may hold what it aborts."""
 
 
 def confirmation(plan: Plan) -> str | None:
@@ -11,7 +16,13 @@ def confirmation(plan: Plan) -> str | None:
     if not plan.transactions:
         return None
     hanging = any(each.transactional_id is None for each in plan.transactions)
-    return "abort hanging transactions" if hanging else "cannot be taken back"
+    if hanging:
+        return "abort hanging transactions"
+    return f"{'no newer checkpoint, ' if _unsearched(plan) else ''}cannot be taken back"
+
+
+def _unsearched(plan: Plan) -> bool:
+    return any(check.name == NEWEST and check.outcome is not Outcome.PASSED for check in plan.gate)
 
 
 def irrevocable(plan: Plan) -> str | None:
@@ -24,4 +35,6 @@ def irrevocable(plan: Plan) -> str | None:
         f"{many(count, 'transaction')} {'is' if count == 1 else 'are'} {how}" for count, how in parts if count
     )
     sink = plan.requirements.sink
-    return f"{told} on the cluster {'' if sink is None else repr(sink.name)} of the sink, which cannot be taken back."
+    lost = " What a newer checkpoint holds of them is lost, and none could be looked for." if _unsearched(plan) else ""
+    where = "" if sink is None else repr(sink.name)
+    return f"{told} on the cluster {where} of the sink, which cannot be taken back.{lost}"

@@ -8,6 +8,7 @@ from typing import Final
 
 from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ClusterError, ConfigError, UsageError
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
@@ -46,7 +47,7 @@ def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink
     read = read_checkpoint(uri, roots=roots, batches=0)
     progress("read the checkpoint", 1, 1)
     after = migration.sink(stated, moved=True) or cluster
-    return Sink(stated=stated, read=read, held=_held(read), cluster=cluster, after=after)
+    return Sink(stated=stated, read=read, held=_held(read, migration), cluster=cluster, after=after)
 
 
 def look(
@@ -149,7 +150,7 @@ def elsewhere(sink: Sink, looks: Looks) -> str | None:
     )
 
 
-def _held(read: Checkpoint) -> Held:
+def _held(read: Checkpoint, migration: Migration) -> Held:
     details = read.details
     number = details.checkpoint_id
     if number is None or not (details.transactional_id_prefixes or details.transactions):
@@ -159,11 +160,13 @@ def _held(read: Checkpoint) -> Held:
             fix="Give a checkpoint whose transactions `offsetwise inspect` lists, or whose sink has a transactional id "
             "prefix.",
         )
-    newer = max((each.id for each in details.retained if each.id > number), default=None)
+    near = (*migration.checkpoint_roots, *(each.uri for each in migration.checkpoints))
+    newer, searched = engine_of(read.engine).newer(read.uri, number, near)
     return Held(
         checkpoint_id=number,
         written_ms=details.written_ms,
         prefixes=details.transactional_id_prefixes,
         transactions=details.transactions,
         newer=newer,
+        searched=searched,
     )

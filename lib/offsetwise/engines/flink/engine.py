@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.flink.checkpoint import SOURCE_NAME, read_checkpoint
 from offsetwise.engines.flink.details import FlinkDetails, listings
-from offsetwise.engines.flink.folder import METADATA, is_flink, job_folder, newest_alone, retained_in
+from offsetwise.engines.flink.folder import METADATA, is_flink, job_folder, newer_than, newest_alone, retained_in
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
@@ -46,4 +46,5 @@ FLINK: Final = CheckpointEngine(
     instead=job_folder,
     retained=retained_in,
     newest=newest_alone,
+    newer=newer_than,
 )

@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.errors import StorageError
 from offsetwise.model import RetainedCheckpoint
-from offsetwise.storage.folders import Entry, FolderReader
+from offsetwise.storage.folders import Entry, FolderReader, open_tree
 
 METADATA: Final = "_metadata"
 SHOWN: Final = 5
@@ -17,6 +17,8 @@ LISTED: Final = 20
 
 _RETAINED: Final = re.compile(r"chk-(\d{1,18})")
 _JOB: Final = re.compile(r"[0-9a-f]{32}")
+_SAVEPOINT: Final = re.compile(r"savepoint-([0-9a-f]{6})-[0-9a-f]+")
+"""The beginning of the job's id, and a random number."""
 
 
 def is_flink(entries: Sequence[Entry]) -> bool:
@@ -93,3 +95,47 @@ def job_of(uri: str) -> str | None:
     """Give the job's id, where the folder above a retained checkpoint is named by it."""
     parts = uri.rstrip("/").split("/")
     return parts[-2] if len(parts) > 1 and _JOB.fullmatch(parts[-2]) else None
+
+
+def newer_than(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:
+    """Look for newer checkpoints that the job of a checkpoint or savepoint retains. Names are listed, no file is read.
+
+    Retained ones stand beside each other, in a folder that is named by the job's id. A savepoint's name has the first
+    digits of that: the folder is looked for beside the savepoint, and by the places given.
+
+    Args:
+        uri: The checkpoint or savepoint, or its `_metadata`.
+        number: Its number.
+        near: Folders and checkpoints that may be beside, or above, the job's folder.
+
+    Returns:
+        The number of the newest one, None where none is newer; and whether the folder of the job was listed.
+    """
+    folder = uri.rstrip("/").removesuffix(f"/{METADATA}").rstrip("/")
+    above, _, name = folder.rpartition("/")
+    saved = _SAVEPOINT.fullmatch(name)
+    jobs = [above] if _RETAINED.fullmatch(name) else []
+    if saved is not None:
+        for place in dict.fromkeys((above, *(each.rstrip("/") for each in near))):
+            parts = place.split("/")
+            jobs += ["/".join(parts[: at + 1]) for at, part in enumerate(parts) if _is_job(part, saved[1])]
+            jobs += [f"{place or '/'}/{entry.name}" for entry in _names(place) or () if _is_job(entry.name, saved[1])]
+    numbers, listed = [number], False
+    for job in dict.fromkeys(jobs):
+        entries = _names(job)
+        if entries is not None:
+            numbers += [one.id for one in retained_in(open_tree(job or "/"), entries)]
+            listed = listed or _JOB.fullmatch(job.rpartition("/")[2]) is not None
+    return max(numbers) if max(numbers) > number else None, listed
+
+
+def _is_job(name: str, begins: str) -> bool:
+    return name.startswith(begins) and _JOB.fullmatch(name) is not None
+
+
+def _names(folder: str) -> tuple[Entry, ...] | None:
+    """Give the names in a folder; None where it cannot be listed."""
+    try:
+        return open_tree(folder or ".").entries()
+    except StorageError:
+        return None

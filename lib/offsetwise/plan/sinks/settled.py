@@ -54,7 +54,7 @@ def draft_settling(
             checkpoint=CheckpointRequirement.of(checkpoint),
             sink=settling.requirement,
         ),
-        gate=(settling.gate,),
+        gate=settling.gate,
         findings=(),
         prediction=Prediction(effect="nothing", told="The plan moves no position, so that it changes no start."),
         keeps=("the checkpoint and every position",),

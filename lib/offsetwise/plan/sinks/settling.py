@@ -28,6 +28,7 @@ from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.ended import Place
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc
+from offsetwise.wording.irrevocable import NEWEST
 
 TIME_TO_SETTLE: Final = "time to settle"
 APPLY_MS: Final = 60_000
@@ -57,7 +58,7 @@ class Settling:
 
     transactions: tuple[PlannedTransaction, ...]
     requirement: SinkRequirement
-    gate: GateCheck
+    gate: tuple[GateCheck, ...]
 
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
@@ -112,7 +113,7 @@ def settle(
         requirement=SinkRequirement(
             name=cluster, cluster_id=str(found.cluster_id), states=_seen(found, ends), topics=topics
         ),
-        gate=_gate(planned, now_ms),
+        gate=(_gate(planned, now_ms), *_newest(found, request, ends)),
     )
 
 
@@ -334,6 +335,23 @@ def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
         f"at {utc(epoch_ms(deadline))}, {duration(left)} after the plan was drafted. Apply the plan before."
     )
     return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=told)
+
+
+def _newest(found: SinkTransactions, request: DraftRequest, ends: Collection[Decision]) -> Iterator[GateCheck]:
+    """Say what is aborted although a newer checkpoint, which could not be looked for, may hold it."""
+    unsure = [row for row in found.transactions if row.newer_may_hold and row.decision in ends]
+    if not unsure:
+        return
+    told = f"{_name(*_key(unsure[0])[:3])} is the first of {many(len(unsure), 'transaction')} to abort that a newer "
+    if request.sink_rewound:
+        told += "checkpoint may hold: it is stated that the job is taken back."
+        yield GateCheck(name=NEWEST, outcome=Outcome.PASSED, told=told)
+        return
+    told += (
+        "checkpoint may hold. None could be looked for: name the job's folder of checkpoints in checkpoint_roots and "
+        "draft again; else whoever approves the plan states that there is none."
+    )
+    yield GateCheck(name=NEWEST, outcome=Outcome.UNKNOWN, told=told)
 
 
 _Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]
