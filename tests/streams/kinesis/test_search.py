@@ -1,16 +1,18 @@
-"""Which windows of a topic are read where its times are the writers' own."""
+"""Which windows are read of the new side, and what is said where they tell nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from offsetwise.config import ContentSettings
 from offsetwise.model import Exactness, PartitionState, ShardRange, TopicState
 from offsetwise.progress import unheard
+from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
+from offsetwise.streams.kinesis.matching.telling import why_not
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.streams.windows import Wanted, Window
 
@@ -85,3 +87,42 @@ def test_where_times_are_the_writers_own_a_partition_that_lacks_copies_is_read_f
     assert topic.asked[0] == ARRIVED_MS + READ - 8 - 300_000
     assert (None in topic.asked) is not own_times
     assert cut.index == (None if own_times else READ)
+
+
+def test_of_a_quiet_shard_a_time_is_named_that_misses_nothing() -> None:
+    """No record arrived since those around the position, and older ones were not read."""
+    half = ShardRange(partition=1, low=KEYS // 2, high=KEYS - 1)
+    shards = {0: ShardRange(partition=0, low=0, high=KEYS // 2 - 1), 1: half}
+    streams = Streams(
+        old_name="orders",
+        new_name="orders-eu",
+        copied_to=TopicState(name="orders-eu", shards=tuple(shards.values())),
+        old={0: ShardRange(partition=0, low=0, high=KEYS - 1)},
+        new=shards,
+        by_hash=True,
+        places={0: after(30)},
+        gone=(),
+        trimmed=False,
+    )
+
+    def around(tasks: Sequence[Wanted]) -> list[Window]:
+        return [window(20, 40, read=11) for _ in tasks]
+
+    def copied(tasks: Sequence[Wanted]) -> list[Window]:
+        return [
+            replace(window(20, 40), at_end=True)
+            if one.partition == 0
+            else replace(window(0, 0), whole=False, at_end=True)
+            for one in tasks
+        ]
+
+    copies = StreamCopies(shards=shards, read=copied)
+    search = Search(
+        streams=streams, copies=copies, content=ContentSettings(window_records=8), read=around, progress=unheard
+    )
+    cut = search.find(natives_excluded=False)[1]
+
+    assert (cut.exactness, cut.index, cut.parts) == (Exactness.UNKNOWN, None, ())
+    reason = why_not(search, 1, cut)
+    assert "decide AT_TIMESTAMP:700020, which misses no unread record" in reason
+    assert "Raise content.window_records" in reason

@@ -9,7 +9,7 @@ from typing import Final
 from offsetwise.comparison import Learnt, Scene
 from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
 from offsetwise.streams.kinesis.matching.search import Search
-from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, shard_id
+from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, shard_id
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.shards import Part, ShardCut
 from offsetwise.translation.windows import Reason
@@ -30,7 +30,7 @@ def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: S
         planned_batch=None,
     )
     if cut is None or cut.index is None:
-        return Learnt(position=position, told=Told(stream=nowhere(_why_not(search, number, cut))))
+        return Learnt(position=position, told=Told(stream=nowhere(why_not(search, number, cut))))
     window, shard = search.new[number], search.streams.new[number]
     place, highest = (
         search.copies.place(number, index or 0, windows=search.new, since_ms=search.since.get(number))
@@ -68,7 +68,8 @@ def nowhere(reason: str) -> Translation:
     )
 
 
-def _why_not(search: Search, number: int, cut: ShardCut | None) -> str:
+def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
+    """Say why a shard of the new stream has no place, and what to do."""
     streams, unread = search.streams, search.unread(number)
     if unread:
         return unread
@@ -84,10 +85,34 @@ def _why_not(search: Search, number: int, cut: ShardCut | None) -> str:
     of = f" Of {_shards(told.old)}." if told is not None and told.old else ""
     match cut.reason:
         case Reason.NOT_YET_MIRRORED:
-            return f"The copy of the last record that the job read is not on {streams.new_name!r} yet.{of}"
+            return (
+                f"The copy of the last record that the job read is not on {streams.new_name!r} yet: compare again when "
+                f"the link has caught up.{of}"
+            )
         case Reason.NO_COMMON_RECORD:
-            return f"No record read of {streams.new_name!r} is a copy of one read of {streams.old_name!r}.{of}"
+            return (
+                f"No record read of {streams.new_name!r} is a copy of one read of {streams.old_name!r}, so nothing "
+                "can be counted: check that the link copies keys and data unchanged, and compare again when it has "
+                f"copied a record.{of}"
+            )
+        case Reason.EMPTY_LOGS:
+            return _quiet(search, number)
     return f"Too few records that occur once could be paired within the budget to prove a place.{of}"
+
+
+def _quiet(search: Search, number: int) -> str:
+    """Say why nothing is known of a shard without any record that could be a copy, and what to do."""
+    begun = search.since.get(number)
+    where = f"{search.copies.called} {number} of {search.streams.new_name!r}"
+    told = (
+        f"No record of {where} arrived since the records around the old positions, and older ones were not read: "
+        "whether they are copies of what the job has read was not counted. Raise content.window_records until it is "
+        "read whole"
+    )
+    if begun is None or not search.copies.own_times:
+        return f"{told}, or decide its place."
+    # A copy arrives after its record, so that none of an unread record lies below this time.
+    return f"{told}, or decide {at_time(begun)}, which misses no unread record and may read some twice."
 
 
 def _doubtful(cut: ShardCut) -> Part | None:
