@@ -42,6 +42,7 @@ DOCS: Final = {
 SCENARIOS: Final = {
     "sample": "tests.browser.serve",
     "flink": "tests.browser.serve",
+    "kinesis": "tests.browser.serve",
     "two": "tests.browser.serve",
     "topics": "tests.browser.serve",
     "hostile": "tests.browser.serve",
@@ -55,9 +56,10 @@ SCENARIOS: Final = {
 """What there is to show, by name, and what serves it: the bundled samples; topics of two partitions; 10,000 partitions;
 names that attack; nothing; a live migration that was not read, whose new cluster is silent, refuses, or takes 20 s; and
 a plan that waits for the reviewer of the demonstration."""
-BUNDLED: Final = ("sample", "flink")
+BUNDLED: Final = ("sample", "flink", "kinesis")
 LINKS: Final = {
     "flink": "migration=order-counts-to-new%20(sample)&of=checkpoint%20order-counts",
+    "kinesis": "migration=orders-to-frankfurt%20(sample)&of=checkpoint%20orders-query",
     "unread": "migration=orders-to-new",
     "down": "migration=orders-to-new",
     "denied": "migration=orders-to-new",
