@@ -172,6 +172,8 @@ def _commands(acls: MinimumAcls) -> None:
         blocks.box(Tone.UNKNOWN, f"These checkpoints could not be read, so their topics are missing below: {names}.")
     if not acls.topics:
         st.markdown("? No topic is known: the migration names no checkpoint that could be read, and maps no topic.")
+    if not acls.commands:
+        st.markdown("There is no command: this service has no ACLs. Its page in the documentation lists the rights.")
     for each in acls.commands:
         optional = ":gray-badge[optional] " if each.optional else ""
         st.markdown(f"{optional}{each.purpose}")

@@ -42,7 +42,9 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
 def _read(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None], shown: View) -> None:
     blocks.box(*summary.answer(shown))
     blocks.contents(
-        *(("What the logs hold", "Topics", "Differences in configuration") if shown.pairs else ()),
+        *([topics.LOGS] if not all(map(topics.in_shards, shown.pairs)) else ()),
+        *([topics.HASH_KEYS] if any(map(topics.in_shards, shown.pairs)) else ()),
+        *(("Topics", "Differences in configuration") if shown.pairs else ()),
         "Consumer groups",
         "Mirror health",
         "When retention reaches the positions",

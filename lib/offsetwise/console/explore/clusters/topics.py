@@ -23,6 +23,8 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Snapshot, TopicState
 from offsetwise.wording import many, part
 
+LOGS: Final = "What the logs hold"
+HASH_KEYS: Final = "Which shard has which hash keys"
 DIFFERENCES: Final[Columns[tuple[TopicPair, Difference]]] = (
     Column("topic", lambda row: row[0].name, 150, pinned=True),
     Column("what", lambda row: row[1].what, 210),
@@ -41,7 +43,9 @@ def draw(view: View) -> None:
             blocks.empty("No topic passes these filters.", "Clear a filter to see more.")
             return
         colours = palette.current()
-        _ranges(view, pairs, colours)
+        ranges = tuple(pair for pair in pairs if not in_shards(pair))
+        if ranges:
+            _ranges(view, ranges, colours)
         _shards(view, pairs, colours)
         _table(view, pairs)
         _differences(view, pairs)
@@ -54,8 +58,13 @@ def _filtered(view: View) -> tuple[TopicPair, ...]:
     return view.chosen(chosen, only_differing=only)
 
 
+def in_shards(pair: TopicPair) -> bool:
+    """Say whether both sides are streams in shards, whose first and last positions are no numbers to draw."""
+    return all(topic.shards for topic in (pair.old, pair.new) if topic is not None)
+
+
 def _ranges(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
-    blocks.section("What the logs hold")
+    blocks.section(LOGS)
     shown = pairs
     if sum(max(_partitions_of(pair.old), _partitions_of(pair.new)) for pair in pairs) > MAX_LANES:
         topics = list(dict.fromkeys(pair.name for pair in pairs))
@@ -82,7 +91,7 @@ def _shards(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> None:
     shards = _shards_of(view, pairs)
     if not shards:
         return
-    blocks.section("Which shard has which hash keys")
+    blocks.section(HASH_KEYS)
     more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
     st.markdown(
         ":gray[A shard lies below those it was made of. Pale ones are closed: they take no more records, and a job "
