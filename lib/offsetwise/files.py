@@ -67,8 +67,8 @@ KINDS: Final[dict[str, type]] = {
 }
 
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "quota")
-_LEFT_OUT_OF_ROWS: Final = ("behind_new", "behind_old")
-"""Of the partitions of a comparison or a sample, where they are null."""
+_LEFT_OUT_OF_ROWS: Final = ("behind_new", "behind_old", "behind_parts")
+"""Of the partitions of a comparison or a sample, where they are null or empty."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions")

@@ -320,4 +320,6 @@ def test_rows_from_shards_to_partitions_are_shown(open_page: OpenPage) -> None:
 
     assert not page.exception
     tables = [one.value.to_string() for one in page.dataframe]
-    assert any("0@seq:4968+1@seq:5762" in one and "950" in one for one in tables)
+    assert any("2 shards, 0 at seq:4968" in one and "950" in one for one in tables)
+    for told in ("shard 1: seq:5762, lag not asked", "- 950"):
+        assert told in words(page).replace("\\", "")

@@ -5,18 +5,25 @@ from __future__ import annotations
 import gzip
 import re
 import sys
+from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from offsetwise import workflow
 from offsetwise.approval import demo
 from offsetwise.bundled import Bundled
-from offsetwise.console.explore import shard_chart
+from offsetwise.cli import render
+from offsetwise.console.explore import compare_table, shard_chart
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets import palette
+from offsetwise.console.widgets.escaping import markdown
 from offsetwise.lag.amounts import furthest
 from offsetwise.model import Cluster, Left, SubjectKind
 from offsetwise.watch.recording import recorded_lag
+from offsetwise.wording import brief
+from offsetwise.wording.behind import parts
 from tests.console.conftest import OpenPage, settle, words
 
 SAMPLE = "orders-to-frankfurt (sample)"
@@ -67,13 +74,63 @@ def test_positions_are_written_into_the_shards_as_far_as_they_fit() -> None:
     labels = [note.text for note in shard_chart.tree(shards, palette.LIGHT, marks).layout.annotations]
     assert len(labels) == 7
     assert [text for text in labels if "●" in text or "◆" in text] == labels[1:]
-    assert all(re.fullmatch(r"<b>\d</b>( [●◆] seq:4968…\d{4}.*)?", text) for text in labels)
-    assert "Shard 2: ● seq:4968…" in shard_chart.takeaway(shards, marks)
+    mark = "[●◆]<br>(seq:4968…[0-9]{4}|TRIM_HORIZON)<br>([0-9.a-z ]+ behind|at the end)"
+    assert all(re.fullmatch(rf"<b>\d</b>( {mark})?", text) for text in labels)
+    assert "Shard 3: ● seq:4968…" in shard_chart.takeaway(shards, marks)
 
     one = shard_chart.shards_of([(old, old)])
     both = {(side, "orders", 1): marks["new", "orders", 1] for side in ("old", "new")}
     labels = [note.text for note in shard_chart.tree(one, palette.LIGHT, both).layout.annotations]
-    assert [text for text in labels if "●◆ seq:" in text] == labels[1:2]
+    assert [text for text in labels if "●◆<br>seq:" in text] == labels[1:2]
+
+
+def test_each_part_of_a_position_in_several_shards_has_its_own_lag_on_the_tree_of_shards() -> None:
+    seen = workflow.sample_observed(workflow.sample_comparison("orders-query", Bundled.KINESIS), Bundled.KINESIS)
+    (old,), (new,) = seen.old.topics, seen.new.topics
+    shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.comparison.partitions)
+    late = {key[2]: mark.behind for key, mark in marks.items() if key[0] == "old"}
+    assert sorted(late) == [0, 1, 2, 3]
+    assert [None if each is None else each.left for each in late.values()] == [Left.RECORDS] * 4
+    assert late[0] is not None
+    assert late[0].records == 7
+    assert "Shard 2: ● TRIM_HORIZON · " in shard_chart.takeaway(shards, marks)
+
+    rows = [replace(row, behind_old=None, behind_new=None, behind_parts=()) for row in seen.comparison.partitions]
+    marks = shard_chart.marks_of(rows)
+    hovers = [text for bar in shard_chart.tree(shards, palette.LIGHT, marks).data for text in bar.hovertext]
+    assert sum("behind: not asked" in text for text in hovers) == 7
+    assert "TRIM_HORIZON · lag not asked" in shard_chart.takeaway(shards, marks)
+
+
+def test_a_position_in_several_shards_is_short_in_the_table_and_whole_in_its_evidence_and_files(
+    open_page: OpenPage, bundled: Reader
+) -> None:
+    row = workflow.sample_comparison("orders-query", Bundled.KINESIS).partitions[0]
+    page = open_page(bundled, "pages/explore/compare.py", migration=SAMPLE, of=QUERY, row="orders-0")
+    settle(page)
+    assert not page.exception
+    assert any(brief(row.old_offset) in one.value.to_string() for one in page.dataframe)
+    assert re.fullmatch(r"3 shards, 0 at seq:\d{4}…\d{4}", brief(row.old_offset))
+    assert row.old_offset is not None
+    told = parts(row.topic_partition, row.old_offset, row.behind_old, row.behind_parts)
+    assert [each.partition(":")[0] for each in told] == ["shard 0", "shard 2", "shard 3"]
+    for each in (*told, str(row.new_offset), "The positions are of another stream"):
+        assert markdown(each) in words(page)
+    assert "MirrorMaker" not in words(page)
+    assert str(row.old_offset).encode() in compare_table.csv([row])
+
+
+def test_the_command_has_the_same_words_on_a_hundred_columns() -> None:
+    made, out = workflow.sample_comparison("orders-query", Bundled.KINESIS), StringIO()
+    render.comparison(Console(file=out, width=100, highlight=False), made)
+    lines = out.getvalue().splitlines()
+    for row in made.partitions:
+        (line,) = (each for each in lines if each.startswith(f" {row.topic_partition} "))
+        assert len(line) <= 100
+        assert brief(row.old_offset) in line
+        assert row.old_offset is not None
+        for each in parts(row.topic_partition, row.old_offset, row.behind_old, row.behind_parts):
+            assert f"{row.topic_partition} on old, {each}" in lines
 
 
 def test_the_recorded_lag_is_a_time_that_grows_while_nobody_reads() -> None:

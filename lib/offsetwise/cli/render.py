@@ -27,10 +27,11 @@ from offsetwise.model import (
     Severity,
     epoch_ms,
 )
+from offsetwise.position import OpaquePosition
 from offsetwise.streams.spec import stream_of
 from offsetwise.translation.alternatives import alternatives
-from offsetwise.wording import at_most, duration, many, number, utc, verdicts
-from offsetwise.wording.behind import behind, quota
+from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
+from offsetwise.wording.behind import behind, parts, quota
 from offsetwise.wording.irrevocable import irrevocable
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -151,12 +152,15 @@ def comparison(out: Console, made: Comparison) -> None:
     out.print(f"{safe(made.migration)}: {safe(str(made.kept_in))}", soft_wrap=True)
     out.print(f"old cluster '{safe(made.old.name)}', new cluster '{safe(made.new.name)}', read {safe(made.taken_at)}")
     out.print(safe(made.belongs_to.reason))
-    table = _table(
-        out, ("partition", "exactness", "if unedited"), ("old offset", "new offset", "lag old", "lag new"), first=1
-    )
+    # Positions of another stream do nothing on the new one: the first sentence says so of all of them.
+    another = all(map(verdicts.of_another_stream, made.partitions))
+    texts = ("partition", "exactness") if another else ("partition", "exactness", "if unedited")
+    table = _table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1)
     for row in made.partitions:
-        table.add_row(*_cells(row))
+        table.add_row(*_cells(row)[: len(table.columns)])
     _print_table(out, table)
+    for row in made.partitions:
+        _in_shards(out, row)
     if made.quota is not None:
         out.print(f"{quota(made.quota)}\n", soft_wrap=True)
     for row in made.partitions:
@@ -317,13 +321,24 @@ def _cells(row: PartitionComparison) -> tuple[str, ...]:
         name += f" → {row.new_topic_partition}"
     return (
         safe(name),
-        number(row.old_offset),
-        number(row.new_offset),
+        brief(row.old_offset),
+        brief(row.new_offset),
         number(row.lag_old) if row.behind_old is None else behind(row.behind_old),
         number(row.lag_new) if row.behind_new is None else behind(row.behind_new),
         _exactness(row),
         verdict(verdicts.raw(row)),
     )
+
+
+def _in_shards(out: Console, row: PartitionComparison) -> None:
+    """Write positions that are no offsets whole: the table has room for their ends."""
+    for side, at, position, late, several in (
+        ("old", row.topic_partition, row.old_offset, row.behind_old, row.behind_parts),
+        ("new", row.new_topic_partition, row.new_offset, row.behind_new, ()),
+    ):
+        if isinstance(position, OpaquePosition):
+            for each in parts(at, position, late, several):
+                out.print(safe(f"{at.topic}-{row.partition} on {side}, {each}"), soft_wrap=True)
 
 
 def _exactness(row: PartitionComparison) -> str:

@@ -7,7 +7,7 @@ string, since JSON numbers lose integers above 2^53.
 Everything called an offset is a position: the **next record to read**.
 """
 
-from offsetwise.model.behind import Behind, Left, QuotaUse
+from offsetwise.model.behind import Behind, Left, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import (
     Batch,
     BatchSource,
@@ -190,6 +190,7 @@ __all__ = [
     "OpenPartition",
     "Outcome",
     "Override",
+    "PartBehind",
     "PartitionComparison",
     "PartitionReconciliation",
     "PartitionState",

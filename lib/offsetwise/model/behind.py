@@ -34,6 +34,14 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartBehind:
+    """How far a position in several partitions is behind in one of them."""
+
+    partition: int
+    behind: Behind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
     """What reading at positions took of the quota that all readers of a partition share."""
 

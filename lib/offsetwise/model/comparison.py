@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from offsetwise.model.behind import Behind, QuotaUse
+from offsetwise.model.behind import Behind, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
 from offsetwise.model.clusters import LogRange
@@ -161,6 +161,9 @@ class PartitionComparison(OfTwins):
     as the next one."""
     behind_new: Behind | None = None
     """The same at the place on the new cluster."""
+    behind_parts: tuple[PartBehind, ...] = ()
+    """Of an old position in several partitions: how far each part of it is behind that was asked. Not written where
+    there is none."""
 
     @property
     def source_offset(self) -> Position | None:

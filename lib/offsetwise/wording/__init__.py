@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from offsetwise.model import MAX_TIME_MS, AnyPosition
+from offsetwise.position import OpaquePosition
 
+_DIGITS: Final = re.compile("[0-9]{14,}")
+"""Numbers that are shortened where there is little room; a time in milliseconds is not."""
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -18,6 +22,24 @@ def number(value: AnyPosition | None) -> str:
     ('9,007,199,254,740,993', '?', '-100')
     """
     return "?" if value is None else f"{value:,}"
+
+
+def brief(value: AnyPosition | None) -> str:
+    """Print a position where there is little room: the ends of its number, and of one in several shards the first.
+
+    >>> brief(1_050), brief(None)
+    ('1,050', '?')
+    """
+    parts = value.of if isinstance(value, OpaquePosition) else ()
+    if parts:
+        number_, place = parts[0]
+        first = f"{number_} at {brief(place)}"
+        return f"shard {first}" if len(parts) == 1 else f"{len(parts):,} shards, {first}"
+    return number(value) if isinstance(value, int | None) else _DIGITS.sub(_ends, str(value))
+
+
+def _ends(found: re.Match[str]) -> str:
+    return f"{found[0][:4]}…{found[0][-4:]}"
 
 
 def signed(value: int | None) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from offsetwise.model import Behind, Left, QuotaUse
+from collections.abc import Sequence
+
+from offsetwise.model import AnyPosition, Behind, Left, PartBehind, QuotaUse, TopicPartition
+from offsetwise.position import in_partitions
 from offsetwise.wording import duration, many, size, utc
 
 
@@ -29,16 +32,37 @@ def behind(of: Behind | None) -> str:
 
 
 def short(of: Behind | None) -> str:
-    """Say it where there is little room; nothing where nobody said.
+    """Say it where there is little room; where nobody asked, or nobody answered, that.
 
-    >>> short(Behind(left=Left.RECORDS, ms=90_000)), short(Behind(left=Left.NOTHING, ms=0, last_ms=0)), short(None)
-    ('1 min 30 s behind', 'at the end', '')
+    >>> short(Behind(left=Left.RECORDS, ms=90_000)), short(Behind(left=Left.NOTHING, ms=0, last_ms=0))
+    ('1 min 30 s behind', 'at the end')
+    >>> short(Behind(left=Left.RECORDS, ms=0, records=7))
+    '0 s behind, 7 records'
+    >>> short(None), short(Behind(left=Left.UNKNOWN))
+    ('lag not asked', 'lag unknown')
     """
-    if of is None or of.left is Left.UNKNOWN:
-        return ""
+    if of is None:
+        return "lag not asked"
+    if of.left is Left.UNKNOWN:
+        return "lag unknown"
     if of.left is Left.RECORDS:
-        return f"{duration(of.ms)} behind"
+        return f"{duration(of.ms)} behind" + (f", {many(of.records, 'record')}" if of.records is not None else "")
     return "at the end" if of.left is Left.NOTHING else "ended"
+
+
+def parts(at: TopicPartition, position: AnyPosition, behind: Behind | None, of: Sequence[PartBehind]) -> list[str]:
+    """Say where a position is, whole, and how far behind: a line for each of its shards, or one for all of it.
+
+    Args:
+        at: What the position is said of.
+        position: Where it is.
+        behind: How far all of it is behind.
+        of: How far each of its parts is, of a position in several.
+    """
+    places = in_partitions(at, position)
+    several = {each.partition: each.behind for each in of}
+    lags = (several.get(part.partition) if len(places) > 1 else behind for part, _ in places)
+    return [f"shard {part.partition}: {place}, {short(lag)}" for (part, place), lag in zip(places, lags, strict=True)]
 
 
 def quota(of: QuotaUse) -> str:

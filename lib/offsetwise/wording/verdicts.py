@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from offsetwise.model import Comparison, Exactness, Method, Outcome, PartitionComparison, RawVerdict, Severity
-from offsetwise.position import offset_of
+from offsetwise.position import OpaquePosition, offset_of
 from offsetwise.wording import at_most, many, number
 
 
@@ -106,12 +106,17 @@ def raw(row: PartitionComparison) -> Verdict:
         RawVerdict.REPLAY: _counted("replays", row.raw.replay, row),
         RawVerdict.CONFUSION: "other records",
         RawVerdict.OUT_OF_RANGE: _outside(row),
-        RawVerdict.UNKNOWN: "unknown",
+        RawVerdict.UNKNOWN: "of another stream" if of_another_stream(row) else "unknown",
     }
     icon, tone = {RawVerdict.SAME: ("✓", Tone.RIGHT), RawVerdict.UNKNOWN: ("?", Tone.UNKNOWN)}.get(
         row.raw.verdict, ("!", Tone.WRONG)
     )
     return Verdict(icon=icon, word=words[row.raw.verdict], tone=tone)
+
+
+def of_another_stream(row: PartitionComparison) -> bool:
+    """Say whether the old position is one in partitions of a stream that the new cluster's is not."""
+    return isinstance(row.old_offset, OpaquePosition) and bool(row.old_offset.of)
 
 
 def rank(row: PartitionComparison) -> int:
@@ -189,6 +194,11 @@ def consequence(row: PartitionComparison) -> str:
                 f"{number_} is {_outside(row)} of the new log ({number(row.new.log_start)} to {number(row.new.hw)}). "
                 "The job would stop with an error or, depending on its settings, jump to another offset without one."
             )
+        case RawVerdict.UNKNOWN if of_another_stream(row):
+            text = (
+                "The position is of another stream and names no record of this one. What the job does with it depends "
+                "on its engine: it stops, retries forever, or goes on reading the old stream."
+            )
         case RawVerdict.UNKNOWN:
             text = "Unknown, because the position on the new cluster is not known."
     return text
@@ -225,6 +235,11 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
         costs = ", ".join(_costs(comparison)) or "the cost was not counted"
         head = f"{wrong:,} of {many(total, 'partition')} would go wrong"
         return Tone.WRONG, head, f"if the job restarted on the new cluster with its current offsets: {costs}.{tail}"
+    known = [row.new_offset is not None for row in comparison.partitions]
+    if unknown and all(map(of_another_stream, comparison.partitions)):
+        share = f"{sum(known):,} of {many(total, 'partition')}"
+        rest = f"and name no record of the new one. The position there is known for {share}."
+        return Tone.CAREFUL, "The positions are of another stream", rest
     if unknown:
         head = f"For {unknown:,} of {many(total, 'partition')} it is not known"
         return (

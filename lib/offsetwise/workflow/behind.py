@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from offsetwise.comparison import Scene
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Behind, Left, PartitionComparison, QuotaUse, Snapshot
+from offsetwise.model import Behind, Left, PartBehind, PartitionComparison, QuotaUse, Snapshot
 from offsetwise.position import in_partitions
 from offsetwise.streams.reader import Place, ReadAt, reader_of
 from offsetwise.translation.resolve import Position
@@ -48,10 +48,24 @@ def with_behind(
     one = scene.old.cluster_id == scene.new.cluster_id
     there = _asked(target, of_new, scene.new, found if one else ReadAt())
     made = tuple(
-        replace(row, behind_old=worst(old_places, found), behind_new=worst(new_places, there))
+        replace(
+            row,
+            behind_old=worst(old_places, found),
+            behind_new=worst(new_places, there),
+            behind_parts=_parts(old_places, found),
+        )
         for row, old_places, new_places in zip(rows, of_old, of_new, strict=True)
     )
     return made, there.quota if one else _sum(found.quota, there.quota)
+
+
+def _parts(places: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
+    """Say it of each part of a position in several partitions, where it is known."""
+    return tuple(
+        PartBehind(partition=each[0].partition, behind=read.behind[each])
+        for each in places
+        if len(places) > 1 and each in read.behind
+    )
 
 
 def _asked(config: ClusterConfig, wanted: Iterable[tuple[Place, ...]], taken: Snapshot, known: ReadAt) -> ReadAt:

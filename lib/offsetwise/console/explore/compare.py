@@ -20,7 +20,7 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.model import Comparison, Exactness, PartitionComparison, Severity, Subject, SubjectKind
+from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Severity, Subject, SubjectKind
 from offsetwise.wording import many, number, part, read_at, verdicts
 from offsetwise.wording.behind import quota
 from offsetwise.wording.verdicts import Tone
@@ -178,6 +178,7 @@ def _metrics(shown: Comparison) -> None:
     summary = shown.summary
     proven = summary.exact + summary.position_exact + summary.preserved
     unknown = summary.unknown + summary.claimed
+    told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
     blocks.cards(
         (
             (
@@ -190,7 +191,7 @@ def _metrics(shown: Comparison) -> None:
             ("Unknown", number(unknown), "No place is known, or only claimed by somebody."),
             (
                 "Skipped if unedited",
-                f"≥ {number(summary.raw_skip)}",
+                f"≥ {number(summary.raw_skip)}" if told else "?",
                 "Records never read if the old numbers were used. Only what is proven is added up.",
             ),
         )

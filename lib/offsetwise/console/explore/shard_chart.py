@@ -5,7 +5,6 @@ Where a job is in them can be written into each.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -35,21 +34,20 @@ class Mark:
     behind: Behind | None
 
     @property
+    def late(self) -> str:
+        """How far it is behind; that nobody asked is no 0."""
+        return "not asked" if self.behind is None else behind(self.behind)
+
+    @property
     def told(self) -> str:
         """The position, shortened, and how far it is behind."""
-        text = str(self.position)
-        number = _DIGITS.search(text)
-        if number is not None:
-            text = text.replace(number[0], f"{number[0][:4]}…{number[0][-4:]}", 1)
-        late = short(self.behind)
-        return f"{text} · {late}" if late else text
+        return f"{wording.brief(self.position)} · {short(self.behind)}"
 
 
 _NO_MARKS: Final[Mapping[MarkKey, Mark]] = {}
 _SIGNS: Final = {"old": "●", "new": "◆"}
-_DIGITS: Final = re.compile("[0-9]{12,}")
-_LETTERS: Final = 125
-"""How many letters fit between the first hash key and the last."""
+_LETTERS: Final = 54
+"""How many letters fit between the first hash key and the last, of a window of 800 pixels."""
 SHARDS: Final[Columns[Shard]] = (
     Column("cluster", lambda row: row[0], 70),
     Column("stream", lambda row: row[1], 150),
@@ -64,6 +62,8 @@ MAX_SHARDS: Final = 200
 """Shards that one chart can show and stay readable."""
 _KEYS: Final = 2**128
 _LANE_PX: Final = 46
+_MARKED_LANE_PX: Final = 76
+"""Of three lines of text in each bar."""
 _FRAME_PX: Final = 84
 _BAR: Final = 0.62
 _LABELLED: Final = 0.03
@@ -88,9 +88,10 @@ def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
     made: dict[MarkKey, Mark] = {}
     for row in rows:
         parts = () if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset)
+        of_parts = {each.partition: each.behind for each in row.behind_parts}
         for at, part in parts:
-            # Of a position in several shards it is not said how far each is behind.
-            made["old", *at] = Mark(position=part, behind=row.behind_old if len(parts) == 1 else None)
+            late = row.behind_old if len(parts) == 1 else of_parts.get(at.partition)
+            made["old", *at] = Mark(position=part, behind=late)
         if row.new_offset is not None:
             made["new", row.new_topic, row.partition] = Mark(position=row.new_offset, behind=row.behind_new)
     return made
@@ -133,7 +134,7 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
                 )
     figure.update_layout(
         barmode="overlay",
-        height=_FRAME_PX + _LANE_PX * max(1, len(names)),
+        height=_FRAME_PX + (_MARKED_LANE_PX if marks else _LANE_PX) * max(1, len(names)),
         margin={"l": 8, "r": 56, "t": 40, "b": 44},
         **dress(colours),
     )
@@ -174,13 +175,16 @@ def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
     if share < _LABELLED:
         return ""
     number = f"<b>{one[3].partition}</b>"
-    texts = [
-        " ".join([number, *(f"{signs} {mark.told}" for signs, mark in marks)]),
-        " ".join([number, *(f"{signs} {short(mark.behind)}" for signs, mark in marks)]),
-        " ".join([number, *(signs for signs, _ in marks)]),
-        number,
-    ]
-    return next((text for text in texts if len(text) - len("<b></b>") <= share * _LETTERS), number)
+    head = " ".join([number, *(signs for signs, _ in marks)])
+    texts = [[head], [number]]
+    if len(marks) == 1:
+        ((_, mark),) = marks
+        place, late = wording.brief(mark.position), short(mark.behind)
+        texts = [[head, place, late], [head, place, late.partition(",")[0]], [head, place], *texts]
+    elif marks:
+        texts = [[number, *(f"{signs} {mark.told}" for signs, mark in marks)], *texts]
+    fits = (lines for lines in texts if all(len(each.replace(number, "12")) <= share * _LETTERS for each in lines))
+    return "<br>".join(next(fits, [number]))
 
 
 def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> str:
@@ -225,7 +229,7 @@ def _state(shard: ShardRange) -> str:
 
 def _hover(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
     side, stream, _, each = one
-    at = "".join(f"<br>{signs} {mark.position}<br>behind: {behind(mark.behind)}" for signs, mark in marks)
+    at = "".join(f"<br>{signs} {mark.position}<br>behind: {mark.late}" for signs, mark in marks)
     made = f"<br>made of {' and '.join(map(str, each.parents))}" if each.parents else ""
     where = "" if side == "both" else f" on {side}"
     return (

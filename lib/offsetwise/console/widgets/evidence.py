@@ -25,8 +25,10 @@ from offsetwise.model import (
     Side,
     SourcePosition,
 )
+from offsetwise.position import OpaquePosition
 from offsetwise.translation.alternatives import alternatives
-from offsetwise.wording import many, number, verdicts
+from offsetwise.wording import brief, many, number, verdicts
+from offsetwise.wording.behind import parts
 
 ANCHOR: Final = "evidence"
 """What a link within the page names."""
@@ -68,13 +70,17 @@ def checkpoint_alone(found: Checkpoint) -> None:
 
 
 def _around(row: PartitionComparison) -> None:
-    place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
-    target = "no place known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
-    target += "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
-    st.markdown(f"**Around the position** · {place}, {target}")
+    if any(isinstance(each, OpaquePosition) for each in (row.old_offset, row.new_offset)):
+        _in_shards(row)
+    else:
+        place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
+        target = "no place known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
+        target += "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
+        st.markdown(f"**Around the position** · {place}, {target}")
     near = row.evidence.neighbours
     if not near:
-        st.markdown(":gray[No records were read around this position.]")
+        counted = "Records were read and counted; none of them is listed."
+        st.markdown(f":gray[{counted if row.counted else 'No records were read around this position.'}]")
         return
     first = next((record for record in near if record.side is Side.UNREAD), None)
     table.show(
@@ -83,9 +89,21 @@ def _around(row: PartitionComparison) -> None:
     _restart(row)
 
 
+def _in_shards(row: PartitionComparison) -> None:
+    """Write positions that are no offsets whole, with how far each is behind."""
+    place = row.new_offset
+    old = [] if row.old_offset is None else parts(row.topic_partition, row.old_offset, row.behind_old, row.behind_parts)
+    new = [number(place)] if isinstance(place, int) else ["no place known"]
+    if isinstance(place, OpaquePosition):
+        new = parts(row.new_topic_partition, place, row.behind_new, ())
+    there = "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
+    for title, told in (("The position on old", old or ["no position"]), (f"The place on new{there}", new)):
+        st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(each)}" for each in told))
+
+
 def _why(row: PartitionComparison) -> None:
     verdict = verdicts.EXACTNESS[row.exactness]
-    known = f"**Why {number(row.new_offset)}** · {verdicts.METHOD[row.method]}"
+    known = f"**Why {brief(row.new_offset)}** · {verdicts.METHOD[row.method]}"
     title = "**Why there is no answer**" if row.new_offset is None else known
     st.markdown(f"{title} :{verdict.tone.colour}-badge[{verdict}]")
     st.markdown(verdicts.MEANING[row.exactness])
@@ -110,7 +128,7 @@ def _why(row: PartitionComparison) -> None:
 
 
 def _at_old_number(row: PartitionComparison) -> None:
-    if row.old_offset is None:
+    if row.old_offset is None or verdicts.of_another_stream(row):
         return
     st.markdown(f"**What the old number would read** · {number(row.old_offset)} on new")
     found = row.evidence.at_raw
@@ -134,7 +152,8 @@ def _cost(row: PartitionComparison) -> None:
 
 
 def _others(row: PartitionComparison) -> None:
-    st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
+    if not isinstance(row.old_offset, OpaquePosition):
+        st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
     if row.evidence.candidates:
         st.markdown("**What else points there** · places to look, not answers")
         rows = "".join(

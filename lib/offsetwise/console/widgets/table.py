@@ -22,6 +22,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import AnyPosition
+from offsetwise.position import OpaquePosition
 from offsetwise.wording.verdicts import Tone, Verdict
 
 Row = TypeVar("Row")
@@ -171,7 +172,7 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
             styled = _coloured(styled, column.name, [_css(tone, colours) for tone in tones])
     return Prepared(
         styled=fixed(styled),
-        columns={column.name: _layout(column, made[column.name]) for column in shown},
+        columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
         rows=len(made),
     )
 
@@ -191,10 +192,19 @@ def _cells(values: Sequence[Cell], *, file: bool) -> pd.Series[Any]:
     # Our own words are no formula to whoever looks at the screen; a spreadsheet takes "+ new partition" for one.
     return pd.Series(
         [
-            str(value) if isinstance(value, Verdict) and not file else cell("" if value is None else str(value))
+            str(value)
+            if isinstance(value, Verdict) and not file
+            else cell("" if value is None else _text(value, file=file))
             for value in values
         ]
     )
+
+
+def _text(value: Cell, *, file: bool) -> str:
+    """Print what is no integer: a position short on screen, where the row's details have it whole."""
+    if value is None:
+        return ""
+    return str(value) if file or isinstance(value, str | Verdict) else wording.brief(value)
 
 
 def _css(tone: Tone | None, colours: Palette) -> str:
@@ -207,8 +217,8 @@ def _coloured(styled: Styler, column: str, css: list[str]) -> Styler:
     return styled.apply(lambda _: css, subset=[column])
 
 
-def _layout(column: Column[Row], cells: pd.Series[Any]) -> Any:
-    """Say how a column looks: never so narrow that leading digits of a number would be cut.
+def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) -> Any:
+    """Say how a column looks: never so narrow that leading digits of a number, or a position, would be cut.
 
     Without a width, a column of numbers holds its heading too.
     """
@@ -217,6 +227,8 @@ def _layout(column: Column[Row], cells: pd.Series[Any]) -> Any:
         digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
         heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(column.name))
         width = max(width or heading, _CELL_PADDING_PX + _DIGIT_PX * digits)
+    if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
+        width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, places)))
     return st.column_config.Column(
         width=width, alignment="right" if number or column.right else None, help=column.help, pinned=column.pinned
     )
