@@ -37,6 +37,7 @@ PAGE = 5
         ("[]", "its top level is a list"),
         ("{}", "it names no table"),
         ('{"Items": [], "Count": 1}', "says Count 1, and has 0 items"),
+        ('{"Items": [], "Count": 0, "ScannedCount": 3}', "ScannedCount 3 and Count 0: a filter left items out"),
         ('{"Items": [], "NextToken": "a"}', "it is one page of several"),
         ('{"Items": [], "LastEvaluatedKey": {}}', "it is one page of several"),
         ('{"Items": {}}', "as a list, found dict"),

@@ -177,6 +177,9 @@ def _table(name: str, answer: Mapping[str, Any], keys: tuple[tuple[str, str], ..
     count = answer.get("Count", len(items))
     if count != len(items):
         raise ValueError(f"table {name!r} says Count {count}, and has {len(items):,} items")
+    scanned = answer.get("ScannedCount", count)
+    if scanned != count:
+        raise ValueError(f"table {name!r} says ScannedCount {scanned} and Count {count}: a filter left items out")
     for place, item in enumerate(items):
         shaped = isinstance(item, dict) and all(
             isinstance(value, dict) and len(value) == 1 and _TYPES.issuperset(value) for value in item.values()
