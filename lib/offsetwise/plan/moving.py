@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from offsetwise.engines.registry import keeper_of
-from offsetwise.model import Comparison, GateCheck, PartitionComparison, Plan, Prediction
+from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction
 from offsetwise.plan.ways import Against, Way, unopposed
 
 
@@ -39,6 +39,19 @@ class StartingOffsets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """A job whose code names another stream, where its state has places in the shards of the old one."""
+
+    checkpoint: Checkpoint
+    old: str
+    new: str
+    seen: int
+    """The highest number of a shard that the state knows."""
+    shards: tuple[int, ...]
+    """The numbers of the new stream's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
     """How the jobs of one engine move."""
 
@@ -50,6 +63,8 @@ class Moving:
     """The engine whose ways are shown for its jobs as well, because they may become jobs of that one."""
     starting_offsets: StartingOffsets | None = None
     """None where a job cannot be told to begin at offsets."""
+    elsewhere: Callable[[Elsewhere], str] | None = None
+    """Says what it does with nothing but another stream's name; None where it reads no such stream."""
     stopped: Callable[[Plan], Iterable[GateCheck]] = _nothing_tells
     """Says whether the positions show that the job is stopped."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict
-from offsetwise.plan.moving import moving_of
-from offsetwise.position import of_one_stream
+from offsetwise.findings.case import MigrationCase
+from offsetwise.findings.register import Stage, describe, finding
+from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict, Severity
+from offsetwise.plan.moving import Elsewhere, moving_of
+from offsetwise.position import in_partitions, of_one_stream
 from offsetwise.wording import many
 
 NOTHING: Final = "nothing"
@@ -36,6 +38,10 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
         return Prediction(
             effect=NOTHING, told="It goes on reading the stream that it reads now: the new one is another."
         )
+    foretold = [each for each in comparison.findings if each.topic is None and describe(each.code).unedited]
+    if foretold:
+        # Which of a skip, a replay or a failure it comes to is said in the sentence itself.
+        return Prediction(effect=UNKNOWN, told=" ".join(each.message for each in foretold))
     return moving_of(comparison.engine).predict(comparison, rows)
 
 
@@ -93,3 +99,36 @@ def _counted(found: list[PartitionComparison], verdict: RawVerdict, begins: str)
     some = f"at least {many(known, 'record')}" if None in counts else many(known, "record")
     word = "never reads" if verdict is RawVerdict.LOSS else "reads again"
     return f"{begins} without an error and {word} {some}: {where}."
+
+
+@finding(
+    code="OTHER_STREAM_UNEDITED",
+    severity=Severity.BLOCKS,
+    title="A job that is only given another stream's name does not go on there",
+    remedy="Write the places that were found on the new stream; do not start the job from its old state unedited.",
+    rank=1190,
+    stage=Stage.MIGRATION,
+    unedited=True,
+)
+def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
+    """The job's code names the new stream, and its state still has the places of the old one."""
+    known = [(row, row.old_offset) for row in case.rows if row.old_offset is not None]
+    moved = [row for row, place in known if in_partitions(row.topic_partition, place)[0][1] is not place]
+    says = None if case.checkpoint is None else moving_of(case.checkpoint.engine).elsewhere
+    if not moved or case.checkpoint is None or says is None:
+        return
+    old, new = moved[0].topic, moved[0].new_topic
+    yield says(
+        Elsewhere(
+            checkpoint=case.checkpoint,
+            old=old,
+            new=new,
+            seen=max(at.partition for row, place in known for at, _ in in_partitions(row.topic_partition, place)),
+            shards=tuple(
+                shard.partition
+                for pair in case.topics
+                if pair.old_name == old and pair.new is not None
+                for shard in pair.new.shards
+            ),
+        )
+    )

@@ -14,9 +14,12 @@ import pytest
 import offsetwise as ow
 from offsetwise import files, workflow
 from offsetwise.config import load_migration
-from offsetwise.model import Exactness
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.findings.case import Job, MigrationCase, TopicPair
+from offsetwise.model import Checkpoint, Exactness, Link
 from offsetwise.pipeline.session import is_open
 from offsetwise.plan import options
+from offsetwise.plan.predict import other_stream_unedited
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_shards
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
@@ -242,3 +245,48 @@ def test_the_hash_of_a_partition_key_is_the_servers(copy: Copy) -> None:
     for shard in (0, 1):
         for key, _, _ in copy.held(OLD, shard):
             assert int.from_bytes(md5(key.encode(), usedforsecurity=False).digest()) // 2**127 == shard
+
+
+def test_a_start_with_nothing_but_the_new_name_is_foretold_for_each_engine(copy: Copy) -> None:
+    copy.make(3, read_first(copy.records))
+    path = copy.migration(job=TRAITS)
+    checkpoint = ow.Migration.load(path).checkpoint("app")
+    made = checkpoint.compare()
+
+    (found,) = (each for each in made.observed.comparison.findings if each.code == "OTHER_STREAM_UNEDITED")
+    assert "try again for ever and read nothing" in found.message
+    plan = checkpoint.draft(options.target("starting-position"), author="ada")
+    assert plan.document.prediction.told == found.message
+
+    recorded = Path(__file__).parents[2] / "data" / "kinesis"
+    for engine, name, told in (
+        (
+            "flink",
+            "flink/streams-source-5.1.0-two-shards",
+            "goes on reading 'chain', without a warning, and of the 3 shards of 'chain-copy' only 1, those with "
+            "numbers above 1: the others are never read",
+        ),
+        ("flink", "flink/legacy-consumer-4.3.0-two-shards", "begins every shard there at its oldest record"),
+        ("spark", "spark/qubole-1.2.0-committed", "which 'chain-copy' refuses: it fails"),
+    ):
+        case = case_of(made, read_checkpoint(str(recorded / name)))
+        assert engine == (case.checkpoint and case.checkpoint.engine)
+        (problem,) = other_stream_unedited(case)
+        assert told in problem.message
+
+
+def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
+    """Give the case of the comparison, as if its job had this checkpoint."""
+    observed = made.observed
+    return MigrationCase(
+        old=observed.old,
+        new=observed.new,
+        checkpoint=checkpoint,
+        belongs_to=observed.comparison.belongs_to,
+        job=Job(),
+        link=Link.OTHER,
+        topics=(TopicPair(old_name=OLD, old=None, new=next(each for each in observed.new.topics if each.name == NEW)),),
+        rows=observed.comparison.partitions,
+        now_ms=0,
+        kinds={"kinesis"},
+    )

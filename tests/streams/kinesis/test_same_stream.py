@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,18 @@ import offsetwise as ow
 from offsetwise import files, workflow
 from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.errors import ClusterAuthError, ClusterError, ConfigError, OffsetwiseError
-from offsetwise.model import Cluster, ClusterRequirement, Exactness, RawVerdict, ShardRange, Snapshot, TopicPartition
+from offsetwise.model import (
+    Cluster,
+    ClusterRequirement,
+    Exactness,
+    RawVerdict,
+    Severity,
+    ShardRange,
+    Snapshot,
+    TopicPartition,
+)
 from offsetwise.plan import options
+from offsetwise.plan.predict import predict
 from offsetwise.streams.kinesis import client, reader
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.streams.reader import read_cluster
@@ -389,3 +400,36 @@ def test_the_arn_that_a_savepoint_is_made_for_names_the_stream_of_a_lease_table(
 
     assert [(each["topic"], each["partition"]) for each in plan["positions"]] == [("chain", 0), ("chain", 1)]
     assert plan["savepoint"]["stream_arn"] == arn
+
+
+def test_what_awslabs_never_reads_of_a_closed_shard_is_foretold_in_records(stream: Stream, tmp_path: Path) -> None:
+    folder = shutil.copytree(
+        DATA / "spark" / "awslabs-2.0.0-committed", tmp_path / "query", ignore=shutil.ignore_patterns("*.crc")
+    )
+    for number, last in ((0, "1"), (1, "9")):
+        end = folder / "sources" / "0" / "shard-source" / "0" / f"shardId-{number:012}"
+        body = json.loads(end.read_text()) | {"iteratorPosition": last}
+        end.write_text(json.dumps(body))
+    line = folder / "offsets" / "0"
+    line.write_text(line.read_text().replace('"spk"', f'"{STREAM}"'))
+    stream.split()
+    path = stream.migration(tmp_path)
+    path.write_text(path.read_text().replace("./dumps/app.json", "./query"))
+    checkpoint = ow.Migration.load(path).checkpoint("app")
+    made = checkpoint.compare()
+
+    found = {each.code: each for each in made.observed.comparison.findings}
+    assert found["CLOSED_SHARD_DROPPED"].severity is Severity.BLOCKS
+    assert "10 records lie behind its position seq:1" in found["CLOSED_SHARD_DROPPED"].message
+    assert "an unedited query never reads them" in found["CLOSED_SHARD_DROPPED"].message
+    told = predict(made.observed.comparison).told
+    assert found["CLOSED_SHARD_DROPPED"].message in told
+    assert found["CHILDREN_AT_NOW"].message in told
+    assert "CLOSED_SHARD_DROPPED" not in codes(
+        ow.Migration.load(stream_of_kcl(stream, tmp_path)).checkpoint("app").compare()
+    )
+
+
+def stream_of_kcl(stream: Stream, folder: Path) -> Path:
+    (folder / "kcl").mkdir()
+    return stream.migration(folder / "kcl", lease(0, "1"), lease(1, "9"))

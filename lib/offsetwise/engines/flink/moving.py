@@ -14,10 +14,11 @@ from offsetwise.engines.flink.details import flink_details
 from offsetwise.findings import Said, Stage, finding
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, RawVerdict, Severity
 from offsetwise.plan.exports import whole_topics
-from offsetwise.plan.moving import Moving, StartingOffsets
+from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
 from offsetwise.plan.ways import Way
 from offsetwise.targets.flink.spec import START_ANEW, STOP, whose_group
+from offsetwise.wording import many
 
 _BEGINS: Final = "The job is restored"
 _NAMES_SINCE: Final = 5
@@ -150,8 +151,23 @@ _STARTING_OFFSETS: Final = Way(
     stop=STOP,
     start=START_ANEW,
 )
+
+
+def _elsewhere(job: Elsewhere) -> str:
+    """Say it of the two sources, of which only the newer one keeps the stream's ARN in its state."""
+    if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
+        return f"A restore with the name {job.new!r} begins every shard there at its oldest record: all are read again."
+    above = sum(number > job.seen for number in job.shards)
+    return (
+        f"A restore with the ARN of {job.new!r} goes on reading {job.old!r}, without a warning, and of the "
+        f"{many(len(job.shards), 'shard')} of {job.new!r} only {above:,}, those with numbers above {job.seen}: the "
+        "others are never read. With the old stream deleted, its shards count as finished."
+    )
+
+
 MOVING: Final = Moving(
     predict=_predict,
+    elsewhere=_elsewhere,
     ways=(_NEW_UID, _STARTING_OFFSETS),
     starting_offsets=StartingOffsets(
         text=_words,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from offsetwise.model import Comparison, Prediction
-from offsetwise.plan.moving import Moving
+from offsetwise.plan.moving import Elsewhere, Moving
 from offsetwise.plan.predict import Rows, by_numbers
 
 
@@ -13,4 +13,11 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 
     return by_numbers(rows, "The workers begin")
 
 
-MOVING: Final = Moving(predict=_predict)
+def _elsewhere(job: Elsewhere) -> str:
+    return (
+        f"Workers on {job.new!r} begin with the sequence numbers of {job.old!r}, which {job.new!r} refuses: they try "
+        "again for ever and read nothing."
+    )
+
+
+MOVING: Final = Moving(predict=_predict, elsewhere=_elsewhere)

@@ -17,7 +17,7 @@ from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict, Severity
 from offsetwise.plan.exports import by_partition, whole_topics
-from offsetwise.plan.moving import Moving, StartingOffsets
+from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
 from offsetwise.plan.ways import Way
 from offsetwise.position import offset_or_none
@@ -145,8 +145,14 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
         )
 
 
+def _elsewhere(job: Elsewhere) -> str:
+    told = f"A query on {job.new!r} begins with the sequence numbers of {job.old!r}"
+    return f"{told}, which {job.new!r} refuses: it fails."
+
+
 MOVING: Final = Moving(
     predict=_predict,
+    elsewhere=_elsewhere,
     ways=(_STARTING_OFFSETS,),
     starting_offsets=StartingOffsets(
         text=_option,
