@@ -102,6 +102,9 @@ NAME = "orders-0-7"
         pytest.param(None, said("Ongoing", epoch=3), "FOREIGN", "another cluster", id="8 lower epoch"),
         pytest.param(None, said("PrepareCommit", epoch=5), "WAIT", "PrepareCommit", id="9 commit"),
         pytest.param(None, said("PrepareAbort"), "WAIT", "Look again", id="9 abort"),
+        pytest.param(None, said("PrepareEpochFence", epoch=9), "WAIT", "took its id", id="9 fenced"),
+        pytest.param(None, said("Dead", epoch=5), "UNKNOWN", "Dead", id="6 dead"),
+        pytest.param(None, said("Prepared"), "UNKNOWN", "Prepared", id="a state of a later broker"),
         pytest.param(None, Missing.DENIED, "DENIED", "does not mean that there are none", id="19"),
         pytest.param(None, Missing.UNAVAILABLE, "UNKNOWN", "Ask again", id="21"),
         pytest.param(None, Missing.UNSUPPORTED, "UNKNOWN", "older than Kafka 3.0", id="34"),
@@ -113,6 +116,18 @@ def test_what_the_checkpoint_holds(strategy: NamingStrategy | None, answer: Answ
 
     assert (row.decision.value, row.held_state, why in row.reason) == (decision, "received", True), row.reason
     assert row.broker_state == (answer.state if isinstance(answer, Described) else None)
+
+
+def test_one_id_that_is_held_with_two_producers_is_decided_by_each_and_at_the_last_epoch_too() -> None:
+    (one,) = holding(NAME).transactions
+    last = replace(one, producer_id=2**63 - 1, epoch=2**15 - 1)
+    held = replace(holding(), transactions=(one, last))
+    seen = look({NAME: said("Ongoing", 2**63 - 1, 2**15 - 1)})
+
+    assert [(row.producer_id, row.epoch, row.decision) for row in decide(held, seen, seen)] == [
+        (100, 4, Decision.FOREIGN),
+        (2**63 - 1, 2**15 - 1, Decision.COMMIT),
+    ]
 
 
 def test_3_a_name_in_use_again_has_a_row_of_its_own_which_is_aborted() -> None:
@@ -146,6 +161,9 @@ def test_8_a_foreign_producer_is_not_aborted_either() -> None:
         pytest.param("orders-1-8", None, said("CompleteAbort", 9), "NOTHING", id="aborted"),
         pytest.param("orders-1-8", None, said("Empty", 9), "NOTHING", id="begun, never used"),
         pytest.param("orders-1-8", None, said("PrepareAbort", 9), "WAIT", id="9 not held"),
+        pytest.param("orders-1-8", None, said("PrepareEpochFence", 9), "WAIT", id="9 being fenced"),
+        pytest.param("orders-1-8", None, said("Dead", 9), "NOTHING", id="dead"),
+        pytest.param("orders-1-8", None, said("Prepared", 9), "UNKNOWN", id="a state of a later broker"),
     ],
 )
 def test_what_is_not_held(name: str, strategy: NamingStrategy | None, answer: Described, decision: str) -> None:

@@ -34,6 +34,7 @@ Decided: TypeAlias = tuple[Decision, str]
 """With its reason."""
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
 """What a job that still runs takes back, because it decides itself."""
+_STATES: Final = frozenset(TransactionState)
 _UNSEARCHED: Final = (
     " But its subtask has begun another one since, as when a newer checkpoint is taken, and none could be looked for: "
     "where the job keeps its checkpoints is not known. An abort loses what a newer one holds. Name the job's folder "
@@ -272,6 +273,8 @@ def _other(listed: Listed | None, answer: Answer | None, number: int | None, hel
             f"It was committed after checkpoint {held.checkpoint_id}: the job went on, and a start from this "
             f"checkpoint writes its records again.{instead}"
         )
+    if state not in _STATES:
+        return Decision.UNKNOWN, f"The broker calls its state {state!r}, which this release does not know."
     if state != TransactionState.ONGOING:
         return Decision.NOTHING, f"The checkpoint does not hold it, and nothing of it is open ({state})."
     if number is not None and not after:
