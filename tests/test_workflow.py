@@ -123,7 +123,7 @@ class TestCompare:
         belongs = compare(migration, both).belongs_to
 
         assert belongs.cluster is Cluster.OLD
-        assert "payments-0 stands at 630, its log ends at 600" in belongs.reason
+        assert "payments-0 is at 630, its log ends at 600" in belongs.reason
 
     def test_takes_the_migration_files_word_for_which_cluster(self, migration: Migration, both: Both) -> None:
         stated = migration.checkpoints[0].model_copy(update={"belongs_to": Cluster.OLD})

@@ -65,7 +65,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "old number skips, though the place is exact": (
         case(row(raw=raw(RawVerdict.LOSS, skip=100, replay=0))),
         "LOSS_INSIDE_LOG",
-        "would skip 100 records that the job has not read; the same place is 950 there",
+        "would skip 100 records that the job has not read; the same position there is 950",
     ),
     "old number skips, place unknown": (
         case(row(raw=raw(RawVerdict.LOSS), new_offset=None, exactness=Exactness.UNKNOWN)),
@@ -255,7 +255,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "read_committed job past the last stable offset": (
         case(row(old=LogRange(log_start=100, lso=1040, hw=1200)), job=READ_COMMITTED),
         "ISOLATION_DIFFERS",
-        "stands at 1,050, 10 offsets past the last stable offset of the old log (1,040)",
+        "is at 1,050, 10 offsets past the last stable offset of the old log (1,040)",
     ),
     "what lies ahead is too much to read, and no timestamp tells": (
         case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), timed=False),

@@ -42,7 +42,7 @@ def told(*standings: Standing, planned_at_ms: int | None = PLANNED_AT_MS) -> tup
 def test_a_position_past_the_end_of_a_log_was_not_read_from_it() -> None:
     assert told(standing(1050, new=log(0, 1000))) == (
         Cluster.OLD,
-        "The positions fit 'prod-a' and not 'prod-b': orders-0 stands at 1,050, its log ends at 1,000.",
+        "The positions fit 'prod-a' and not 'prod-b': orders-0 is at 1,050, its log ends at 1,000.",
     )
     assert told(standing(1050, old=log(0, 1000)))[0] is Cluster.NEW
 
@@ -109,8 +109,8 @@ def test_times_say_nothing_where_the_batchs_own_is_unknown() -> None:
 def test_positions_that_fit_neither_cluster_belong_to_none_and_both_reasons_are_given() -> None:
     assert told(standing(1050, old=log(0, 7), new=log(0, 8))) == (
         None,
-        "The positions fit neither 'prod-a' (orders-0 stands at 1,050, its log ends at 7) nor 'prod-b' (orders-0 "
-        "stands at 1,050, its log ends at 8).",
+        "The positions fit neither 'prod-a' (orders-0 is at 1,050, its log ends at 7) nor 'prod-b' (orders-0 "
+        "is at 1,050, its log ends at 8).",
     )
 
 

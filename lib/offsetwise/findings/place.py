@@ -218,7 +218,7 @@ def isolation_differs(case: Case) -> Iterator[str]:
     if row.old_offset <= row.old.lso or row.old.hw is None or row.old_offset > row.old.hw:
         return
     yield (
-        f"The job is said to read read_committed, but stands at {row.old_offset:,}, "
+        f"The job is said to read read_committed, but is at {row.old_offset:,}, "
         f"{many(row.old_offset - row.old.lso, 'offset')} past the last stable offset of the old log ({row.old.lso:,})."
     )
 

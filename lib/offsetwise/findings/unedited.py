@@ -29,7 +29,10 @@ def loss_beyond_end(case: Case) -> Iterator[str]:
         return
     beyond = [point for point in row.restart if point.old > end]
     if row.old_offset is not None and row.old_offset > end:
-        found, effect = row.old_offset, "an unedited job fails there, or falls to the end and skips what lies before"
+        found, effect = (
+            row.old_offset,
+            "an unedited job fails there, or jumps to the end and skips everything before it",
+        )
     elif beyond:
         found, effect = beyond[0].old, "the batch that runs again waits for records that are not there"
     else:
@@ -87,4 +90,4 @@ def _instead(case: Case) -> str:
     row = case.row
     if row.new_offset is None or not row.exactness.proven:
         return ""
-    return f"; the same place is {row.new_offset:,} there"
+    return f"; the same position there is {row.new_offset:,}"

@@ -84,7 +84,7 @@ def _against(standings: tuple[Standing, ...], cluster: Cluster, planned_at_ms: i
         if log is None:
             beyond.append(f"it has no {standing.partition}")
         elif log.hw is not None and standing.offset > log.hw:
-            beyond.append(f"{standing.partition} stands at {standing.offset:,}, its log ends at {log.hw:,}")
+            beyond.append(f"{standing.partition} is at {standing.offset:,}, its log ends at {log.hw:,}")
         if time is None or planned_at_ms is None:
             continue
         timed += 1

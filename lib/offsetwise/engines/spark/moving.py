@@ -70,7 +70,7 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
 
 
 def _jump(wrong: Prediction | None) -> str:
-    skipped = "positions past an end fall to it, what lies before is skipped; renamed topics begin at earliest."
+    skipped = "positions past an end jump to it, which skips everything before; renamed topics begin at earliest."
     return skipped if wrong is None else f"{skipped} {wrong.told}"
 
 
