@@ -13,9 +13,9 @@ from offsetwise.engines.flink.binary import Cursor, DamagedError
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.flink.elements import element_bounds
-from offsetwise.engines.flink.kinesis import LEGACY_STATE
+from offsetwise.engines.flink.kinesis import LEGACY_STATE, splits
 from offsetwise.engines.flink.kinesis.legacy import LegacyFields, read_fields
-from offsetwise.engines.flink.kinesis.splits import SplitFields, read_enumerator, read_split
+from offsetwise.engines.flink.kinesis.splits import Split, SplitFields, read_enumerator, read_split
 from offsetwise.engines.flink.metadata import parse_metadata
 from offsetwise.engines.flink.opened import Opened
 from offsetwise.engines.flink.source import READER_STATE
@@ -93,6 +93,40 @@ def split(shard: str, position: ShardPlace, low: int = 0, high: int = 2**128 - 1
     return SplitFields(
         version=2, arn=f"{ARN}chain", shard=shard, position=position, low=low, high=high, parents=parents
     )
+
+
+def read_or_none(data: bytes) -> Split | None:
+    try:
+        return read_split(Cursor(data))
+    except DamagedError:
+        return None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    "parents", [(), ("shardId-000000000003",), ("shardId-000000000003", "shardId-000000000008")], ids=len
+)
+@pytest.mark.parametrize("position", [TRIM_HORIZON, after(2**185 + 7)], ids=["oldest", "number"])
+def test_a_split_is_read_at_once_as_field_by_field_whatever_byte_is_damaged(
+    position: ShardPlace, parents: tuple[str, ...], version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = replace(split("shardId-000000000009", position, 0, 2**127, *parents), version=version)
+    data = split_element(fields)
+    flipped = [data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :] for at in range(len(data)) for bit in range(8)]
+    mutants = [data, *flipped, *(data[:at] for at in range(len(data)))]
+    plain = splits._plain_split
+    asked: list[SplitFields | None] = []
+
+    def counted(cursor: Cursor, given: int) -> SplitFields | None:
+        asked.append(plain(cursor, given))
+        return asked[-1]
+
+    monkeypatch.setattr(splits, "_plain_split", counted)
+    at_once = [read_or_none(each) for each in mutants]
+    monkeypatch.setattr(splits, "_plain_split", lambda _cursor, _version: None)
+
+    assert asked[0] == fields
+    assert at_once == [read_or_none(each) for each in mutants]
 
 
 @pytest.mark.parametrize("name", SAVEPOINTS)

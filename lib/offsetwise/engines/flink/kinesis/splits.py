@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
-from offsetwise.streams.kinesis.shards import Shard, hash_key
+from offsetwise.streams.kinesis.shards import LAST_HASH_KEY, Shard, hash_key
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time, sequence_number
 
 LAST_SPLIT_VERSION: Final = 2
@@ -21,6 +21,20 @@ KINESIS: Final = "kinesis"
 OF_TABLES: Final = "dynamodb-streams"
 SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ARN: Final = re.compile(r"arn:[a-z0-9-]{1,32}:(kinesis|dynamodb):[a-z0-9-]{0,32}:[0-9]{0,12}:[A-Za-z0-9_./:-]{1,512}")
+
+_PARENT: Final = re.compile(rb"\x00\x14(shardId-[0-9]{12})", re.DOTALL)
+_PARENT_BYTES: Final = 22
+_PLAIN: Final = re.compile(
+    rb"([\x00-\x02].arn:[A-Za-z0-9_./:-]+)"
+    rb"\x00\x14(shardId-[0-9]{12})"
+    rb"\x00(?:\x0cTRIM_HORIZON\x00|\x15AFTER_SEQUENCE_NUMBER\x01\x00\x01\x00\x38([1-9][0-9]{55}))"
+    rb"\x00\x00\x00([\x00-\x02])((?:\x00\x14shardId-[0-9]{12}){0,2})"
+    rb"\x00([\x01-\x27])(0|[1-9][0-9]{0,38})"
+    rb"\x00([\x01-\x27])(0|[1-9][0-9]{0,38})"
+    rb"([\x00\x01]?)",
+    re.DOTALL,
+)
+"""A split of version 1 or 2 whose shards and records are numbered as AWS does it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +106,9 @@ def read_split(cursor: Cursor) -> Split:
 
 
 def _split(cursor: Cursor, version: int, place: int) -> Split:
+    plain = _plain_split(cursor, version)
+    if plain is not None:
+        return split_of(plain, place)
     if not 0 <= version <= LAST_SPLIT_VERSION:
         raise cursor.damaged(f"expected a split of version 0 to {LAST_SPLIT_VERSION}, found version {version:,}")
     arn = cursor.text("the ARN of a stream")
@@ -127,6 +144,46 @@ def _split(cursor: Cursor, version: int, place: int) -> Split:
         ),
         place,
     )
+
+
+def _plain_split(cursor: Cursor, version: int) -> SplitFields | None:
+    """Read a split of KinesisStreamsSource as AWS numbers shards and records, without a call per field.
+
+    None of everything else, damage included, which takes the careful way.
+    """
+    found = _PLAIN.fullmatch(cursor.data, cursor.at, cursor.end)
+    if found is None:
+        return None
+    named, shard, number, counted, parents, sizes, low, more, high, finished = found.groups()
+    arn = _plain_arn(named)
+    first, last = int(low), int(high)
+    fits = (
+        arn is not None
+        and (sizes[0], more[0], counted[0]) == (len(low), len(high), len(parents) // _PARENT_BYTES)
+        and first <= last <= LAST_HASH_KEY
+        and version == (2 if finished else 1)
+    )
+    if arn is None or not fits:
+        return None
+    cursor.at = cursor.end
+    return SplitFields(
+        version=version,
+        arn=arn,
+        shard=shard.decode("ascii"),
+        position=TRIM_HORIZON if number is None else after(int(number)),
+        parents=tuple(each.decode("ascii") for each in _PARENT.findall(parents)),
+        low=first,
+        high=last,
+        finished=finished == b"\x01",
+    )
+
+
+@lru_cache(maxsize=16)
+def _plain_arn(named: bytes) -> str | None:
+    """Give the ARN of a stream of Kinesis behind its length, which all splits of a source have in common."""
+    arn = named[2:].decode("ascii")
+    fits = int.from_bytes(named[:2], "big") == len(arn) and _service(arn) == KINESIS
+    return arn if fits else None
 
 
 @lru_cache(maxsize=16)
