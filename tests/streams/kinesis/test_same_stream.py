@@ -165,6 +165,14 @@ def test_a_shard_that_is_gone_is_named_and_one_that_was_finished_is_not(stream: 
     (gone,) = (each for each in made.observed.comparison.findings if each.code == "SHARD_GONE")
     assert (gone.partition, "lists no shard 7, whose position is seq:5" in gone.message) == (7, True)
     assert made["chain-8"].target_offset == SHARD_END
+    assert "What arrived" not in gone.message  # the number tells no time
+
+    (tmp_path / "b").mkdir()
+    timed = int(f"2{1_795_000_000:09x}7{7:016x}00{1_795_335_840:09x}{7:08x}2", 16)
+    path = stream.migration(tmp_path / "b", lease(0, "5"), lease(1, "9"), lease(7, str(timed)))
+    made = ow.Migration.load(path).checkpoint("app").compare()
+    (gone,) = (each for each in made.observed.comparison.findings if each.code == "SHARD_GONE")
+    assert "What arrived in it after 2026-11-22T08:24:00Z is gone." in gone.message
 
 
 def test_without_an_answer_the_numbers_are_copied_and_the_plan_says_what_was_not_seen(

@@ -272,9 +272,11 @@ def shard_gone(case: Case) -> Iterator[str]:
     place, topic = case.row.old_offset, case.old_topic
     listed = topic is not None and topic.error is None and topic.id is not None and case.old_partition is None
     if listed and isinstance(place, ShardPlace) and not in_several(place):
+        found = None if place.sequence is None else evidence_of(place.sequence)
+        since = "" if found is None else f" What arrived in it after {moment(found.arrived_s)} is gone."
         yield (
             f"Stream {case.row.topic!r} lists no shard {case.row.partition}, whose position is {place}. The KCL and "
-            "Flink take such a shard for finished, without an error."
+            f"Flink take such a shard for finished, without an error.{since}"
         )
 
 
