@@ -35,19 +35,24 @@ Started: TypeAlias = subprocess.Popen[bytes] | Forked
 __all__ = ["CLI", "SCREENSHOTS", "Serve", "choose", "console", "keep", "process", "settle", "whole"]
 
 
-def choose(page: Page, name: str, option: str) -> None:
-    """Choose in a list by keyboard. A list closes whenever the page is drawn again, so it is opened until it stays."""
-    entry = page.get_by_role("option", name=option, exact=True)
+def choose(page: Page, name: str, option: str | None) -> None:
+    """Choose in a list, None the first there, of several that may be chosen.
+
+    A list closes whenever the page is drawn again, so it is opened until it stays.
+    """
+    entries = page.get_by_role("option")
+    entry = entries.first if option is None else page.get_by_role("option", name=option, exact=True)
     for _ in range(10):
         page.get_by_role("combobox", name=name).focus()
         page.keyboard.press("ArrowDown")
-        page.keyboard.type(option)
+        page.keyboard.type(option or "")
         try:
             entry.click(timeout=3_000)
         except PlaywrightTimeoutError:
             page.keyboard.press("Escape")
             continue
-        page.get_by_role("option").first.wait_for(state="hidden")
+        if option is not None:
+            entries.first.wait_for(state="hidden")
         return
     raise AssertionError(f"{name} never offered {option}")
 

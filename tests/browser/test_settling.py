@@ -10,7 +10,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import console, keep, settle
+from tests.browser.conftest import choose, console, keep, settle
 from tests.browser.oidc import provider
 from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_screens import accessible, fits
@@ -57,9 +57,7 @@ def test_an_author_asks_decides_drafts_and_submits_and_the_clusters_page_shows_w
     expect(page.get_by_text("4 transactions to be ended or looked into")).to_be_visible()
     expect(page.get_by_text("The first time-out is at")).to_be_visible()
     for _ in range(2):
-        page.get_by_role("combobox", name="Transactions").focus()
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("Enter")
+        choose(page, "Transactions", None)
         page.keyboard.press("Escape")
         settle(page)
         page.get_by_test_id("stRadio").get_by_text("aborted", exact=True).click()
