@@ -1,6 +1,6 @@
 """B18: 100,000 leases read from DynamoDB Local, a Flink savepoint of 10,000 shards, positions in 100 shards proven.
 
-Targets: 20 s, 300 ms and 60 s; a click among the leases on the Checkpoint page, p95 100 ms. Peers in the same run: a scan
+Targets: 20 s, 300 ms and 60 s; a click among the leases on Checkpoint, p95 100 ms. Peers in the same run: a scan
 with boto3 that keeps the items and checks nothing; Flink's State Processor API (`KinesisState.java`) reads the same
 shards in a process of its own, the first time, and again in the same, warm Java; boto3 that reads all records of both
 streams, 16 shards at a time, and compares nothing.

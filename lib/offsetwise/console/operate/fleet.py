@@ -20,7 +20,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.console.widgets.shards import SHARDS, sharded
+from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import FailedCheckpoint
@@ -280,7 +280,7 @@ def _topics(row: FleetRow) -> str:
 
 
 def _positions(checkpoint: Checkpoint) -> None:
-    positions, shards = resumed(checkpoint), sharded(checkpoint)
+    positions, shards = resumed(checkpoint), Shards(checkpoint)
     if shards:
         with st.expander(f"Positions: {many(len(shards), 'shard')}", expanded=len(shards) <= 12):
             table.paged(SHARDS, shards, "shards", alt="Positions of the checkpoint by shard.", missing="–")

@@ -11,7 +11,7 @@ import streamlit as st
 from offsetwise import wording
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.escaping import markdown, plain
-from offsetwise.console.widgets.shards import SHARDS, sharded
+from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.findings import register
 from offsetwise.model import (
@@ -61,7 +61,7 @@ def checkpoint_alone(found: Checkpoint) -> None:
     """Show what the checkpoint says, when the clusters could not be read."""
     st.subheader("What the checkpoint says on its own", anchor=False)
     st.markdown(markdown(found.restart))
-    shards = sharded(found)
+    shards = Shards(found)
     if shards:
         table.paged(SHARDS, shards, "shards-alone", alt="Positions of the checkpoint by shard.", missing="–")
     positions = [position for source in found.sources for position in source.positions]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, overload
 
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Checkpoint, CheckpointSource, ShardPosition
@@ -35,9 +36,29 @@ SHARDS: Final[Columns[Sharded]] = (
 )
 
 
-def sharded(checkpoint: Checkpoint) -> list[Sharded]:
-    """Give where reading continues in every shard, in the order of the file."""
-    return [(source, one) for source in checkpoint.sources for one in source.shards]
+class Shards(Sequence[Sharded]):
+    """Where reading continues in every shard of a checkpoint, in the order of the file.
+
+    A pair is made when it is asked for: of 100,000 shards, a page shows 200.
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._sources = checkpoint.sources
+
+    def __len__(self) -> int:
+        return sum(len(source.shards) for source in self._sources)
+
+    def __iter__(self) -> Iterator[Sharded]:
+        return ((source, one) for source in self._sources for one in source.shards)
+
+    @overload
+    def __getitem__(self, at: int) -> Sharded: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sharded]: ...
+    def __getitem__(self, at: int | slice) -> Sharded | Sequence[Sharded]:
+        if isinstance(at, slice):
+            return [*islice(self, *at.indices(len(self)))]
+        return next(islice(self, at, None))
 
 
 def several(sources: Iterable[str]) -> bool:

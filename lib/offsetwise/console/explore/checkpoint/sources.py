@@ -11,7 +11,7 @@ from offsetwise.console.answers import Held
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, table
 from offsetwise.console.widgets.escaping import markdown, plain
-from offsetwise.console.widgets.shards import SHARDS, several, sharded
+from offsetwise.console.widgets.shards import SHARDS, Shards, several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.registry import engine_of
@@ -54,7 +54,7 @@ def draw(held: Reading) -> None:
             if source.raw is not None:
                 st.markdown(f"Source **{markdown(source.id)}** is not Kafka. Its offset, as it is:")
                 st.code(plain(source.raw[:_RAW_CHARACTERS]), language=None, wrap_lines=True)
-        shards = sharded(shown)
+        shards = Shards(shown)
         if shards:
             with st.expander(f"Where reading continues in {many(len(shards), 'shard')}", expanded=True):
                 table.paged(SHARDS, shards, "shard-rows", alt="Where reading continues, by shard.", missing="–")
