@@ -189,7 +189,7 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(out: str)
 
 def test_a_root_given_twice_or_inside_another_is_read_once(refusing: tuple[str, str]) -> None:
     here = Path().absolute()
-    roots = ("checkpoints", f"{here}/checkpoints/", f"file://{here}/checkpoints", f"{here}/checkpoints/orders")
+    roots = ("checkpoints", f"{here}/checkpoints/", f"{here}/checkpoints/orders", f"file://{here}/checkpoints")
 
     body = surveyed(init("--json", old=refusing[0], new=refusing[1], roots=roots))
 

@@ -78,7 +78,10 @@ def surveyed(
         problems: What went wrong before.
         progress: Told each step.
     """
-    roots = tuple({_place(root): root for root in reversed(roots)}.values())[::-1]
+    once: dict[str, str] = {}
+    for root in roots:
+        once.setdefault(_place(root), root)
+    roots = tuple(once.values())
     old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
     troubles = [*problems, *_same_cluster(old, new)]
     found = list(_checkpoints(roots, _logs(snapshots), troubles, progress))
@@ -91,7 +94,7 @@ def surveyed(
         new=_surveyed(given[Cluster.NEW], new, names.new_alias),
         link=link,
         topics=names.topics,
-        roots=tuple(roots),
+        roots=roots,
         checkpoints=checkpoints,
         groups=groups,
         other_groups=others,
