@@ -31,7 +31,6 @@ DECLARED: Final = (
     "offsetwise.plan.sinks.marking",
     "offsetwise.plan.refusals",
     "offsetwise.streams.kinesis.findings",
-    "offsetwise.streams.kinesis.unedited",
     "offsetwise.engines.kcl.findings",
 )
 """The modules that declare findings, but for those that an engine's `moving` or a target's `spec` imports.

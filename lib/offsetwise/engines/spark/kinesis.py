@@ -23,7 +23,13 @@ from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Table, text_of
 from offsetwise.storage.folders import FolderReader
-from offsetwise.streams.kinesis.findings import parent_unread, positions_elsewhere, stream_differs, table_shared
+from offsetwise.streams.kinesis.findings import (
+    closed_shard_unread,
+    parent_unread,
+    positions_elsewhere,
+    stream_differs,
+    table_shared,
+)
 from offsetwise.streams.kinesis.shards import Shard, problems_of
 from offsetwise.streams.kinesis.spec import (
     LATEST,
@@ -38,6 +44,8 @@ from offsetwise.streams.kinesis.spec import (
 from offsetwise.strict_json import parse
 
 KIND: Final = "kinesis"
+AWSLABS_ENDS: Final = "shard-source"
+LEFT_UNREAD: Final = closed_shard_unread.code
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _SUB: Final = re.compile(r"-1|0|[1-9][0-9]{0,18}")
@@ -61,7 +69,7 @@ class Line:
     @property
     def folder(self) -> str:
         """The folder with the ends, below that of the source."""
-        return "shard-source" if self.has_sub else "shard-commit"
+        return AWSLABS_ENDS if self.has_sub else "shard-commit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.details import SparkDetails
+from offsetwise.engines.spark.kinesis import AWSLABS_ENDS, LEFT_UNREAD
 from offsetwise.errors import PlanError
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.register import Stage, finding
@@ -143,6 +144,27 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
             "unedited query begins them where its option startingposition says, and with LATEST or a JSON of other "
             "shards skips what they hold."
         )
+
+
+@finding(
+    code="CLOSED_SHARD_DROPPED",
+    severity=Severity.BLOCKS,
+    title="An unedited query never reads what a closed shard has left",
+    remedy="Begin a query anew at a starting position that names the shard, or use the connector before 2.0.",
+    rank=1180,
+    stage=Stage.MIGRATION,
+    unedited=True,
+)
+def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
+    """The awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on."""
+    if case.checkpoint is None or not any(f"/{AWSLABS_ENDS}/" in path for path, _ in case.checkpoint.pins):
+        return
+    for problem in case.old.problems:
+        if problem.code == LEFT_UNREAD:
+            yield (
+                f"{problem.message} From 2.0 on the awslabs connector takes such a shard for finished: an unedited "
+                "query never reads them, without an error."
+            )
 
 
 def _elsewhere(job: Elsewhere) -> str:
