@@ -284,10 +284,9 @@ def _positions(checkpoint: Checkpoint) -> None:
     if shards:
         with st.expander(f"Positions: {many(len(shards), 'shard')}", expanded=len(shards) <= 12):
             table.paged(SHARDS, shards, "shards", alt="Positions of the checkpoint by shard.", missing="–")
-    if shards and not positions:
-        return
     if not positions:
-        blocks.empty("No position.", "It has no source that can be compared, or its positions cannot be relied on.")
+        if not shards:
+            blocks.empty("No position.", "It has no source that can be compared, or its positions cannot be relied on.")
         return
     with st.expander(f"Positions: {many(len(positions), 'partition')}", expanded=len(positions) <= 12):
         if len(positions) > MAX_POSITIONS:
