@@ -34,7 +34,7 @@ def transactions(out: Console, made: SinkTransactions) -> None:
             f"{many(over, 'transaction')} of this job are over and not held: [green]NOTHING[/]; --json lists them."
         )
     for each_end in made.partitions:
-        where = safe(f"{each_end.topic}-{each_end.partition}")
+        where = safe(str(each_end.topic_partition))
         told = f"last stable offset {number(each_end.last_stable_offset)}, log end {number(each_end.log_end_offset)}"
         out.print(f"{where}: {told}", soft_wrap=True)
     for found in made.findings:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from offsetwise.model import Finding, OpenPartition, Time, time_of
 from offsetwise.model.offsets import Count, Offset
-from offsetwise.position import TopicPartition
+from offsetwise.position import OfPartition, TopicPartition
 from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.observed import Described, Held, Look, TransactionState
@@ -16,7 +16,7 @@ from offsetwise.transactions.upgrade import Upgrade
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogEnds:
+class LogEnds(OfPartition):
     """Where one partition of a sink ends."""
 
     topic: str
