@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from offsetwise.model import (
     time_of,
 )
 from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice
+from offsetwise.plan.settings import texts
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow import Wanted
 
@@ -276,6 +277,7 @@ class Job:
         sink_rewound: bool = False,
         cutover_ms: int | None = None,
         savepoint: NewSavepoint | None = None,
+        settings: Mapping[str, object] | None = None,
         progress: Progress = unheard,
     ) -> Plan:
         """Draft a plan: where every partition resumes, why that is right, and what must still hold when it is applied.
@@ -296,6 +298,7 @@ class Job:
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
             savepoint: What is said of a savepoint that is made, for targets that take that.
+            settings: Values by key for the targets that take them, as `--set` has them: `{"create_table": True}`.
             progress: Told each step.
 
         Raises:
@@ -317,6 +320,7 @@ class Job:
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
             savepoint=savepoint,
+            settings=texts(settings or {}),
         )
         made = workflow.draft(
             self.migration.settings,

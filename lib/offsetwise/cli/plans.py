@@ -66,6 +66,10 @@ def draft(
     stream_arn: Annotated[str | None, typer.Option(help="The ARN of the stream that it reads.")] = None,
     parallelism: Annotated[int | None, typer.Option(help="The job's parallelism.")] = None,
     max_parallelism: Annotated[int | None, typer.Option(help="The job's maximum parallelism.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value for a target that takes it; may be repeated. Any other key lists them."),
+    ] = None,
     cutover: Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")] = None,
     comparison: Annotated[
         Path | None, typer.Option(help="Draft from a comparison's file (with --snapshots) instead of the clusters.")
@@ -82,7 +86,7 @@ def draft(
     from offsetwise import Comparison, Job, Migration, load_sink_snapshot
     from offsetwise.cli import render
     from offsetwise.new_files import require_new
-    from offsetwise.plan import options
+    from offsetwise.plan import options, settings
 
     if (comparison is None) != (snapshots is None):
         raise UsageError(
@@ -99,6 +103,7 @@ def draft(
     chosen_starts = options.starts(starts, reasons[len(decided) : of_places], by=author)
     settlements = options.settlements(commits, aborts, reasons[of_places:], by=author)
     savepoint = options.savepoint(uid, stream_arn, parallelism, max_parallelism)
+    values = settings.parse(set_ or [])
     cutover_ms = None if cutover is None else options.time_ms(cutover, "--cutover")
     read = None if comparison is None or snapshots is None else Comparison.load(comparison, *snapshots)
     of = Migration.load(migration)
@@ -119,6 +124,7 @@ def draft(
         sink_rewound=sink_rewound,
         cutover_ms=cutover_ms,
         savepoint=savepoint,
+        settings=values,
     )
     made.save(out)
     if as_json:

@@ -233,6 +233,8 @@ def plan(out: Console, made: Plan) -> None:
         )
     for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
         out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+    if made.settings:
+        out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
     for each in made.marks[:_MARKS]:
         name = f"{safe(each.transactional_id)} (producer {each.producer_id}, epoch {each.epoch})"

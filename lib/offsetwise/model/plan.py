@@ -363,6 +363,8 @@ class Plan:
     """Of the job's sinks, in the order in which they are ended: commits before aborts. Not written if empty."""
     savepoint: NewSavepoint | None = None
     """What a person said of a savepoint that is made; None where no target takes that. Not written then."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """(key, value) of every `--set`, by key. Not written if empty."""
 
     @property
     def moves(self) -> str:

@@ -45,11 +45,12 @@ from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
 from offsetwise.plan.refusals import cluster_id, group_type
 from offsetwise.plan.request import DraftRequest, refuse, traits_of
+from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
-from offsetwise.targets.spec import groups_of, spec_of
+from offsetwise.targets.spec import groups_of, spec_of, takers_of
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code
@@ -161,6 +162,7 @@ def draft(
         transactions=ended,
         marks=marks,
         savepoint=request.savepoint,
+        settings=accepted(takers_of(request.targets), request.settings),
     )
     refuse(tuple(reason for target in made.targets for reason in spec_of(target.kind).unfit(made)))
     return made
@@ -209,6 +211,7 @@ def check_request(request: DraftRequest) -> None:
     for target, spec in chosen.items():
         if spec.takes_group != bool(target.group):
             raise _unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
+    accepted(takers_of(request.targets), request.settings)
     if not request.author.strip():
         raise _unfit("an author", "none", "Say who drafts it: --author NAME.")
     for name in (request.author, *request.editors):

@@ -10,11 +10,12 @@ from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import PlanError
 from offsetwise.model import AnyPosition, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
+from offsetwise.plan.settings import objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.sinks.settling import contradictions as of_transactions
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
-from offsetwise.targets.spec import spec_of
+from offsetwise.targets.spec import spec_of, takers_of
 
 
 def plan_bytes(path: Path) -> bytes:
@@ -62,6 +63,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
         yield "it names no target"
     if not plan.positions and not all(spec_of(target.kind).ends for target in plan.targets):
         yield "it has no positions"
+    yield from (f"its settings have {each}" for each in objections(takers_of(plan.targets), plan.settings))
     yield from of_transactions(plan)
     yield from of_marks(plan)
     yield from _paths(plan)

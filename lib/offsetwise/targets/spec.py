@@ -11,6 +11,7 @@ from typing import Protocol
 from offsetwise import targets
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, Problem, ReceiptStep, Target
+from offsetwise.plan.settings import Settings, Takers
 from offsetwise.plan.ways import Against, Way, unopposed
 from offsetwise.position import OpaquePosition
 from offsetwise.transactions.decisions import Decision
@@ -88,6 +89,8 @@ class Spec:
     """Of a target that no position is written to: which transactions of the sink it ends, by what was decided."""
     takes_savepoint: bool = False
     """Whether a person says of which stream, and for which source, the savepoint is that it makes."""
+    takes: type[Settings] = Settings
+    """The keys that `--set` gives it."""
     unfit: Unfit = _nothing
     """Says of a plan as it is drafted, and again before it is written, what of it the target cannot hold."""
     takes_marks: bool = False
@@ -129,6 +132,11 @@ def of_shards(plan: Plan) -> bool:
 def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:
     """Name the groups of the new cluster that are written to."""
     return tuple(each.group for each in targets if each.group is not None and not spec_of(each.kind).names_table)
+
+
+def takers_of(targets: Iterable[Target]) -> Takers:
+    """Return what the targets of a plan take of `--set`, by their names."""
+    return {target.kind: spec_of(target.kind).takes for target in targets}
 
 
 def specs() -> tuple[Spec, ...]:

@@ -13,8 +13,9 @@ from offsetwise.model import (
 )
 from offsetwise.plan.draft import check_request, stated_of, totals_of
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.settling import Settling
-from offsetwise.targets.spec import spec_of
+from offsetwise.targets.spec import spec_of, takers_of
 
 
 def draft_settling(
@@ -61,4 +62,5 @@ def draft_settling(
         gives_up=("the choice: a transaction that is committed or aborted stays so",),
         totals=totals_of(()),
         transactions=settling.transactions,
+        settings=accepted(takers_of(request.targets), request.settings),
     )

@@ -1,0 +1,138 @@
+"""What `--set key=value` says to a target or to a repair: each declares the keys that it takes, as a small model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from offsetwise.errors import PlanError, UsageError
+
+
+class Settings(BaseModel):
+    """The keys that one kind of target or repair takes: none here, and those that a subclass declares.
+
+    A subclass gives each key its type, its default where it may be left out, and its meaning:
+    `create_table: bool = Field(default=False, description="make the table where there is none")`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Takers = Mapping[str, type[Settings]]
+"""What each target or repair of a plan takes, by its name."""
+Recorded = tuple[tuple[str, str], ...]
+"""(key, value) as a plan holds them, in the order of the keys."""
+_S = TypeVar("_S", bound=Settings)
+
+
+def parse(texts: Iterable[str]) -> dict[str, str]:
+    """Read `key=value` as a command line has them.
+
+    >>> parse(["kcl=2", "create_table=true"])
+    {'kcl': '2', 'create_table': 'true'}
+
+    Raises:
+        UsageError: One has no value, or a key is repeated.
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value) or key in values:
+            what = f"{key[:100]!r} twice" if key in values else repr(text[:100])
+            raise UsageError(
+                f"--set: expected key=value, each key once, found {what}. Nothing was drafted.",
+                fix="Write each key once with its value, for example --set kcl=2.",
+            )
+        values[key] = value
+    return values
+
+
+def texts(values: Mapping[str, object]) -> Recorded:
+    """Return Python's own values as a command line has them.
+
+    >>> texts({"kcl": 2, "create_table": True})
+    (('create_table', 'true'), ('kcl', '2'))
+    """
+    return tuple(sorted((key, _text(value)) for key, value in values.items()))
+
+
+def accepted(takers: Takers, values: Recorded) -> Recorded:
+    """Return values as a plan records them, each checked by whoever takes its key.
+
+    Args:
+        takers: What the targets, and the repair, of the plan take.
+        values: (key, value) of every `--set`.
+
+    Raises:
+        PlanError: A key that nobody takes, a value that does not fit, or one that is missing; says what is taken.
+    """
+    wrong = next(objections(takers, values), None)
+    if wrong is not None:
+        raise PlanError(f"--set: expected {taken(takers)}; found {wrong}. Nothing was drafted.", fix=_fix(takers))
+    parsed = (settings_of(model, values).model_dump(exclude_unset=True) for model in takers.values())
+    return texts({key: value for each in parsed for key, value in each.items()})
+
+
+def objections(takers: Takers, values: Recorded) -> Iterator[str]:
+    """Say, as the end of a sentence, which keys nobody takes and which values do not fit."""
+    by_key = dict(values)
+    if len(by_key) != len(values):
+        yield "a key twice"
+    for key in by_key:
+        if not any(key in model.model_fields for model in takers.values()):
+            yield f"{key[:100]!r}, which {' and '.join(takers)} {'does' if len(takers) == 1 else 'do'} not take"
+    for model in takers.values():
+        try:
+            settings_of(model, values)
+        except ValidationError as error:
+            for each in error.errors(include_url=False, include_context=False):
+                key = str(each["loc"][0])
+                yield f"{key}={by_key[key][:100]}" if key in by_key else f"no {key}"
+
+
+def settings_of(model: type[_S], recorded: Recorded) -> _S:
+    """Return what a plan says to one target or repair, its defaults filled in.
+
+    Raises:
+        ValidationError: A value does not fit; a plan that was read with `read_plan` has none such.
+    """
+    return model.model_validate_strings({key: value for key, value in recorded if key in model.model_fields})
+
+
+def taken(takers: Takers) -> str:
+    """Name every key that is taken, with its values and meaning, as part of a sentence.
+
+    >>> taken({"starting-offsets": Settings})
+    'no key, for starting-offsets takes none'
+    """
+    keys = [f"{key}={_values(of)} ({of['description']})" for key, of in _declared(takers).items()]
+    return f"no key, for {' and '.join(takers)} takes none" if not keys else ", ".join(keys)
+
+
+def _fix(takers: Takers) -> str:
+    keys = list(_declared(takers))
+    return f"Write --set {keys[0]}=VALUE with a value as listed." if keys else "Leave --set out."
+
+
+def _declared(takers: Takers) -> dict[str, dict[str, Any]]:
+    return {key: of for model in takers.values() for key, of in model.model_json_schema().get("properties", {}).items()}
+
+
+def _values(of: Mapping[str, Any]) -> str:
+    """Name the values of a key from its JSON Schema."""
+    either = [each for each in of.get("anyOf", [of]) if each.get("type") != "null"]
+    if "enum" in either[0]:
+        return "|".join(map(str, either[0]["enum"]))
+    match either[0].get("type"):
+        case "boolean":
+            return "true|false"
+        case "integer":
+            return "NUMBER"
+        case _:
+            return "TEXT"
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
