@@ -128,7 +128,8 @@ def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> 
         One row per cluster (`old`, `new`), partition and range (its number, counted from offset 0) that holds a record,
         in no order: cluster, partition, range, records, both, missing, duplicated, foreign. No nulls.
     """
-    identity = ["partition", "content", "timestamp", "headers_hash"]
+    # Spark sorts by the first eight bytes of the first column, and compares whole rows only where these are equal.
+    identity = ["content", "partition", "timestamp", "headers_hash"]
     sides = [
         frame.select(*identity, F.lit(number).alias("side"), F.expr(f"offset div {range_offsets:d}").alias("range"))
         for number, frame in enumerate((old, new))
