@@ -84,7 +84,7 @@ def _java_key(properties: Mapping[str, str], where: str) -> dict[str, str]:
         missing = "ssl.certificate.location" if certificate is None else "ssl.key.location"
         raise ConfigError(
             f"{where}: expected a client certificate with its key, found only one of them; {missing} is missing.",
-            fix=f"Add {missing}.",
+            fix=f"Add {missing}: a certificate and its key belong together.",
         )
     encrypted = _ENCRYPTED_KEY in key
     if not encrypted and _UNENCRYPTED_KEY not in key:

@@ -1,0 +1,160 @@
+"""A walk: the state before, the command that is refused, the remedy followed literally, the same command again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from offsetwise.errors import OffsetwiseError
+from offsetwise.findings import findings
+from offsetwise.model import Finding, Problem
+from tests.remedies.sites import LIBRARY
+
+
+class Steps(NamedTuple):
+    """What a walk does."""
+
+    command: Callable[[], object]
+    """Refused before. One that states findings returns them."""
+    follow: Callable[[], object]
+    """The remedy, followed literally."""
+    then: Callable[[], object] | None = None
+    """What the remedy says to do in place of the same command; None where it is the same command again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a walk happens."""
+
+    folder: Path
+    patch: pytest.MonkeyPatch
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Write a file of the scene."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One row of the table."""
+
+    scope: str
+    words: str
+    scene: Callable[[Scene], Steps]
+    name: str
+
+
+WALKS: list[Walk] = []
+
+
+def walk(scope: str, words: str, *, name: str = "") -> Callable[[Callable[[Scene], Steps]], Callable[[Scene], Steps]]:
+    """Add a walk to the table.
+
+    Args:
+        scope: The function that states the remedy, as `sites.Site.scope`.
+        words: A part of its text that no other remedy of the function has.
+        name: What the walk is called, where the function's name is not unique.
+    """
+
+    def added(scene: Callable[[Scene], Steps]) -> Callable[[Scene], Steps]:
+        WALKS.append(Walk(scope, words, scene, name or scene.__name__.strip("_")))
+        return scene
+
+    return added
+
+
+def edited(scope: str, words: str, name: str, command: Callable[[Path], object], before: str, after: str) -> None:
+    """Add a walk whose remedy is an edit of one file."""
+
+    @walk(scope, words, name=name)
+    def _(scene: Scene) -> Steps:
+        path = scene.write("migration.yaml", before)
+        return Steps(lambda: command(path), lambda: scene.write("migration.yaml", after))
+
+
+def corrected(scope: str, words: str, name: str, command: Callable[[], object], instead: Callable[[], object]) -> None:
+    """Add a walk whose remedy is another way to give the command."""
+    walk(scope, words, name=name)(lambda _: Steps(command, lambda: None, instead))
+
+
+def take(steps: Steps, scope: str, words: str) -> None:
+    """Take a walk, and fail where the remedy is not stated by its function, or leads into the same refusal."""
+    with _recorded() as records:
+        before = _outcome(steps.command)
+    assert any(words in remedy for remedy in before), f"the remedy was not stated, but: {before or 'nothing'}"
+    where = {function for record in records if words in record.fix for function in record.functions} | {
+        _declared(code) for code, remedy in before.values() if words in remedy
+    }
+    assert scope in where, f"the remedy came from elsewhere: {where}"
+    steps.follow()
+    after = _outcome(steps.then or steps.command)
+    assert not any(words in remedy for remedy in after), f"the remedy leads in a circle: {after}"
+
+
+def _outcome(command: Callable[[], object]) -> dict[str, tuple[str, str]]:
+    """Return each remedy that a command states, with the code (or class) and the sentence."""
+    try:
+        result = command()
+    except OffsetwiseError as error:
+        return {error.fix: (type(error).__name__, error.fix)}
+    if not isinstance(result, tuple | list):
+        return {}
+    return {
+        _remedy(stated): (stated.code, _remedy(stated)) for stated in result if isinstance(stated, Finding | Problem)
+    }
+
+
+def _remedy(stated: Finding | Problem) -> str:
+    return stated.remedy if isinstance(stated, Finding) else stated.fix
+
+
+def _declared(code: str) -> str:
+    """Return the function that declares a finding, as `sites.Site.scope`."""
+    kind = findings().get(code)
+    if kind is None:
+        return code
+    decide = kind.decide
+    return f"{decide.__module__.removeprefix('offsetwise.').replace('.', '/')}.py::{decide.__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    fix: str
+    functions: tuple[str, ...]
+    """The functions of the product above the error's creation, the nearest first."""
+
+
+@contextmanager
+def _recorded() -> Iterator[list[_Record]]:
+    """Record where each error is created."""
+    records: list[_Record] = []
+    original = OffsetwiseError.__init__
+
+    def recording(self: OffsetwiseError, problem: str, *, fix: str) -> None:
+        records.append(_Record(fix, tuple(_functions_above())))
+        original(self, problem, fix=fix)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(OffsetwiseError, "__init__", recording)
+        yield records
+
+
+def _functions_above(most: int = 4) -> Iterator[str]:
+    frame = sys._getframe(2)
+    count = 0
+    while frame.f_back is not None and count < most:
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(LIBRARY):
+            name = frame.f_code.co_qualname.replace(".<locals>", "").removesuffix(".<genexpr>")
+            yield f"{path.relative_to(LIBRARY).as_posix()}::{name}"
+            count += 1
+        frame = frame.f_back

@@ -1,0 +1,219 @@
+"""Remedies of client properties and of Spark's settings: the property that is named is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from offsetwise.client_properties import resolve, resolve_spark, to_java
+from offsetwise.client_properties.checking import check
+from offsetwise.client_properties.property_files import given_cluster
+from offsetwise.client_properties.spark import check_spark
+from tests.remedies.walk import Scene, Steps, corrected, edited, walk
+
+SERVER = {"bootstrap.servers": "broker:9092"}
+SASL = SERVER | {
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "me",
+    "sasl.password": "${PASSWORD}",
+}
+TLS = SERVER | {"security.protocol": "ssl"}
+Properties = Mapping[str, str]
+
+
+def replaced(scope: str, words: str, name: str, before: Properties, after: Properties) -> None:
+    corrected(
+        f"client_properties/{scope}",
+        words,
+        name,
+        lambda: check(before, where="source.properties"),
+        lambda: check(after, where="source.properties"),
+    )
+
+
+def without(properties: Properties, *names: str) -> Properties:
+    return {name: value for name, value in properties.items() if name not in names}
+
+
+replaced("checking.py::check", "Add bootstrap.servers", "no_servers", {}, SERVER)
+VALUE = "checking.py::_check_value"
+replaced(VALUE, "Give the text of a PEM", "no_pem", TLS | {"ssl.ca.pem": "x"}, TLS | {"ssl.ca.location": "/ca.pem"})
+replaced(VALUE, "or remove the property", "empty_value", SERVER | {"client.id": ""}, SERVER)
+replaced(VALUE, "Use one of these values", "unknown_protocol", SERVER | {"security.protocol": "tls"}, TLS)
+WAIT = "reconnect.backoff.ms"
+replaced(VALUE, "Give a whole number", "no_number", SERVER | {WAIT: "1s"}, SERVER | {WAIT: "1000"})
+VERIFY = "enable.ssl.certificate.verification"
+replaced(VALUE, "Write true or false", "no_boolean", TLS | {VERIFY: "yes"}, TLS | {VERIFY: "true"})
+replaced(VALUE, 'Write "host:port"', "no_port", {"bootstrap.servers": "broker"}, SERVER)
+TOGETHER = "checking.py::_check_together"
+replaced(TOGETHER, "Keep sasl.mechanism", "mechanism_twice", SASL | {"sasl.mechanisms": "PLAIN"}, SASL)
+PROTOCOL = "security.protocol"
+replaced(TOGETHER, "or remove the sasl properties", "sasl_without_protocol", without(SASL, PROTOCOL), SASL)
+replaced(
+    TOGETHER,
+    "or remove the ssl properties",
+    "tls_without_protocol",
+    SERVER | {"ssl.ca.location": "/ca.pem"},
+    TLS | {"ssl.ca.location": "/ca.pem"},
+)
+BOTH = {"ssl.key.location": "/key.pem", "ssl.key.pem": "${KEY}"}
+replaced(TOGETHER, "Remove one of them", "key_twice", TLS | BOTH, TLS | without(BOTH, "ssl.key.pem"))
+replaced(
+    TOGETHER,
+    "Raise reconnect.backoff.max.ms",
+    "backoff",
+    SERVER | {WAIT: "20000"},
+    SERVER | {WAIT: "20000", "reconnect.backoff.max.ms": "20000"},
+)
+replaced(TOGETHER, "Add ", "no_password", without(SASL, "sasl.password"), SASL)
+corrected(
+    "client_properties/references.py::only_reference",
+    "Write ${NAME}",
+    "secret_written_out",
+    lambda: check(SASL | {"sasl.password": "secret"}, where="source.properties"),
+    lambda: check(SASL, where="source.properties"),
+)
+
+
+@walk("client_properties/" + VALUE, "Write the path itself")
+def relative_path_behind_a_reference(scene: Scene) -> Steps:
+    scene.patch.setenv("CA", "ca.pem")
+    path = {"ssl.ca.location": str(scene.folder / "ca.pem")}
+    return Steps(
+        lambda: resolve(TLS | {"ssl.ca.location": "${CA}"}, where="source.properties"),
+        lambda: None,
+        lambda: resolve(TLS | path, where="source.properties"),
+    )
+
+
+@walk("client_properties/references.py::follow", "in the environment that starts Offsetwise")
+def variable_not_set(scene: Scene) -> Steps:
+    scene.patch.delenv("PASSWORD", raising=False)
+    return Steps(
+        lambda: resolve(SASL, where="source.properties"), lambda: scene.patch.setenv("PASSWORD", "not-a-secret")
+    )
+
+
+@walk("client_properties/references.py::read_text", "Correct the path")
+def secret_file_missing(scene: Scene) -> Steps:
+    path = scene.folder / "password"
+    properties = SASL | {"sasl.password": f"file:{path}"}
+    return Steps(
+        lambda: resolve(properties, where="source.properties"), lambda: scene.write("password", "not-a-secret\n")
+    )
+
+
+@walk("client_properties/references.py::read_text", "Write the value into the file")
+def secret_file_empty(scene: Scene) -> Steps:
+    properties = SASL | {"sasl.password": f"file:{scene.write('password', '')}"}
+    return Steps(
+        lambda: resolve(properties, where="source.properties"), lambda: scene.write("password", "not-a-secret\n")
+    )
+
+
+JVM = "spark.executor.extraJavaOptions"
+for words, name, value in (
+    ("Write the value out", "reference_in_an_option_of_a_jvm", "${OPTIONS}"),
+    ("Take -D", "secret_in_an_option_of_a_jvm", "-Djavax.net.ssl.keyStorePassword=x"),
+):
+    corrected(
+        "client_properties/spark.py::check_spark",
+        words,
+        name,
+        lambda value=value: check_spark({JVM: value}),  # type: ignore[misc]
+        lambda: check_spark({JVM: "-Dconfig=/etc/spark.properties"}),
+    )
+
+
+def java(
+    words: str, function: str, name: str, before: Callable[[Scene], Properties], after: Callable[[Scene], Properties]
+) -> None:
+    @walk(f"client_properties/java.py::{function}", words, name=name)
+    def _(scene: Scene) -> Steps:
+        given = dict(before(scene))
+        return Steps(
+            lambda: to_java(given, where="source.properties"),
+            lambda: (given.clear(), given.update(after(scene))),
+        )
+
+
+PEM = "-----BEGIN CERTIFICATE-----\n"
+PKCS8 = "-----BEGIN PRIVATE KEY-----\n"
+ENCRYPTED = "-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
+
+
+def keyed(scene: Scene, key: str, **more: str) -> Properties:
+    return TLS | {
+        "ssl.certificate.location": str(scene.write("certificate.pem", PEM)),
+        "ssl.key.location": str(scene.write("key.pem", key)),
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+java(
+    "a certificate and its key",
+    "_java_key",
+    "certificate_without_key",
+    lambda scene: without(keyed(scene, PKCS8), "ssl.key.location"),
+    lambda scene: keyed(scene, PKCS8),
+)
+java(
+    "Convert it: openssl pkcs8",
+    "_java_key",
+    "key_of_pkcs1",
+    lambda scene: keyed(scene, "-----BEGIN RSA PRIVATE KEY-----\n"),
+    lambda scene: keyed(scene, PKCS8),
+)
+java(
+    "Add ssl.key.password",
+    "_java_key",
+    "encrypted_key",
+    lambda scene: keyed(scene, ENCRYPTED),
+    lambda scene: keyed(scene, ENCRYPTED, ssl_key_password="x"),
+)
+java(
+    "Convert it to PEM",
+    "_pem",
+    "certificate_of_der",
+    lambda scene: TLS | {"ssl.ca.location": str(scene.write("ca", "\x30"))},
+    lambda scene: TLS | {"ssl.ca.location": str(scene.write("ca", PEM))},
+)
+
+GIVEN = "client_properties/property_files.py::"
+
+
+def given(path: Path) -> object:
+    return given_cluster(str(path), prefix="OLD", option="--old")
+
+
+FILE = "bootstrap.servers=broker:9092\n"
+edited(
+    GIVEN + "_check_text",
+    "Write ${env:NAME}",
+    "configuration_provider",
+    given,
+    FILE + "client.id=${vault:a}\n",
+    FILE + "client.id=${env:NAME}\n",
+)
+edited(
+    GIVEN + "_check_text",
+    "Save the file as UTF-8",
+    "half_a_character",
+    given,
+    FILE + "client.id=\\ud83d\n",
+    FILE + "client.id=😀\n",
+)
+edited(GIVEN + "given_cluster", "Give another file", "too_large", given, FILE + "#" * 2**20, FILE)
+
+
+@walk(GIVEN + "given_cluster", "Give an address such as")
+def neither_address_nor_file(scene: Scene) -> Steps:
+    path = scene.folder / "client.properties"
+    return Steps(lambda: given(path), lambda: scene.write("client.properties", FILE))
+
+
+@walk(GIVEN + "given_cluster", "that the user who runs Offsetwise may read")
+def a_folder(scene: Scene) -> Steps:
+    file = scene.write("client.properties", FILE)
+    return Steps(lambda: given(scene.folder), lambda: None, lambda: given(file))
