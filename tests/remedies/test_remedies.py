@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.remedies.sites import Site, matching, sites
+from tests.remedies.sites import matching, sites
 from tests.remedies.walk import WALKS, Scene, Walk, take
 
 FOLDER = Path(__file__).parent
@@ -23,7 +23,8 @@ for module in sorted(FOLDER.glob("walks_*.py")):
 def test_a_remedy_followed_literally_ends_somewhere_better(
     row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(matching(row.scope, row.words)) == 1, f"{row.words!r} names no remedy of {row.scope}, or several"
+    texts = {site.words for site in matching(row.scope, row.words)}
+    assert len(texts) == 1, f"{row.words!r} names no remedy of {row.scope}, or several: {texts}"
 
     take(row.scene(Scene(tmp_path, monkeypatch)), row.scope, row.words)
 

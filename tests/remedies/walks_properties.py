@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from offsetwise.client_properties import resolve, resolve_spark, to_java
+from offsetwise.client_properties import resolve, to_java
 from offsetwise.client_properties.checking import check
 from offsetwise.client_properties.property_files import given_cluster
 from offsetwise.client_properties.spark import check_spark
