@@ -1,0 +1,182 @@
+"""Remedies of findings that a comparison states: the state that the remedy asks for no longer has the finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from offsetwise.findings import Case, Job, MigrationCase, judge, judge_migration
+from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, IsolationLevel, LogRange
+from tests.findings import test_migration_findings as of_migrations
+from tests.findings import test_partition_findings as of_partitions
+from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, pending, row, snapshot, topic
+from tests.remedies.walk import corrected
+
+MIRRORED = LogRange(log_start=0, lso=1300, hw=1300)
+NEXT_MS = NOW_MS + DAY_MS
+
+
+def partition(module: str, function: str, words: str, before: str, after: Case) -> None:
+    """Add a walk from a case that has the finding to the one that the remedy asks for."""
+    given, _, _ = of_partitions.FIRES[before]
+    corrected(f"findings/{module}.py::{function}", words, function, lambda: judge(given), lambda: judge(after))
+
+
+def whole(function: str, words: str, before: str, after: MigrationCase) -> None:
+    """Add a walk of a finding about the migration."""
+    given, _, _ = of_migrations.FIRES[before]
+    corrected(
+        f"findings/migration.py::{function}",
+        words,
+        function,
+        lambda: judge_migration(given),
+        lambda: judge_migration(after),
+    )
+
+
+def written(case_name: str, **changes: Any) -> Case:
+    """Return a case with the translated offset written: the job's positions are those of the new cluster."""
+    given, _, _ = of_partitions.FIRES[case_name]
+    there = BelongsTo(cluster=Cluster.NEW, reason="stated")
+    moved = replace(given.row, old_offset=950, raw=ROW.raw, exactness=Exactness.EXACT, new_offset=950, **changes)
+    return replace(given, row=moved, belongs_to=there)
+
+
+# Writing the translated offset settles what is said about the old number.
+partition(
+    "unedited",
+    "loss_beyond_end",
+    "Write the translated offset",
+    "old number past the new end",
+    written("old number past the new end"),
+)
+partition(
+    "unedited",
+    "loss_inside_log",
+    "Write the translated offset",
+    "old number skips, though the place is exact",
+    written("old number skips, though the place is exact"),
+)
+partition(
+    "unedited",
+    "confusion",
+    "Do not reuse the number",
+    "old number holds another record",
+    written("old number holds another record"),
+)
+
+# The topics are mirrored as the remedy says, and compared again.
+partition("logs", "topic_missing", "Check the topic policy", "no such topic on the new cluster", case())
+partition(
+    "logs",
+    "partition_missing",
+    "Give the new topic the same number",
+    "partition number too high for the new topic",
+    case(row(partition=2), old_topic=topic(partitions=3), new_topic=topic(partitions=3)),
+)
+partition("logs", "topic_recreated", "Stop the mirror, reset", "mirror wrote past the new log's end", case())
+partition("logs", "open_transaction", "Let the producers end", "transaction open on the old cluster", case())
+partition(
+    "logs",
+    "aborted_visible",
+    "Mirror the topic again",
+    "aborted records visible to a read_committed job",
+    case(job=Job(isolation=IsolationLevel.READ_COMMITTED), aborted_visible=0),
+)
+partition("logs", "missing_ahead", "Let the mirror catch up", "unread records missing", case())
+partition("logs", "foreign_ahead", "Find out who writes", "foreign records ahead", case())
+partition("logs", "duplicates_ahead", "Make sure that the sink drops", "second copies ahead", case())
+partition(
+    "logs",
+    "earlier_copies_possible",
+    "Raise `content.budget_records`",
+    "what lies ahead is too much to read, and no timestamp tells",
+    case(
+        row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0), exactness=Exactness.POSITION_EXACT),
+        timed=False,
+    ),
+)
+partition(
+    "logs",
+    "retention_before_cutover",
+    "Raise `retention.ms`",
+    "next record expires within a day",
+    replace(of_partitions.FIRES["next record expires within a day"][0], new_topic=topic(retention_ms="-1")),
+)
+partition(
+    "logs",
+    "target_ahead",
+    "Write the translated offset",
+    "raw number copied into the new group",
+    case(new_commit=of_partitions.commit(950)),
+)
+partition(
+    "logs",
+    "leader_epoch_carried",
+    "Write the offset again without",
+    "epoch the new cluster never had",
+    case(new_commit=of_partitions.commit(950), new_topic=topic(epoch=2)),
+)
+partition("place", "not_yet_mirrored", "Let the mirror catch up", "last record read has no copy", case())
+partition(
+    "place",
+    "native_below",
+    "Find out who wrote them",
+    "records of other writers below",
+    case(row(exactness=Exactness.BOUNDED, foreign_below=0)),
+)
+partition(
+    "place",
+    "replay_not_tolerated",
+    "Narrow the",
+    "replay for a job that is not said to tolerate it",
+    case(row(replay=12, exactness=Exactness.BOUNDED), job=Job(tolerates_replay=True)),
+)
+partition("place", "replay", "Make sure that the sink drops", "replay for a job that tolerates it", case())
+partition("place", "pending_batch_differs", "Let the pending batch commit", "pending batch holds other records", case())
+partition(
+    "place",
+    "isolation_differs",
+    "Check the job's `kafka.isolation.level`",
+    "read_committed job past the last stable offset",
+    case(row(old=LogRange(log_start=100, lso=1040, hw=1200))),
+)
+
+# The migration.
+whole(
+    "checkpoint_polluted",
+    "Drop the last planned batch",
+    "pending batch goes backwards",
+    migration(rows=(row(restart=ROW.restart),)),
+)
+whole(
+    "cluster_unclear",
+    "Say `belongs_to: old`",
+    "either cluster fits",
+    migration(belongs_to=BelongsTo(cluster=Cluster.OLD, reason="stated in the migration file")),
+)
+whole("pending_batch", "Best let it commit", "batch planned, not committed", migration())
+whole(
+    "reader_suspected",
+    "Stop the job, then compare again",
+    "group with members",
+    migration(checkpoint=None, old_group=GroupState(name="orders-etl", state="Empty")),
+)
+whole(
+    "mirror_stalled",
+    "Look at the mirror's connectors",
+    "heartbeat an hour old",
+    migration(new=snapshot(Cluster.NEW, mirror=of_migrations.beating(NOW_MS))),
+)
+whole(
+    "partitions_fewer",
+    "Give the new topic the same number",
+    "fewer partitions",
+    migration(topics=pair(topic(partitions=3), topic(partitions=3))),
+)
+whole(
+    "checkpoint_old",
+    "Check that this is the checkpoint",
+    "checkpoint of last week",
+    migration(checkpoint=checkpoint(batches=of_migrations.planned(NOW_MS - DAY_MS // 2))),
+)
