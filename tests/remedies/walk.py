@@ -94,6 +94,7 @@ def take(steps: Steps, scope: str, words: str) -> None:
     where = {function for record in records if words in record.fix for function in record.functions} | {
         _declared(code) for code, remedy in before.values() if words in remedy
     }
+    where |= {_declared(code) for code, kind in findings().items() if kind.remedy in "".join(before)}
     assert scope in where, f"the remedy came from elsewhere: {where}"
     steps.follow()
     after = _outcome(steps.then or steps.command)

@@ -22,6 +22,7 @@ from offsetwise.approval.key_files import (
 from offsetwise.approval.keys import read_private, read_public
 from offsetwise.approval.vouching import vouch
 from offsetwise.config import TrustedKey
+from offsetwise.plan.digest import digest
 from tests.approval.signed import (
     ALICE,
     FILE,
@@ -154,8 +155,6 @@ rows(
 
 
 def vouched() -> ApprovalFile:
-    from offsetwise.plan.digest import digest
-
     content, _ = vouch(
         digest(FILE),
         CONSOLE,
@@ -174,7 +173,7 @@ rows(
     (
         SOMEBODY_ELSE,
         "author",
-        lambda: judged(forged(ALICE, lambda body: None), policy=trusting(ALICE, RALPH)),
+        lambda: judged(forged(ALICE, dict), policy=trusting(ALICE, RALPH)),
         lambda: judged(said(RALPH), policy=trusting(ALICE, RALPH)),
     ),
 )
@@ -334,6 +333,12 @@ rows(
         vouching(CONSOLE, "rita", PROVIDER),
     ),
 )
+
+
+def by_ralph(plan: bytes) -> bytes:
+    return sign(plan, RALPH, subject="ralph", issuer=RALPH.public.issuer, now=NOW)
+
+
 rows(
     "eligibility.py::check_recorded",
     (
@@ -342,7 +347,7 @@ rows(
         lambda: sign(
             files.dump(replace(PLAN, author="")).encode(), RALPH, subject="ralph", issuer=RALPH.public.issuer, now=NOW
         ),
-        lambda: sign(FILE, RALPH, subject="ralph", issuer=RALPH.public.issuer, now=NOW),
+        lambda: by_ralph(FILE),
     ),
 )
 

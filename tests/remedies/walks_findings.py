@@ -9,7 +9,7 @@ from offsetwise.findings import Case, Job, MigrationCase, judge, judge_migration
 from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, IsolationLevel, LogRange
 from tests.findings import test_migration_findings as of_migrations
 from tests.findings import test_partition_findings as of_partitions
-from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, pending, row, snapshot, topic
+from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, row, snapshot, topic
 from tests.remedies.walk import corrected
 
 MIRRORED = LogRange(log_start=0, lso=1300, hw=1300)
