@@ -276,7 +276,7 @@ def renamed(text: str, subject: str) -> bytes:
 
 
 def signing(**changes: Any) -> Call:
-    given = {"key": RITA, "subject": "rita@example.org", "issuer": PROVIDER, "now": NOW} | changes
+    given: dict[str, Any] = {"key": RITA, "subject": "rita@example.org", "issuer": PROVIDER, "now": NOW} | changes
     return lambda: sign(FILE, **given)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from offsetwise.client_properties import resolve, to_java
@@ -19,7 +19,7 @@ SASL = SERVER | {
     "sasl.password": "${PASSWORD}",
 }
 TLS = SERVER | {"security.protocol": "ssl"}
-Properties = Mapping[str, str]
+Properties = dict[str, str]
 
 
 def replaced(scope: str, words: str, name: str, before: Properties, after: Properties) -> None:
@@ -131,11 +131,13 @@ def java(
 ) -> None:
     @walk(f"client_properties/java.py::{function}", words, name=name)
     def _(scene: Scene) -> Steps:
-        given = dict(before(scene))
-        return Steps(
-            lambda: to_java(given, where="source.properties"),
-            lambda: (given.clear(), given.update(after(scene))),
-        )
+        given = before(scene)
+
+        def follow() -> None:
+            given.clear()
+            given.update(after(scene))
+
+        return Steps(lambda: to_java(given, where="source.properties"), follow)
 
 
 PEM = "-----BEGIN CERTIFICATE-----\n"
