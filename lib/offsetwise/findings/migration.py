@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicPair
-from offsetwise.findings.register import Stage, finding
+from offsetwise.findings.register import Stage, describe, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
 from offsetwise.wording import duration, many, utc
 
@@ -83,6 +83,8 @@ def pending_batch(case: MigrationCase) -> Iterator[str]:
     """A planned batch was not committed and will run again."""
     if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
         return
+    if any(describe(problem.code).continuing for problem in case.checkpoint.problems):
+        return  # it does not run again as it is
     committed = case.checkpoint.details.last_committed_batch
     last = "no batch was committed" if committed is None else f"batch {committed} is the last committed one"
     yield (f"Batch {case.checkpoint.details.reruns_batch} was planned and not committed, and will run again; {last}.")

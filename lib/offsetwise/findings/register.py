@@ -78,6 +78,8 @@ class FindingKind:
     """Speaks about reusing the old number as it is; writing the translated offset settles it."""
     overridable: bool = False
     """Speaks about one partition, and is settled by a person's own position there, with a reason."""
+    continuing: bool = False
+    """Speaks about a checkpoint that cannot go on from its last batch: nothing against a job that begins anew."""
     page: str = "docs/findings/README.md"
     """The docs page, from the root of the repository."""
 
@@ -124,6 +126,7 @@ def finding(
     stage: Stage = Stage.PARTITION,
     unedited: bool = False,
     overridable: bool = False,
+    continuing: bool = False,
 ) -> Callable[[Callable[P, Iterator[Said]]], Check[P]]:
     """Declare a finding by the function that decides it.
 
@@ -139,6 +142,7 @@ def finding(
         stage: Where it is decided.
         unedited: See `FindingKind`.
         overridable: See `FindingKind`.
+        continuing: See `FindingKind`.
 
     Raises:
         RuntimeError: The code is declared twice, or after the register was closed.
@@ -158,6 +162,7 @@ def finding(
             stage=stage,
             unedited=unedited,
             overridable=overridable,
+            continuing=continuing,
             page=f"docs/findings/{code}.md",
             decide=decide,
         )

@@ -263,7 +263,7 @@ def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: b
         kind = describe(finding.code)
         if finding.severity is not Severity.BLOCKS or kind.unedited:
             continue
-        if finding.code in DECIDED_BY_ROW:
+        if kind.continuing or finding.code in DECIDED_BY_ROW:
             continue
         if finding.code == checkpoint_polluted.code and leaves_out:
             # The positions are those of a committed batch: an edit drops the polluted one, and every other target

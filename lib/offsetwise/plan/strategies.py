@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from offsetwise.config import JobTraits, Migration
+from offsetwise.findings import describe
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Problem
@@ -105,7 +106,11 @@ def against_target(
     target: str, comparison: Comparison, job: JobTraits, *, rewound: bool, sink_rewound: bool
 ) -> tuple[Problem, ...]:
     """Say what speaks against writing to one target, the single partitions aside."""
-    made = [*_against_stream(target, comparison), *spec_of(target).against(comparison, job, sink_rewound=sink_rewound)]
+    made = [
+        *_against_stream(target, comparison),
+        *_against_continuing(target, comparison),
+        *spec_of(target).against(comparison, job, sink_rewound=sink_rewound),
+    ]
     if rewound and not sink_rewound:
         made += batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
         if job.tolerates_replay is not True:
@@ -136,6 +141,13 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     if other is not None and not known and not spec.any_stream:
         told = f"It holds offsets of Kafka, and the job is at positions of another stream, such as {other}."
         yield sources.problem(told, "Write a target that takes positions of that stream.")
+
+
+def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:
+    """Return what keeps the job from going on with the checkpoint that it has; one that begins anew does not mind."""
+    for finding in comparison.findings if spec_of(target).keeps_state else ():
+        if describe(finding.code).continuing:
+            yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 
 
 def dropped_batch(comparison: Comparison) -> int | None:

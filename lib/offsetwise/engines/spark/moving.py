@@ -15,7 +15,7 @@ from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.engines.spark.kinesis import AWSLABS_ENDS, LEFT_UNREAD
 from offsetwise.errors import PlanError
 from offsetwise.findings.case import MigrationCase
-from offsetwise.findings.register import Stage, finding
+from offsetwise.findings.register import Stage, describe, finding
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict, Severity
 from offsetwise.plan.exports import by_partition, whole_topics
 from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
@@ -49,7 +49,8 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
     beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
     added = first(comparison.partitions, lambda row: row.old_offset is None and bool(offset_or_none(row.new.log_start)))
-    told = []
+    stopped = (each.message for each in comparison.findings if describe(each.code).continuing)
+    told = [f"The query fails: {message}" for message in stopped]
     if renamed is not None:
         told.append(f"The query fails: the new cluster has no topic {renamed.topic}, it is called {renamed.new_topic}.")
     if beyond is not None:

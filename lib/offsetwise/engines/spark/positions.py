@@ -15,11 +15,12 @@ from offsetwise.engines.spark.offset_log import (
     looks_like_kafka_initial,
     parse_initial_offsets,
 )
+from offsetwise.engines.spark.partitions_left import partitions_left
 from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.place import new_partition
-from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.reading import checkpoint_damaged, topic_dropped
 from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
 from offsetwise.storage.folders import FolderReader
 from offsetwise.wording import many
@@ -133,7 +134,9 @@ def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial
         backwards = _backwards(made, earlier.get(line.id), restart)
         problems += backwards
         sources.append(made)
-    if restart.reruns is not None and not any(problem.code == checkpoint_polluted.code for problem in problems):
+        problems += partitions_left(line.id, files, restart)
+    told = {problem.code for problem in problems}
+    if restart.reruns is not None and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code}):
         problems.append(_pending(restart.reruns, tuple(sources)))
     return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
 
@@ -148,12 +151,17 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         return f"Where the job restarts is unknown: {reason}"
     if restart.last_planned is None:
         said = "No batch has been planned: batch 0 starts at the initial offsets" + (f", {places}" if places else "")
+    elif restart.missing:
+        said = f"Spark does not start: batch {restart.missing[-1]} is lost. Batch {restart.starts_after} ended"
+        said += f" at {places}" if places else ""
     elif restart.reruns is None:
         following = f"batch {restart.last_planned + 1} " + (f"starts at {places}" if places else "is the next")
         said = f"Batch {restart.last_planned} is committed: {following}"
     else:
         first = " from the initial offsets" if restart.from_initial else ""
-        said = f"Batch {restart.reruns} is planned and not committed: it runs again{first}"
+        told = {one.code for one in problems}
+        runs = "and lacks partitions: Spark does not run it" if topic_dropped.code in told else "it runs again"
+        said = f"Batch {restart.reruns} is planned and not committed{':' if runs[0] == 'i' else ''} {runs}{first}"
         said += f", {places}" if places else ""
     return f"{said}.{unread}"
 

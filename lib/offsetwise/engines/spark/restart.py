@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from offsetwise.findings.reading import checkpoint_damaged, gap
+from offsetwise.findings.reading import batch_missing, checkpoint_damaged, gap
 from offsetwise.model import Problem
 
+WHOLE: Final = 10
+"""So many ids without a hole are those of a query that skips none: asynchronous progress tracking skips one or many."""
 RESTORE: Final = "Restore the folder from a copy, or take a new checkpoint of the running job."
 
 
@@ -32,6 +34,8 @@ class Restart:
     previous: int | None
     """The offset file before the last one, which Spark reads too."""
     problems: tuple[Problem, ...]
+    missing: range = range(0)
+    """Ids right before the newest planned one whose files are lost, so that Spark does not start; see `lost_before`."""
 
     @property
     def known(self) -> bool:
@@ -49,7 +53,8 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
     last = planned[-1] if planned else None
     done = committed[-1] if committed else None
     previous = planned[-2] if len(planned) > 1 else None
-    problems = [*_holes(planned, committed), *_uncommitted(planned, committed)]
+    missing = lost_before(planned, committed)
+    problems = [*_holes(planned, committed, missing), *_uncommitted(planned, committed)]
     reruns = starts_after = None
     from_initial = False
     if last is None:
@@ -66,7 +71,7 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
     elif done == last:
         starts_after = last
     else:
-        reruns = last
+        reruns = None if missing else last
         from_initial = last == 0
         if last != 0:
             starts_after, problem = _start_of_rerun(last, previous, done, committed)
@@ -79,7 +84,23 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
         from_initial=from_initial,
         previous=previous,
         problems=tuple(problems),
+        missing=missing,
     )
+
+
+def lost_before(planned: Sequence[int], committed: Sequence[int]) -> range:
+    """Return the ids right before the newest planned one that are in neither log of a query that skips no id.
+
+    No other id is missing among those kept. One may be missing, or several after `WHOLE` that are not: else the
+    query tracks its progress asynchronously, as far as its logs show.
+    """
+    if len(planned) < 2:
+        return range(0)
+    *earlier, newest = planned
+    lost = range(earlier[-1] + 1, newest)
+    whole = earlier[-1] - earlier[0] == len(earlier) - 1
+    known = committed[bisect_left(committed, lost.start) : bisect_left(committed, lost.stop)]
+    return lost if whole and not known and (len(lost) == 1 or len(earlier) >= WHOLE) else range(0)
 
 
 def _start_of_rerun(
@@ -103,7 +124,7 @@ def _start_of_rerun(
     )
 
 
-def _holes(planned: Sequence[int], committed: Sequence[int]) -> Iterator[Problem]:
+def _holes(planned: Sequence[int], committed: Sequence[int], missing: range) -> Iterator[Problem]:
     """Name batch ids that are missing below the newest one.
 
     Below the oldest file history is purged, which is normal, with one exception: Spark reads the
@@ -120,7 +141,12 @@ def _holes(planned: Sequence[int], committed: Sequence[int]) -> Iterator[Problem
         if lost:
             effect = " Spark reads it on restart and fails." if newest and after - 1 in lost else ""
             yield damaged(f"{_batches('offsets', lost[0], lost[-1])} missing, though committed.{effect}")
-        if len(lost) < after - before - 1:
+        if newest and missing:
+            restartable = before - 1 in planned or before == 0
+            yield from batch_missing(
+                before + 1, after - 1, oldest=planned[0], restartable=restartable, committed=after in committed
+            )
+        elif len(lost) < after - before - 1:
             yield from gap(before + 1, after - 1, newest=newest)
 
 

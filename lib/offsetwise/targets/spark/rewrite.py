@@ -245,14 +245,30 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
         return
     here: dict[str, tuple[Move, ...]] = {}
     known = found[1].by_id()
+    names = {move.topic: move.new_topic for moves in lines.values() for move in moves}
     for source, moves in lines.items():
         line = known.get(source)
         if line is not None and line.is_kafka:
             topics = {one.topic for one in line.offsets}
             wanted = (move for move in moves if move.topic in topics)
-            here[source] = tuple(
-                Move(topic=m.topic, partition=m.partition, old=None, new_topic=m.new_topic, new=m.new, added=True)
-                for m in wanted
+            moved = {move.topic_partition for move in moves}
+            left = ((at, offset) for at, offset in line.by_partition().items() if at not in moved)
+            here[source] = (
+                *(
+                    Move(topic=m.topic, partition=m.partition, old=None, new_topic=m.new_topic, new=m.new, added=True)
+                    for m in wanted
+                ),
+                # A topic that left the subscription since: Spark uses the last batch's line alone.
+                *(
+                    Move(
+                        topic=at.topic,
+                        partition=at.partition,
+                        old=offset,
+                        new_topic=names.get(at.topic, at.topic),
+                        new=offset,
+                    )
+                    for at, offset in left
+                ),
             )
     yield _edited(f"offsets/{batch}", found, here)
 
