@@ -14,6 +14,7 @@ import pytest
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import findings
 from offsetwise.model import Finding, Problem
+from offsetwise.review.answers import NotAllowed
 from tests.remedies.sites import LIBRARY
 
 
@@ -94,6 +95,8 @@ def take(steps: Steps, scope: str, words: str) -> None:
     where = {function for record in records if words in record.fix for function in record.functions} | {
         _declared(code) for code, remedy in before.values() if words in remedy
     }
+    if scope.endswith("::"):  # a constant of the module
+        where.add(scope)
     where |= {_declared(code) for code, kind in findings().items() if kind.remedy in "".join(before)}
     assert scope in where, f"the remedy came from elsewhere: {where}"
     steps.follow()
@@ -107,6 +110,8 @@ def _outcome(command: Callable[[], object]) -> dict[str, tuple[str, str]]:
         result = command()
     except OffsetwiseError as error:
         return {error.fix: (type(error).__name__, error.fix)}
+    if isinstance(result, NotAllowed):
+        return {result.fix: (type(result).__name__, result.fix)}
     if not isinstance(result, tuple | list):
         return {}
     return {
@@ -136,16 +141,19 @@ class _Record:
 
 @contextmanager
 def _recorded() -> Iterator[list[_Record]]:
-    """Record where each error is created."""
+    """Record where each error and refusal is created."""
     records: list[_Record] = []
-    original = OffsetwiseError.__init__
 
-    def recording(self: OffsetwiseError, problem: str, *, fix: str) -> None:
-        records.append(_Record(fix, tuple(_functions_above())))
-        original(self, problem, fix=fix)
+    def recording(original: Callable[..., None]) -> Callable[..., None]:
+        def recorded(self: object, *args: object, fix: str, **more: object) -> None:
+            records.append(_Record(fix, tuple(_functions_above())))
+            original(self, *args, fix=fix, **more)
+
+        return recorded
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(OffsetwiseError, "__init__", recording)
+        for kind in (OffsetwiseError, NotAllowed):
+            patched.setattr(kind, "__init__", recording(kind.__init__))
         yield records
 
 
