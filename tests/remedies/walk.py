@@ -127,7 +127,7 @@ def _declared(code: str) -> str:
     """Return the function that declares a finding, as `sites.Site.scope`."""
     kind = findings().get(code)
     if kind is None:
-        return code
+        return code if "::" in code else "findings/register.py::describe"
     decide = kind.decide
     return f"{decide.__module__.removeprefix('offsetwise.').replace('.', '/')}.py::{decide.__name__}"
 

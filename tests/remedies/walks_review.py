@@ -11,6 +11,7 @@ from offsetwise import files
 from offsetwise.approval import Verdict
 from offsetwise.review.access import Decisions
 from offsetwise.review.answers import Saved
+from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
 from tests.remedies.walk import Scene, Steps, walk
@@ -142,7 +143,7 @@ def not_submitted(board: people.Scene) -> Given:
 def submission_expired(board: people.Scene) -> Given:
     saved = board.submitted()
 
-    def later(who: people.Person) -> people.Person:
+    def later(who: Person) -> Person:
         return replace(who, signed_in_at=board.now, expires_at=board.now + timedelta(hours=1))
 
     def refused() -> object:

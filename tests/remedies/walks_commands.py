@@ -1,0 +1,266 @@
+"""Remedies of commands and of the Python interface, on copies of the bundled samples."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import offsetwise as ow
+from offsetwise import workflow
+from offsetwise.cli.options import seconds
+from offsetwise.findings import describe
+from offsetwise.model import Problem
+from offsetwise.workflow.stored import load_snapshots
+from tests.commands import call
+from tests.remedies.walk import Scene, Steps, corrected, walk
+
+LIBRARY = Path(ow.__file__).parent
+
+
+def run(*arguments: str | Path) -> Callable[[], object]:
+    """Return a call of the command line; what it refuses is stated as a problem of its function."""
+
+    def command() -> object:
+        ran = call(*arguments, "--json")
+        if ran.code in (0, 2, 3):
+            return ()
+        body = json.loads(ran.out)
+        return (Problem(code="printed", message=body["problem"], fix=body["fix"]),)
+
+    return command
+
+
+def sample(scene: Scene, name: str = "sample") -> Path:
+    """Copy a bundled sample, and return its migration file."""
+    folder = scene.folder / name
+    if not folder.exists():
+        shutil.copytree(LIBRARY / name, folder)
+    return folder / "migration.yaml"
+
+
+def edit(path: Path, **changes: Any) -> Callable[[], object]:
+    """Return the edit of some keys at the top of a file."""
+
+    def edited() -> None:
+        body = yaml.safe_load(path.read_text(encoding="utf-8")) | changes
+        path.write_text(yaml.safe_dump(body), encoding="utf-8")
+
+    return edited
+
+
+def instead(scope: str, words: str, name: str, given: Callable[[Scene], tuple[Callable[[], object], ...]]) -> None:
+    """Add a walk whose remedy is another command."""
+
+    @walk(scope, words, name=name)
+    def _(scene: Scene) -> Steps:
+        command, then = given(scene)
+        return Steps(command, lambda: None, then)
+
+
+def snapshots(path: Path) -> tuple[str | Path, ...]:
+    return ("--snapshots", path.with_name("old.json"), path.with_name("new.json"))
+
+
+# What the command line cannot understand.
+instead(
+    "cli/compare.py::compare",
+    "Leave one of them out",
+    "all_and_a_name",
+    lambda scene: (
+        run("compare", "-m", sample(scene), "--all", "--checkpoint", "orders", *snapshots(sample(scene))),
+        run("compare", "-m", sample(scene), "--checkpoint", "orders", *snapshots(sample(scene))),
+    ),
+)
+instead(
+    "cli/schemas.py::schema",
+    "Name one of them",
+    "unknown_schema",
+    lambda _: (run("schema", "nope"), run("schema", "migration")),
+)
+instead(
+    "cli/plans.py::draft",
+    "Give both, or neither",
+    "comparison_without_snapshots",
+    lambda scene: (
+        run(*draft(scene, "half.json"), "--comparison", sample(scene).with_name("comparison-payments.json")),
+        run(
+            *draft(scene, "whole.json"),
+            *("--comparison", sample(scene).with_name("comparison-payments.json")),
+            *snapshots(sample(scene)),
+        ),
+    ),
+)
+
+
+def draft(scene: Scene, out: str) -> tuple[str | Path, ...]:
+    given = ("--target", "spark-checkpoint", "--author", "ada", "--checkpoint", "payments")
+    return ("draft", "-m", sample(scene), *given, "--out", scene.folder / out)
+
+
+def drafted(scene: Scene) -> Path:
+    path = scene.folder / "plan.json"
+    if not path.exists():
+        folder = sample(scene).parent
+        files = (folder / "comparison-payments.json", folder / "old.json", folder / "new.json")
+        job = ow.Migration.load(sample(scene)).checkpoint("payments")
+        plan = job.draft(ow.targets.SparkCopy(), author="ada", comparison=ow.Comparison.load(*files))
+        plan.save(path)
+    return path
+
+
+instead(
+    "cli/plans.py::export",
+    "Name one of them",
+    "unknown_form",
+    lambda scene: (
+        run("export", drafted(scene), "--as", "csv"),
+        run("export", drafted(scene), "--as", "consumer-groups-csv"),
+    ),
+)
+corrected(
+    "cli/options.py::seconds",
+    "Give it as in",
+    "no_duration",
+    lambda: seconds("90", option="--last"),
+    lambda: seconds("90m", option="--last"),
+)
+instead(
+    "cli/init.py::_asked",
+    "See: offsetwise init --help",
+    "init_without_addresses",
+    lambda scene: (
+        run("init", "--new", "127.0.0.1:2", "--checkpoints", scene.folder, "--out", scene.folder / "a.yaml"),
+        run("init", "--help"),
+    ),
+)
+instead(
+    "cli/errors.py::report_usage",
+    "See: ",
+    "unknown_command",
+    lambda _: (run("nope"), lambda: call("--help")),
+)
+
+
+# From Python.
+NAME_ONE = "api/migration.py::"
+instead(
+    NAME_ONE + "Migration.job",
+    "",
+    "no_job_named",
+    lambda scene: (
+        lambda: ow.Migration.load(sample(scene)).job(),
+        lambda: ow.Migration.load(sample(scene)).job(checkpoint="orders"),
+    ),
+)
+instead(
+    NAME_ONE + "Job.inspect",
+    "Compare the group",
+    "group_inspected",
+    lambda scene: (
+        lambda: ow.Migration.load(sample(scene)).group("orders-etl").inspect(),
+        lambda: ow.Migration.load(sample(scene)).checkpoint("orders").inspect(),
+    ),
+)
+PLAN = "api/plan.py::Plan."
+instead(
+    PLAN + "_migration",
+    "Load it with `migration=`",
+    "plan_without_a_migration",
+    lambda scene: (
+        lambda: ow.Plan.load(drafted(scene))._migration(),
+        lambda: ow.Plan.load(drafted(scene), migration=ow.Migration.load(sample(scene)))._migration(),
+    ),
+)
+
+
+@walk(PLAN + "_receipt", "Save the plan, or name the receipt")
+def receipt_of_a_plan_that_is_not_saved(scene: Scene) -> Steps:
+    document = ow.Plan.load(drafted(scene)).document
+    plan = ow.Plan.of(document, migration=ow.Migration.load(sample(scene)))
+    return Steps(lambda: plan._receipt(None), lambda: plan.save(scene.folder / "saved.json"))
+
+
+INIT = "api/init.py::init"
+
+
+@walk(INIT, "Leave --update away")
+def update_of_no_file(scene: Scene) -> Steps:
+    path = scene.folder / "migration.yaml"
+    given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)
+    return Steps(run(*given, "--update"), lambda: None, run(*given))
+
+
+@walk(INIT, "Add --update to keep")
+def file_is_there(scene: Scene) -> Steps:
+    path = sample(scene)
+    given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)
+    return Steps(run(*given), lambda: None, run(*given, "--update"))
+
+
+# Verbs.
+instead(
+    "workflow/stored.py::load_snapshots",
+    "Give the old cluster's snapshot first",
+    "snapshots_in_the_wrong_order",
+    lambda scene: (
+        lambda: load_snapshots(sample(scene).with_name("new.json"), sample(scene).with_name("old.json")),
+        lambda: load_snapshots(sample(scene).with_name("old.json"), sample(scene).with_name("new.json")),
+    ),
+)
+
+
+@walk("workflow/comparing_all.py::all_jobs", "Add them under `checkpoints`")
+def migration_without_jobs(scene: Scene) -> Steps:
+    path = sample(scene)
+    whole = path.read_text(encoding="utf-8")
+    edit(path, checkpoints=[], groups=[])()
+    command = run("compare", "-m", path, "--all", *snapshots(path), "--no-content")
+    return Steps(command, lambda: path.write_text(whole, encoding="utf-8"))
+
+
+@walk("workflow/checkpoints.py::inspect", "Give the one checkpoint that they are of")
+def uids_of_several(scene: Scene) -> Steps:
+    folder = sample(scene, "sample_flink").parent / "checkpoints"
+    names = sorted(folder.glob("savepoint-*"))
+    return Steps(
+        lambda: [*workflow.inspect([str(name) for name in names], uids=("orders",))],
+        lambda: None,
+        lambda: [*workflow.inspect([str(names[0])])],
+    )
+
+
+SPARK = "engines/checkpoint.py::"
+
+
+@walk(SPARK + "read_checkpoint", "Leave the uids away")
+def uids_of_spark(scene: Scene) -> Steps:
+    folder = sample(scene).parent / "checkpoints" / "orders"
+    return Steps(
+        lambda: [*workflow.inspect([str(folder)], uids=("orders",))],
+        lambda: None,
+        lambda: [*workflow.inspect([str(folder)])],
+    )
+
+
+@walk(SPARK + "_committer", "Leave the table away")
+def committer_table_of_flink(scene: Scene) -> Steps:
+    folder = sample(scene, "sample_flink").parent / "checkpoints"
+    path = next(folder.glob("savepoint-*"))
+    return Steps(
+        run("inspect", path, "--committer-table", scene.write("table.json", '{"Items": [], "Count": 0}')),
+        lambda: None,
+        run("inspect", path),
+    )
+
+
+@walk("findings/register.py::describe", "Use the release of Offsetwise that wrote the file")
+def code_of_a_later_release(_: Scene) -> Steps:
+    def stated(code: str) -> object:
+        return (describe(code).finding("It is so."),)
+
+    return Steps(lambda: stated("OF_LATER"), lambda: None, lambda: stated("GAP"))
