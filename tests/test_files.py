@@ -1,7 +1,14 @@
 from __future__ import annotations
 
+import contextlib
+import copy
+import functools
 import json
+import os
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -10,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+import offsetwise as ow
 from offsetwise import files
 from offsetwise.engines.spark.details import SparkDetails, StateStore
 from offsetwise.errors import FileError, VersionError
@@ -44,6 +52,7 @@ from offsetwise.model import (
 from tests.checkpoints import changed
 from tests.findings.cases import ROW
 
+SAMPLE = Path(ow.__file__).parent / "sample"
 BEYOND_FLOAT = 9_007_199_254_740_993
 """2^53 + 1: the first integer a JSON reader with floats gets wrong."""
 
@@ -325,3 +334,58 @@ def test_workers_answer_in_plain_integers_and_files_do_not() -> None:
     assert '"old_offset": "1049"' in text
     with pytest.raises(FileError, match="as a decimal string"):
         files.load(text.replace('"old_offset": "1049"', '"old_offset": 1049'), "comparison", subject="it")
+
+
+class TestHalfOfACharacter:
+    """JSON can escape half of a pair of UTF-16, which no text has."""
+
+    @pytest.mark.parametrize("half", [0xD83D, 0xDFFF, 0xDC7F, 0xDD00])
+    def test_anywhere_in_a_file_it_is_refused(self, half: int) -> None:
+        whole = json.loads((SAMPLE / "comparison-payments.json").read_text(encoding="utf-8"))
+        texts = [*_texts(whole)]
+        taken = []
+
+        for path in texts:
+            damaged = copy.deepcopy(whole)
+            parent = functools.reduce(lambda inner, key: inner[key], path[:-1], damaged)
+            parent[path[-1]] += chr(half)
+            with contextlib.suppress(FileError):
+                files.load(json.dumps(damaged), "comparison", subject="comparison.json")
+                taken.append(path)
+
+        assert len(texts) > 100
+        assert taken == []
+
+    def test_bytes_of_a_name_that_is_no_text_are_written_and_read_again(self) -> None:
+        whole = json.loads((SAMPLE / "comparison-payments.json").read_text(encoding="utf-8"))
+        whole["checkpoint"]["uri"] += os.fsdecode(b"\xff")
+        read = files.load(json.dumps(whole), "comparison", subject="comparison.json")
+
+        written = files.dump(read).encode()
+
+        assert rb"\udcff" in written
+        assert files.load(written, "comparison", subject="comparison.json") == read
+
+    def test_a_checkpoint_under_such_a_name_is_drafted(self, tmp_path: Path) -> None:
+        folder = Path(os.fsdecode(bytes(tmp_path / "a") + b"\xff"))
+        shutil.copytree(SAMPLE, folder)
+        migration = ow.Migration.load(folder / "migration.yaml")
+        whole = json.loads((folder / "comparison-payments.json").read_text(encoding="utf-8"))
+        whole["checkpoint"]["uri"] = str(folder / "checkpoints" / "payments")
+        (folder / "comparison-payments.json").write_text(json.dumps(whole), encoding="utf-8")
+        compared = ow.Comparison.load(*(folder / f"{name}.json" for name in ("comparison-payments", "old", "new")))
+
+        migration.checkpoint("payments").draft(ow.targets.SparkCopy(), author="ada", comparison=compared).save(
+            tmp_path / "plan.json"
+        )
+
+        assert ow.Plan.load(tmp_path / "plan.json").document.requirements.checkpoint.uri == str(  # type: ignore[union-attr]
+            folder / "checkpoints" / "payments"
+        )
+
+
+def _texts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, str):
+        yield path
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _texts(inner, (*path, key))

@@ -7,6 +7,7 @@ the end. Offsets and counts are decimal strings. Minor versions add keys; an unk
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import field, fields, make_dataclass
 from functools import cache
 from pathlib import Path
@@ -66,6 +67,9 @@ KINDS: Final[dict[str, type]] = {
     "verification": Verification,
 }
 
+_HALF: Final = re.compile("[\ud800-\udfff]")
+"""Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
+_HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "quota")
 _LEFT_OUT_OF_ROWS: Final = ("behind_new", "behind_old", "behind_parts")
 """Of the partitions of a comparison or a sample, where they are null or empty."""
@@ -97,8 +101,13 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     if isinstance(value, Plan) and indent is not None:
-        return _by_line(body)
-    return json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
+        return _encodable(_by_line(body))
+    return _encodable(json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n")
+
+
+def _encodable(text: str) -> str:
+    """Escape what UTF-8 cannot write: a file's name need not be text, and Python keeps its bytes as halves of pairs."""
+    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _leave_out_empty(body: dict[str, Any]) -> None:
@@ -195,9 +204,21 @@ def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> 
         FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, too deep or too large.
     """
     try:
-        return parse_object(text, most=most or MAX_BYTES)
+        body = parse_object(text, most=most or MAX_BYTES)
     except ValueError as error:
         raise _not_ours(subject, str(error)) from error
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if _HALF_ESCAPED.search(data) and (half := _half_of_a_pair(body)) is not None:
+        raise _not_ours(subject, f"a text in it has half of a character, U+{ord(half):04X}")
+    return body
+
+
+def _half_of_a_pair(value: Any) -> str | None:
+    """Return the first half of a pair without its other half; bytes of a file's name (U+DC80 to U+DCFF) are none."""
+    if isinstance(value, str):
+        return next((half for half in _HALF.findall(value) if not "\udc80" <= half <= "\udcff"), None)
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(_half_of_a_pair, inner)), None)
 
 
 def parse_object(text: str | bytes, *, most: int) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def _named(editor: EditorRow) -> Who:
 def _files_of(observed: Observed) -> dict[str, bytes]:
     seen: dict[str, Comparison | Snapshot] = {"comparison": observed.comparison, "old": observed.old}
     seen["new"] = observed.new
-    return {kind: files.dump(each).encode("utf-8", "surrogatepass") for kind, each in seen.items()}
+    return {kind: files.dump(each).encode() for kind, each in seen.items()}
 
 
 def _add_files(change: Change, version: int, kept: Mapping[str, bytes]) -> None:

@@ -222,7 +222,7 @@ def _drafted(here: Answers, question: Question[Plan]) -> Drafted | None:
     reading = here.reading(question)
     if held is None or reading is not None:
         return None
-    content = files.dump(held.value).encode("utf-8", "surrogatepass")
+    content = files.dump(held.value).encode()
     return Drafted(plan=held.value, content=content, digest=digest(content))
 
 

@@ -97,7 +97,7 @@ def drafted(
     if not isinstance(plan, Plan):
         return plan
     plan = replace(plan, drafted_at=drafted_at)
-    content = files.dump(plan).encode("utf-8", "surrogatepass")
+    content = files.dump(plan).encode()
     return Drafted(plan=plan, content=content, digest=digest(content))
 
 
