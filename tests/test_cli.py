@@ -112,6 +112,27 @@ class TestInspect:
         assert (bad["uri"], bad["error"]) == (str(tmp_path), "NotACheckpointError")
         assert ran.code == 1
 
+    @pytest.mark.parametrize(
+        ("name", "severities"),
+        [
+            ("cases/spark-topic-gone-pending", {"TOPIC_DROPPED": "blocks"}),
+            ("cases/spark-38033-gap", {"BATCH_MISSING": "blocks"}),
+            ("checkpoints/spark-3.5.1-planned", {"PENDING_BATCH": "warns"}),
+            ("checkpoints/spark-4.2.0-async", {"GAP": "informs"}),
+        ],
+    )
+    def test_gives_the_severity_of_a_problem_and_an_exit_code_of_its_own(
+        self, name: str, severities: dict[str, str]
+    ) -> None:
+        folder = SAMPLES.parent / name
+        body = call("inspect", folder, "--json").answered()
+        blocks = "blocks" in severities.values()
+
+        assert {problem["code"]: problem["severity"] for problem in body["problems"]} == severities
+        assert call("inspect", folder, "--detailed-exitcode").code == (2 if blocks else 0)
+        assert call("inspect", PLANNED, folder, "--detailed-exitcode", "--json").code == (2 if blocks else 0)
+        assert call("inspect", folder).code == 0
+
     def test_takes_a_glob_of_folders(self) -> None:
         ran = call("inspect", SAMPLES / "spark-4.0.0-*", "--json")
 

@@ -21,6 +21,7 @@ from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.flat import flat_type, flatten, whole
 from offsetwise.engines.registry import engines
 from offsetwise.errors import FileError, VersionError
+from offsetwise.findings import severity_of
 from offsetwise.model import (
     Checkpoint,
     Comparison,
@@ -79,8 +80,10 @@ _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "settings", "
 """Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
 
-def dump(value: Stored, *, indent: int | None = 1) -> str:
+def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> str:
     """Write a value as the text of its file, newline included.
+
+    With `severities` the problems of a checkpoint say how serious each is, as commands print them.
 
     `indent=None` gives a single line (for JSON lines on stdout). A plan has one position per line: a reviewer can
     compare two plans line by line, and 10,000 positions are written in a moment.
@@ -91,6 +94,8 @@ def dump(value: Stored, *, indent: int | None = 1) -> str:
         body["checkpoint"] |= _header("checkpoint")
     for one in (body, body.get("checkpoint")):
         if isinstance(one, dict):
+            for problem in one.get("problems", ()) if severities else ():
+                problem["severity"] = severity_of(problem["code"])
             _leave_out(one, _LEFT_OUT_WHEN_NULL)
             _leave_out_shards(one)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():

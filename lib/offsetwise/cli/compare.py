@@ -30,26 +30,36 @@ def inspect(
     committer_table: Annotated[
         str | None, typer.Option(metavar="DUMP_OR_URI", help="Spark: the table of a DynamoDB committer.")
     ] = None,
+    *,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a problem blocks the job from going on.")
+    ] = False,
 ) -> None:
     """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
     import offsetwise
     from offsetwise.engines.rows import FailedCheckpoint
+    from offsetwise.findings import severity_of
+    from offsetwise.model import Severity
 
-    failed = False
+    failed = blocked = False
     for read in offsetwise.inspect(uris, batches=batches, uids=uid or (), committer=committer_table):
         if isinstance(read, FailedCheckpoint):
             failed = True
             tell(read.error, read.problem, read.fix, as_json=as_json, uri=read.uri)
-        elif as_json:
+            continue
+        blocked = blocked or any(severity_of(problem.code) is Severity.BLOCKS for problem in read.problems)
+        if as_json:
             from offsetwise import files
 
-            typer.echo(files.dump(read, indent=None), nl=False)
+            typer.echo(files.dump(read, indent=None, severities=True), nl=False)
         else:
             from offsetwise.cli import render
 
             render.checkpoint(stdout(), read, now_ms=int(time.time() * 1000))
     if failed:
         raise typer.Exit(1)
+    if blocked and detailed_exitcode:
+        raise typer.Exit(2)
 
 
 def snapshot(
@@ -138,7 +148,7 @@ def compare(
         with progress() as told:
             made = job.compare(snapshots=loaded, records=content, progress=told).observed.comparison
         if as_json:
-            typer.echo(files.dump(made), nl=False)
+            typer.echo(files.dump(made, severities=True), nl=False)
         else:
             render.comparison(stdout(), made)
         unread, summaries = False, [made.summary]
@@ -155,7 +165,7 @@ def _tell_compared(each: Compared, *, as_json: bool) -> None:
     if each.error is not None:
         tell(type(each.error).__name__, each.error.problem, each.error.fix, as_json=as_json, job=str(each.job))
     elif as_json and each.comparison is not None:
-        typer.echo(files.dump(each.comparison.observed.comparison, indent=None), nl=False)
+        typer.echo(files.dump(each.comparison.observed.comparison, indent=None, severities=True), nl=False)
     else:
         render.compared(stdout(), each)
 

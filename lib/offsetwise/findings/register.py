@@ -204,5 +204,5 @@ def describe(code: str) -> FindingKind:
 
 
 def severity_of(code: str) -> Severity:
-    """Give how serious a code is."""
-    return describe(code).severity
+    """Return how serious a code is. Whoever read it has declared it: then nothing more is imported."""
+    return (_declared.get(code) or describe(code)).severity
