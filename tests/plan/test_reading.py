@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from offsetwise import files
 from offsetwise.errors import FileError, PlanError, VersionError
-from offsetwise.model import Plan, PlannedPosition, Proof, RestartPoint
+from offsetwise.model import MAX_PARTITIONS, NewSavepoint, Plan, PlannedPosition, Proof, RestartPoint, Target
+from offsetwise.plan import exports
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import plan_bytes, read_plan
 from tests.plan.scene import COPY, comparison, drafted, override, rows
@@ -113,3 +115,43 @@ def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
 )
 def test_a_proof_says_whether_timestamps_are_part_of_the_identity(identity: str, timed: bool) -> None:
     assert Proof(salt="ab", identity=identity).timed is timed
+
+
+def requiring(side: str, partitions: int) -> Plan:
+    cluster = getattr(PLAN.requirements, side)
+    topics = tuple(replace(topic, partitions=partitions) for topic in cluster.topics)
+    return replace(PLAN, requirements=replace(PLAN.requirements, **{side: replace(cluster, topics=topics)}))
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+@pytest.mark.parametrize("partitions", [-1, MAX_PARTITIONS + 1, 50_000_000, 2**31, 2**63 - 1])
+def test_partitions_that_no_topic_has_are_refused_and_never_listed(side: str, partitions: int) -> None:
+    data = files.dump(requiring(side, partitions)).encode()
+
+    tracemalloc.start()
+    with pytest.raises(PlanError, match=re.escape(f"{partitions:,} partitions")):
+        read_plan(data, subject="plan.json")
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak_bytes < 5_000_000
+
+
+def test_an_export_of_a_plan_that_lacks_partitions_lists_none_of_them() -> None:
+    tracemalloc.start()
+    with pytest.raises(PlanError, match="expected all 2147483648 partitions"):
+        exports.starting_offsets(requiring("new", 2**31))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak_bytes < 5_000_000
+
+
+@pytest.mark.parametrize(("parallelism", "most"), [(0, 128), (129, 128), (2**31, 2**31), (4, 2**40), (-1, 1)])
+def test_a_parallelism_that_no_job_has_is_refused_at_draft_and_when_a_plan_is_read(parallelism: int, most: int) -> None:
+    savepoint = NewSavepoint(stream_arn="arn", uid="a", parallelism=parallelism, max_parallelism=most)
+
+    with pytest.raises(PlanError, match="a parallelism of 1 to the maximum"):
+        drafted(None, Target(kind="flink-savepoint-from-positions"), savepoint=savepoint)
+    with pytest.raises(PlanError, match="its savepoint is of a job with parallelism"):
+        read_plan(files.dump(replace(PLAN, savepoint=savepoint)).encode(), subject="plan.json")

@@ -87,6 +87,8 @@ from offsetwise.model.offsets import (
     time_of,
 )
 from offsetwise.model.plan import (
+    MAX_PARALLELISM,
+    MAX_PARTITIONS,
     CheckpointRequirement,
     ClusterRequirement,
     GateCheck,
@@ -136,6 +138,8 @@ from offsetwise.model.subjects import Subject, SubjectKind
 from offsetwise.position import TopicPartition
 
 __all__ = [
+    "MAX_PARALLELISM",
+    "MAX_PARTITIONS",
     "MAX_TIME_MS",
     "Ahead",
     "AnyPosition",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method, Side
@@ -171,6 +171,12 @@ class PlannedPosition(OfTwins):
     """The evidence in one sentence."""
 
 
+MAX_PARTITIONS: Final = 100_000
+"""Of one topic: a plan that says more was not drafted from a cluster."""
+MAX_PARALLELISM: Final = 1 << 15
+"""Of a Flink job: `KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRequirement:
     """A topic that must still be the same one."""
@@ -322,6 +328,14 @@ class NewSavepoint:
     """Of the source. It and the others are for a savepoint that is made from positions alone."""
     parallelism: int | None = None
     max_parallelism: int | None = None
+
+    @property
+    def impossible(self) -> str | None:
+        """The parallelism that no Flink job has, as part of a sentence; None where it is possible or not stated."""
+        parallelism, most = self.parallelism, self.max_parallelism
+        if parallelism is None or most is None or 0 < parallelism <= most <= MAX_PARALLELISM:
+            return None
+        return f"parallelism {parallelism:,} and maximum parallelism {most:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

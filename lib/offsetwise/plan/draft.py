@@ -21,6 +21,7 @@ from offsetwise.findings.place import (
 from offsetwise.findings.reading import checkpoint_damaged, group_unreadable
 from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
+    MAX_PARALLELISM,
     CheckpointRequirement,
     ClusterRef,
     ClusterRequirement,
@@ -206,6 +207,9 @@ def check_request(request: DraftRequest) -> None:
         raise _unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
     if request.savepoint is not None and not any(spec.takes_savepoint for spec in chosen.values()):
         raise _unfit("a target that takes the ARN of a stream", "an ARN and none", "Name the target.")
+    if request.savepoint is not None and (found := request.savepoint.impossible) is not None:
+        expected = f"a parallelism of 1 to the maximum parallelism, and that of at most {MAX_PARALLELISM:,}"
+        raise _unfit(expected, found, "Give both as the job has them.")
     if request.settlements and not ending:
         raise _unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
     for target, spec in chosen.items():

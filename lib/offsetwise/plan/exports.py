@@ -67,7 +67,7 @@ def whole_topics(
     there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
     for topic, together in groupby(positions, key=_topic):
         offsets = [(one.partition, offset_of(one.new_offset)) for one in together]
-        if [number for number, _ in offsets] != [*range(there.get(topic, -1))]:
+        if [number for number, _ in offsets] != [*range(len(offsets))] or len(offsets) != there.get(topic):
             raise PlanError(
                 f"startingOffsets: expected all {there.get(topic, 'the')} partitions of {topic!r}, found "
                 f"{len(offsets)} or others: {otherwise}. Nothing was printed.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from offsetwise import files
 from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import PlanError
-from offsetwise.model import AnyPosition, Plan, PlannedPosition
+from offsetwise.model import MAX_PARTITIONS, AnyPosition, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.settings import objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
@@ -64,6 +64,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
     if not plan.positions and not all(spec_of(target.kind).ends for target in plan.targets):
         yield "it has no positions"
     yield from (f"its settings have {each}" for each in objections(takers_of(plan.targets), plan.settings))
+    yield from _counts(plan)
     yield from of_transactions(plan)
     yield from of_marks(plan)
     yield from _paths(plan)
@@ -76,6 +77,15 @@ def contradictions(plan: Plan) -> Iterator[str]:
         yield from _position(one)
     if plan.totals != totals_of(plan.positions):
         yield "its totals are not the sums of its positions"
+
+
+def _counts(plan: Plan) -> Iterator[str]:
+    """Say which number is more than there can be, so that nothing below takes memory for it."""
+    for topic in (*plan.requirements.old.topics, *plan.requirements.new.topics):
+        if not 0 <= topic.partitions <= MAX_PARTITIONS:
+            yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
+    if plan.savepoint is not None and (found := plan.savepoint.impossible) is not None:
+        yield f"its savepoint is of a job with {found}"
 
 
 def _paths(plan: Plan) -> Iterator[str]:

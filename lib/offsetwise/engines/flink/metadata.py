@@ -13,6 +13,7 @@ from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
 from offsetwise.engines.flink.handles import StreamHandle, channel_state, keyed_state, stream_handle
+from offsetwise.model import MAX_PARALLELISM
 
 MAGIC: Final = 0x4960672D
 FIRST_VERSION: Final = 4
@@ -22,8 +23,6 @@ NAMES_SINCE: Final = 5
 MAX_OPERATORS: Final = 100_000
 MAX_ELEMENTS: Final = 1_000_000
 """Of one state in one subtask. Of sources and sinks, `flink_opened` holds fewer."""
-MAX_PARALLELISM: Final = 32_768
-"""Flink's own limit."""
 
 _MASTER_MAGIC: Final = 0xC96B1696 - 2**32
 _JAVA: Final = b"\xac\xed\x00\x05"
