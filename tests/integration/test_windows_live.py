@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -18,9 +18,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.config import client_properties
+from offsetwise.errors import WorkerError
 from offsetwise.lab.cluster import Lab
 from offsetwise.model import IsolationLevel, TopicPartition
-from offsetwise.pipeline import content, shipping, windows
+from offsetwise.pipeline import client_windows, content, shipping, window_reader, windows
 from offsetwise.pipeline.client_windows import READ_WINDOWS
 from offsetwise.pipeline.content import ContentMatch
 from offsetwise.pipeline.interrupting import interruptible
@@ -244,7 +245,7 @@ def rows_of(
 def same(number: int, topic: str, start: int, end: int) -> Asked:
     span = Span(start=start, end=end)
     task = Task(question=Question.SAME, position=0, old=span, new=span, old_whole=span, new_whole=span)
-    return Asked(number=number, old_topic=topic, new_topic=topic, partition=0, task=task)
+    return Asked(number=number, old_topic=topic, new_topic=topic, partition=0, task=task, token="of this one")
 
 
 def answers_to(asked: list[list[Asked]], old: Mapping[str, str], new: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -395,3 +396,49 @@ def test_tls_and_sasl_open_the_cluster_and_a_wrong_password_is_refused(
     assert '"same": true' in row["answer"]
     assert refused["failed"] == Failure.REFUSED
     assert "canary" not in refused["told"]
+
+
+def _changed(table: pa.Table, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> pa.Table:
+    return pa.Table.from_pylist(change(table.to_pylist()), schema=table.schema)
+
+
+def _swapped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first, second, *others = rows
+    return [{**first, "task": second["task"]}, {**second, "task": first["task"]}, *others]
+
+
+LIES: dict[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
+    "rows swapped": _swapped,
+    "a row twice": lambda rows: [*rows, rows[0]],
+    "a task that nobody asked about": lambda rows: [{**rows[0], "task": -1}, *rows[1:]],
+    "no task": lambda rows: [{**rows[0], "task": None}, *rows[1:]],
+    "no answer": lambda rows: [{**rows[0], "answer": "{}"}, *rows[1:]],
+}
+
+
+@pytest.mark.parametrize("by_clients", [True, False], ids=["clients", "source"])
+def test_a_worker_that_lies_is_refused_and_no_answer_of_it_used(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, by_clients: bool
+) -> None:
+    topics = [f"windows-lie-{by_clients}-{number}".lower() for number in range(2)]
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, *topics)
+        produce(bootstrap, {topic: copies(number, 100 + number) for number, topic in enumerate(topics)})
+    whole = Span(start=0, end=100)
+    asks = [
+        Ask(
+            partition=TopicPartition(topic, 0),
+            new_topic=topic,
+            target=Target(position=40 + number, old=whole, new=whole),
+        )
+        for number, topic in enumerate(topics)
+    ]
+    match = match_of(lab.old_bootstrap, lab.new_bootstrap, by_clients=by_clients, salt=SALT)
+    assert [found.answer.cut.offset for found in match.find(asks).values() if found.answer.cut] == [40, 41]
+    module = client_windows if by_clients else window_reader
+
+    for lie in LIES.values():
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "interruptible", lambda *given, lie=lie: _changed(interruptible(*given), lie))
+            with pytest.raises(WorkerError, match="Nothing was used from them"):
+                match.find(asks)

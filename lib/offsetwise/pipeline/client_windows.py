@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import SparkSession
 
-from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, WorkerError
 from offsetwise.model import Cluster, IsolationLevel
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.pipeline.windows import WINDOW_SCHEMA, Asked, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure
-from offsetwise.translation.worker import Answer, Log
+from offsetwise.translation.search import Span
+from offsetwise.translation.worker import Answer, Log, Question, Task
 
 OFFSETS_PER_TASK: Final = 4_000
 """A Spark task for each so many, up to the number of tasks that Spark runs: starting one costs about as much."""
@@ -30,8 +33,64 @@ READ_WINDOWS: Final = {
 }
 """A client of a task reads little of many partitions of topics that exist, and waits for nothing else."""
 
-ANSWER: Final = TypeAdapter(Answer)
-"""Reads what a worker wrote."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written(Answer):
+    token: str
+
+
+_WRITTEN: Final = TypeAdapter(_Written)
+
+
+def read_answer(text: object, token: str, task: Task) -> Answer:
+    """Read what a worker answered, and hold it against its question.
+
+    Args:
+        text: What came in the place of the answer.
+        token: That of the question.
+        task: The question.
+
+    Raises:
+        WorkerError: It is no answer, that of another question, or of offsets that were not read.
+    """
+    try:
+        read = _WRITTEN.validate_json(text if isinstance(text, str) else "")
+    except ValidationError as error:
+        raise strange(f"no answer of this release: {error.error_count()} of its values do not fit") from error
+    if read.token != token:
+        raise strange("the answer to another question")
+    asked = {Question.CUT: read.cut, Question.PROBE: read.probe, Question.SAME: read.same}
+    if asked[task.question] is None or sum(part is not None for part in asked.values()) != 1:
+        raise strange(f"no answer to whether the records are the same, or where: {task.question}")
+    if any(not span.start <= offset <= span.end for span, offset in _offsets(read, task)):
+        raise strange("an answer about offsets that were not to be read")
+    return Answer(**{each.name: getattr(read, each.name) for each in fields(Answer)})
+
+
+def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
+    """Give every offset that an answer names, with the span that it has to lie in."""
+    cut, batch = read.cut, read.batch
+    if cut is not None:
+        ends = (cut.offset, cut.lo, cut.hi, cut.new_from)
+        yield from ((task.new_whole, offset) for offset in ends if offset is not None)
+    for neighbour in (*read.kept, *(() if cut is None else cut.neighbours)):
+        for span, offset in ((task.old, neighbour.old_offset), (task.new, neighbour.new_offset)):
+            if offset is not None:
+                yield span, offset
+    if batch is not None:
+        yield task.new, batch.start
+        yield task.new, batch.end
+
+
+def strange(found: str) -> WorkerError:
+    """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
+    return WorkerError(
+        f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {found}. Nothing "
+        "was used from them.",
+        fix="Find out who answers at spark.remote or spark.master of the migration file, and that nothing of another "
+        "release of Offsetwise is on its workers.",
+    )
+
 
 _UNREAD: Final = {
     Failure.REFUSED: (
@@ -100,11 +159,29 @@ def answer_by_clients(
     )
     with spark_errors():
         given: list[dict[str, Any]] = interruptible(spark, answered.toArrow, watch).to_pylist()
+    questions = {each.number: each for some in asked for each in some}
+    once(each["task"] for each in given)
     answers: dict[int, Answer | ClusterError] = {}
     for each in given:
+        question = questions.get(each["task"])
+        if question is None:
+            raise strange(f"one to a question {each['task']!r} that was not asked")
         if each["failed"] is not None:
+            if each["failed"] not in _UNREAD:
+                raise strange(f"a failure {str(each['failed'])[:60]!r} that it does not know")
             kind, problem, fix = _UNREAD[Failure(each["failed"])]
-            answers[each["task"]] = kind(f"{problem}: {each['told']}. No result was used.", fix=fix)
+            answers[question.number] = kind(f"{problem}: {each['told']}. No result was used.", fix=fix)
         elif each["answer"] is not None:
-            answers[each["task"]] = ANSWER.validate_json(each["answer"])
+            answers[question.number] = read_answer(each["answer"], question.token, question.task)
     return answers
+
+
+def once(numbers: Iterable[object]) -> None:
+    """Go on where each question was answered once.
+
+    Raises:
+        WorkerError: One was answered again.
+    """
+    twice = next((number for number, count in Counter(numbers).items() if count > 1), None)
+    if twice is not None:
+        raise strange(f"two answers to question {twice!r}")

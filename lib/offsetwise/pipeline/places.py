@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from offsetwise.model import IsolationLevel, TopicPartition
+from offsetwise.pipeline.client_windows import once, strange
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identify import Records
@@ -38,8 +39,12 @@ def read_places(
         return {}
     with spark_errors():
         table = read_records(spark, properties, ranges, isolation=isolation, salt=salt).toArrow()
-    keys = (table.column(name).to_pylist() for name in ("topic", "partition", "offset"))
-    return {
-        (TopicPartition(topic, partition), offset): records_of(table.slice(row, 1))
-        for row, (topic, partition, offset) in enumerate(zip(*keys, strict=True))
-    }
+    names = ("topic", "partition", "offset")
+    keys = [
+        (TopicPartition(topic, number), offset)
+        for topic, number, offset in zip(*(table.column(name).to_pylist() for name in names), strict=True)
+    ]
+    once(keys)
+    if not set(keys) <= set(places):
+        raise strange("records at offsets that were not to be read")
+    return {key: records_of(table.slice(row, 1)) for row, key in enumerate(keys)}

@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Any, Final
 
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import Cluster, IsolationLevel, PartitionReconciliation, RangeDifference, Reconciliation
+from offsetwise.pipeline.client_windows import once, strange
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.header import PROVENANCE_HEADERS
@@ -79,7 +81,8 @@ def reconcile(
             keyed(new_records, timed=compared, ignored_headers=ignored),
             range_offsets=range_offsets,
         ).toArrow()
-    rows = [_RangeSum(**row) for row in sums.to_pylist()]
+    read = {side: {each.partition: each for each in log.ranges} for side, log in zip(Cluster, (old, new), strict=True)}
+    rows = range_sums(sums.to_pylist(), read, range_offsets=range_offsets)
     by_partition: defaultdict[int, list[_RangeSum]] = defaultdict(list)
     for row in rows:
         by_partition[row.partition].append(row)
@@ -88,7 +91,7 @@ def reconcile(
         new_topic=new.topic,
         isolation_level=isolation,
         partitions=tuple(_partition(each, by_partition[each], timed=each in compared) for each in partitions),
-        differences=tuple(_differences(rows, old.ranges, new.ranges, range_offsets)),
+        differences=tuple(_differences(rows, read, range_offsets)),
         ignored_headers=tuple(sorted(ignored & (_header_names(old_traits) | _header_names(new_traits)))),
     )
 
@@ -183,16 +186,22 @@ class _Traits:
     header_names: frozenset[str]
 
 
+_Number = Annotated[int, Field(ge=0, strict=True)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RangeSum:
-    cluster: str
-    partition: int
-    range: int
-    records: int
-    both: int
-    missing: int
-    duplicated: int
-    foreign: int
+    cluster: Cluster
+    partition: _Number
+    range: _Number
+    records: _Number
+    both: _Number
+    missing: _Number
+    duplicated: _Number
+    foreign: _Number
+
+
+_SUM: Final = TypeAdapter(with_config(ConfigDict(extra="forbid"))(_RangeSum))
 
 
 @contextmanager
@@ -246,16 +255,45 @@ def _partition(partition: int, rows: Sequence[_RangeSum], *, timed: bool) -> Par
     )
 
 
+def range_sums(
+    rows: Sequence[Mapping[str, Any]], read: Mapping[Cluster, Mapping[int, OffsetRange]], *, range_offsets: int
+) -> list[_RangeSum]:
+    """Hold the rows that Spark counted against what was to be read.
+
+    Args:
+        rows: The columns of `count_differences`.
+        read: What was to be read of each cluster, by partition.
+        range_offsets: How many offsets a range spans.
+
+    Raises:
+        WorkerError: A row is not of what was to be read, comes twice, or has numbers that do not add up.
+    """
+    once((row.get("cluster"), row.get("partition"), row.get("range")) for row in rows)
+    sums = []
+    for row in rows:
+        try:
+            found = _SUM.validate_python(row)
+        except ValidationError as error:
+            raise strange("sums of another shape") from error
+        bounds = read[found.cluster].get(found.partition)
+        start = found.range * range_offsets
+        if bounds is None or not (start < bounds.end and start + range_offsets > bounds.start):
+            raise strange("sums of offsets that were not to be read")
+        if found.both + found.missing + found.duplicated + found.foreign != found.records:
+            raise strange("sums that do not add up")
+        sums.append(found)
+    return sums
+
+
 def _differences(
-    rows: Iterable[_RangeSum], old: Iterable[OffsetRange], new: Iterable[OffsetRange], range_offsets: int
+    rows: Iterable[_RangeSum], read: Mapping[Cluster, Mapping[int, OffsetRange]], range_offsets: int
 ) -> Iterator[RangeDifference]:
-    read = {Cluster.OLD: {r.partition: r for r in old}, Cluster.NEW: {r.partition: r for r in new}}
     order = list(Cluster)
-    for row in sorted(rows, key=lambda row: (order.index(Cluster(row.cluster)), row.partition, row.range)):
+    for row in sorted(rows, key=lambda row: (order.index(row.cluster), row.partition, row.range)):
         if row.missing or row.duplicated or row.foreign:
-            bounds = read[Cluster(row.cluster)][row.partition]
+            bounds = read[row.cluster][row.partition]
             yield RangeDifference(
-                cluster=Cluster(row.cluster),
+                cluster=row.cluster,
                 partition=row.partition,
                 start=max(bounds.start, row.range * range_offsets),
                 end=min(bounds.end, (row.range + 1) * range_offsets),

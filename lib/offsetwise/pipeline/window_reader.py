@@ -6,27 +6,27 @@ answers reach the driver.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.errors import ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
-from offsetwise.pipeline.client_windows import ANSWER, answer_by_clients
+from offsetwise.pipeline.client_windows import answer_by_clients, once, read_answer, strange
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.pipeline.windows import Asked
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import Way
-from offsetwise.translation.identify import Records
 from offsetwise.translation.search import Target
-from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, Log, Task, answer, answer_group
+from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, Log, Task, answer_group
 
 LARGE_OFFSETS = 20_000
 """Windows above this are read by jobs of their own, split into tasks of about as many records."""
@@ -127,6 +127,7 @@ class WindowReader:
                 new_topic=ask.new_topic,
                 partition=ask.partition.partition,
                 task=tasks[ask],
+                token=secrets.token_hex(8),
             )
             for number, ask in enumerate(asks)
         ]
@@ -161,21 +162,23 @@ class WindowReader:
             logs.append(Log.ABORTED)
         parts = [self._records(log, numbered, max_records_per_task) for log in logs]
         records = parts[0]
-        for part in parts[1:]:
-            records = records.unionByName(part)
-        by_number = {number: task for number, (_, task) in numbered.items()}
+        # A question whose spans hold no record is answered too, so that no answer can get lost.
+        questions = self.spark.createDataFrame([(number,) for number in numbered], "task long")
+        for part in (*parts[1:], questions):
+            records = records.unionByName(part, allowMissingColumns=True)
+        by_number = {number: (secrets.token_hex(8), task) for number, (_, task) in numbered.items()}
         grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
         with spark_errors():
             table = interruptible(self.spark, grouped.toArrow, watch)
+        numbers: list[Any] = table.column("task").to_pylist()
+        once(numbers)
+        if set(numbers) != by_number.keys():
+            raise strange(f"{len(set(numbers) & by_number.keys()):,} of {len(by_number):,} questions answered")
         given = {
-            number: ANSWER.validate_json(str(text))
-            for number, text in zip(table.column("task").to_pylist(), table.column("answer").to_pylist(), strict=True)
+            number: read_answer(text, *by_number[number])
+            for number, text in zip(numbers, table.column("answer").to_pylist(), strict=True)
         }
-        empty = Records()
-        return {
-            ask: given[number] if number in given else answer(task, empty, empty, empty)
-            for number, (ask, task) in numbered.items()
-        }
+        return {ask: given[number] for number, (ask, _) in numbered.items()}
 
     def _records(
         self, log: Log, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None

@@ -17,7 +17,7 @@ from offsetwise.translation.header import origin
 from offsetwise.translation.identify import Records
 from offsetwise.translation.identity import content_hash, header_hash, masked_hash, record_size, schema_id
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Log, Paired, Question, Task, answer
+from offsetwise.translation.worker import Log, Paired, Question, Task, answer, written
 
 WINDOW_SCHEMA: Final = "task long, answer string, failed string, told string"
 OFFSETS_AT_ONCE: Final = 200_000
@@ -34,6 +34,8 @@ class Asked:
     new_topic: str
     partition: int
     task: Task
+    token: str
+    """What the answer repeats: nobody can take it for the answer to another question."""
 
     def range_of(self, log: Log) -> Range:
         """Say what of a log it needs."""
@@ -123,7 +125,7 @@ def _answered(readers: Mapping[Log, Reader[_Record]], tasks: Sequence[Asked]) ->
         key = id(old), id(new), id(aborted)
         read = shared[key] = shared.get(key) or _Read(old, new, aborted)
         given = answer(each.task, *read.records, origins=read.origins, paired=read.paired)
-        yield each.number, json.dumps(asdict(replace(given, record_bytes=read.record_bytes))), None, None
+        yield each.number, written(replace(given, record_bytes=read.record_bytes), each.token), None, None
 
 
 class _Read:

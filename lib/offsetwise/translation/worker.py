@@ -101,11 +101,11 @@ class Answer:
     """Mean size of the records read, of the log with the larger ones; None where none was read."""
 
 
-def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
+def answer_group(tasks: Mapping[int, tuple[str, Task]], group: Any) -> Any:
     """Answer one task; the function that Spark applies to each group.
 
     Args:
-        tasks: Every task of this round, by number.
+        tasks: Every task of this round with its token, by number.
         group: `pyarrow.Table` with columns task, log, origin, size and `RECORD_COLUMNS`.
 
     Returns:
@@ -117,9 +117,15 @@ def answer_group(tasks: Mapping[int, Task], group: Any) -> Any:
     ordered = group.sort_by("offset")
     of = ordered.column("log").to_pylist()
     old, new, aborted = (ordered.filter(pa.array([each == log.value for each in of], pa.bool_())) for log in Log)
-    given = answer(tasks[number], records_of(old), records_of(new), records_of(aborted), origins=_origins(new))
-    text = json.dumps(asdict(replace(given, record_bytes=_mean_size(old, new))))
+    token, task = tasks[number]
+    given = answer(task, records_of(old), records_of(new), records_of(aborted), origins=_origins(new))
+    text = written(replace(given, record_bytes=_mean_size(old, new)), token)
     return pa.table({"task": pa.array([number], pa.int64()), "answer": pa.array([text], pa.string())})
+
+
+def written(given: Answer, token: str) -> str:
+    """Write an answer with the token of its question, so that it is taken for no other question's."""
+    return json.dumps(asdict(given) | {"token": token})
 
 
 class Paired:
