@@ -201,7 +201,7 @@ def _ask_here(spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ..
     if python != sys.executable:
         return []
     ran = subprocess.run(  # noqa: S603 - the interpreter that runs this
-        [python, "-c", "import importlib.util as u; print(u.find_spec('offsetwise').origin)"],
+        [python, "-P", "-c", "import importlib.util as u; print(u.find_spec('offsetwise').origin)"],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,65 @@
+"""No code of the folder that a command is given in runs, whatever its modules are called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORK = """
+import sys
+from offsetwise.config import SparkSettings
+from offsetwise.pipeline.session import close_session, open_session
+from offsetwise.pipeline.shipping import ship
+
+spark = open_session(SparkSettings(master="local[1]"), kafka=False)
+ship(spark)
+same = lambda batches: batches
+print(spark.range(10).mapInArrow(same, "id long").count(), sorted({name.partition(".")[0] for name in sys.modules}))
+close_session()
+"""
+PLANTED = """
+import os
+with open(os.path.join({folder!r}, "ran-" + __name__), "a") as noted:
+    noted.write("x")
+"""
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    """A folder with a module of each name that Python, Spark's workers or Offsetwise may import."""
+    folder, ran = tmp_path / "folder", tmp_path / "ran"
+    folder.mkdir()
+    ran.mkdir()
+    used = subprocess.run([sys.executable, "-P", "-c", WORK], capture_output=True, text=True, cwd=ran, check=True)
+    count, _, names = used.stdout.partition(" ")
+    assert count == "10"
+    others = {"psutil", "pandas", "numpy", "pyarrow", "zstandard", "sitecustomize", "usercustomize", "memory_profiler"}
+    for name in {*eval(names), *sys.stdlib_module_names, *others}:
+        (folder / f"{name}.py").write_text(PLANTED.format(folder=str(ran)), encoding="utf-8")
+    return folder
+
+
+def ran(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder.parent / "ran").glob("ran-*"))
+
+
+def test_a_command_runs_no_module_of_its_working_folder(planted: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+
+    work = [sys.executable, "-P", "-c", WORK]
+    done = subprocess.run(work, capture_output=True, text=True, cwd=planted, env=environment, check=False)
+
+    assert ran(planted) == []
+    assert done.stdout.startswith("10 "), done.stderr[-2_000:]
+
+
+def test_python_itself_would_run_them(planted: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+
+    subprocess.run([sys.executable, "-c", "import psutil"], cwd=planted, env=environment, check=False)
+
+    assert ran(planted) == ["ran-psutil"]
