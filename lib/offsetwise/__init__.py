@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from offsetwise.api.migration import Compared, Job, Migration
     from offsetwise.api.plan import Plan
     from offsetwise.api.receipt import Receipt
+    from offsetwise.api.repair import repair
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.approval import PrivateKey, PublicKey, Verdict, keygen, read_private_key, write_approval, write_keys
@@ -120,6 +121,7 @@ __all__ = [
     "load_sink_snapshot",
     "load_snapshots",
     "read_private_key",
+    "repair",
     "targets",
     "write_approval",
     "write_keys",
@@ -180,6 +182,7 @@ _HOMES = {
     "load_sink_snapshot": "workflow",
     "load_snapshots": "workflow",
     "read_private_key": "approval",
+    "repair": "api.repair",
     "targets": "targets",
     "write_approval": "approval",
     "write_keys": "approval",

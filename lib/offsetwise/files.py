@@ -76,7 +76,7 @@ _LEFT_OUT_OF_ROWS: Final = ("behind_new", "behind_old", "behind_parts")
 """Of the partitions of a comparison or a sample, where they are null or empty."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
-_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "settings", "transactions")
+_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "repair", "savepoint", "settings", "transactions")
 """Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
 

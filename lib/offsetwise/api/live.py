@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
 from offsetwise.apply.run import Tools
 from offsetwise.apply.world import LiveWorld
 from offsetwise.apply.writers import Writers
 from offsetwise.config import Migration
+from offsetwise.errors import UsageError
+from offsetwise.model import Plan
 from offsetwise.progress import Progress
 from offsetwise.verify import LiveEyes
 
-__all__ = ["LiveEyes", "tools_for"]
+if TYPE_CHECKING:
+    from offsetwise.api.migration import Migration as Named
+
+__all__ = ["LiveEyes", "settings_of", "tools_for"]
+
+_NOBODY: Final = "offsetwise.invalid"
+
+
+def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -> Migration:
+    """Return the migration file that a plan is applied, taken back and verified with.
+
+    A plan that repairs and moves nothing needs none: then the checkpoint is read, the folder of the copy is written,
+    and nobody is trusted but whoever is named. No cluster is ever asked.
+
+    Args:
+        plan: The plan.
+        migration: The migration that was named.
+        place: Where the copy is.
+
+    Raises:
+        UsageError: None was named, and the plan is one of a migration.
+    """
+    if migration is not None:
+        return migration.settings
+    required = plan.requirements.checkpoint
+    if not plan.moves_nothing or required is None:
+        raise UsageError(
+            f"The plan: expected the migration {plan.migration!r} that it was drafted with, found none. Nothing was "
+            "done.",
+            fix="Load it with `migration=`; on the command line name its file: --migration FILE.",
+        )
+    roots = [] if place is None else [str(place).rstrip("/").rpartition("/")[0] or os.getcwd()]
+    return Migration.model_validate(
+        {
+            "name": plan.migration,
+            "source": {"properties": {"bootstrap.servers": f"old.{_NOBODY}:1"}},
+            "target": {"properties": {"bootstrap.servers": f"new.{_NOBODY}:1"}},
+            "checkpoint_roots": [required.uri],
+            "write_roots": roots,
+        }
+    )
 
 
 def tools_for(migration: Migration, progress: Progress) -> Tools:

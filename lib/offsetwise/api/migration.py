@@ -277,6 +277,7 @@ class Job:
         sink_rewound: bool = False,
         cutover_ms: int | None = None,
         savepoint: NewSavepoint | None = None,
+        repair: str | None = None,
         settings: Mapping[str, object] | None = None,
         progress: Progress = unheard,
     ) -> Plan:
@@ -298,6 +299,7 @@ class Job:
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
             savepoint: What is said of a savepoint that is made, for targets that take that.
+            repair: The kind of repair that the copy of the checkpoint gets; see `offsetwise.repair`.
             settings: Values by key for the targets that take them, as `--set` has them: `{"create_table": True}`.
             progress: Told each step.
 
@@ -320,6 +322,7 @@ class Job:
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
             savepoint=savepoint,
+            repair=repair,
             settings=texts(settings or {}),
         )
         made = workflow.draft(

@@ -41,7 +41,7 @@ class Plan:
     """Where it was read or saved."""
 
     @classmethod
-    def of(cls, document: model.Plan, *, migration: Migration) -> Self:
+    def of(cls, document: model.Plan, *, migration: Migration | None = None) -> Self:
         """Give a plan that has just been drafted."""
         return cls(document=document, content=files.dump(document).encode(), migration=migration)
 
@@ -197,7 +197,7 @@ class Plan:
                 policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
             )
         done = run.apply(order, written, tools)
-        return Receipt(written, migration=self._migration(), plan=self.content, already=done.already)
+        return Receipt(written, migration=self.migration, plan=self.content, already=done.already)
 
     def require(self, found: run.DryRun, *, receipt: str | Path | None = None) -> None:
         """Go on only if a dry run found everything as it was reviewed.
@@ -212,7 +212,7 @@ class Plan:
         return run.Order(
             plan_bytes=self.content,
             plan=self.document,
-            migration=self._migration().settings,
+            migration=live.settings_of(self.document, self.migration, output),
             output=None if output is None else str(output),
         )
 

@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
-from offsetwise import model
+from offsetwise import config, model
 from offsetwise.api import live
 from offsetwise.apply import back
+from offsetwise.apply.journal import read_journal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.writing import Seen
 from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.model import time_of
+from offsetwise.plan.reading import read_plan
 from offsetwise.progress import Progress, unheard
 from offsetwise.verify import verify as verified
 
@@ -28,7 +30,8 @@ class Receipt:
     """The file that applying a plan wrote, or its journal. It is read when it is used, and not believed."""
 
     path: str | Path
-    migration: Migration
+    migration: Migration | None = None
+    """The one it was applied with; none is needed of a plan that repairs and moves nothing."""
     plan: bytes | None = None
     """The plan's file: for a journal, or where the plan was approved in another form than `Plan.save` writes."""
     already: tuple[Seen, ...] = ()
@@ -52,10 +55,9 @@ class Receipt:
         Raises:
             FileError: The receipt cannot be read.
         """
-        now = time_of(datetime.now(UTC))
-        return verified(
-            self.document, live.LiveEyes(migration=self.migration.settings), verified_at=now, checkpoint=checkpoint
-        )
+        now, read = time_of(datetime.now(UTC)), self.document
+        settings = live.settings_of(read.plan, self.migration, read.steps[0].place)
+        return verified(read, live.LiveEyes(migration=settings), verified_at=now, checkpoint=checkpoint)
 
     @overload
     def rollback(
@@ -99,7 +101,7 @@ class Receipt:
             NotApprovedError: Nobody trusted has approved exactly this plan.
             ApplyError: A step could not be taken back, or a journal without its plan.
         """
-        settings = self.migration.settings
+        settings = self.migration.settings if self.migration is not None else self._alone()
         order = back.BackOrder(
             path=str(self.path),
             migration=settings,
@@ -109,3 +111,12 @@ class Receipt:
         )
         take = back.rollback if execute else back.preview
         return take(order, live.tools_for(settings, progress))
+
+    def _alone(self) -> config.Migration:
+        """Return what a plan is taken back with that is of no migration."""
+        if not str(self.path).endswith(".journal") or self.plan is None:
+            read = self.document
+            return live.settings_of(read.plan, None, read.steps[0].place)
+        begun = (record.done or record.intended for record in read_journal(str(self.path)).steps.values())
+        place = next((step.place for step in begun if step is not None), None)
+        return live.settings_of(read_plan(self.plan, subject="the plan"), None, place)

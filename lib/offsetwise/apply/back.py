@@ -181,6 +181,8 @@ def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
 def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
     """Refuse to take back on another cluster than was written to."""
     wanted = found.plan.requirements.new.cluster_id
+    if found.plan.moves_nothing:
+        return
     if found.plan.migration != order.migration.name:
         other = f"migration {order.migration.name!r}"
     elif any(spec_of(target.kind).where is Where.CLUSTER for target in found.plan.targets):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.edits import Edits
 from offsetwise.apply.fitting import requirement
@@ -91,9 +93,19 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
                 copied[new] = digest
         made_here.append(new)
     for path in sorted(edited.keys() - tree.keys()):
+        for above in _new_folders(path, folders):
+            disk.make_folder(below(folder, above), like=below(source, folders[0]))
+            folders.append(above)
         new, beside = below(folder, path), below(source, min(edited.keys() & tree.keys()))
         disk.write_new(new, edited[path], like=beside, sync=False)
         made_here.append(new)
     disk.sync_all(made_here)
     disk.require_same(copied)
     disk.sync_all(below(folder, path) for path in folders)
+
+
+def _new_folders(path: str, known: Collection[str]) -> list[str]:
+    """Return the folders above a file that are not there yet, the outermost first."""
+    parts = path.split("/")[:-1]
+    above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+    return [each for each in above if each not in known]

@@ -35,6 +35,8 @@ class Edits:
     """Sources whose state is left out."""
     converted: tuple[str, ...] = ()
     """Sources whose state becomes that of another connector."""
+    repair: str = ""
+    """The kind of repair; empty where nothing is repaired."""
     marked: int = 0
     """Transactions of a sink that are marked as committed."""
 
@@ -46,6 +48,10 @@ class Edits:
             return f"without the state of {', '.join(self.sources)}{marked}"
         if self.converted:
             return f"with the state of {', '.join(self.converted)} converted"
+        if self.repair and not any(one.numbers for one in self.edits):
+            written = many(sum(one.after != one.before for one in self.edits), "file")
+            left = many(len(self.dropped), "file")
+            return f"repaired ({self.repair}): {written} written, {left} left out"
         numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
         more = f" and {dropped} later file(s) left out" if dropped else ""
@@ -79,7 +85,8 @@ class Edits:
         edited = (
             FileChange(path=one.path, what="made" if one.before is None else "edited", numbers=one.numbers)
             for one in self.edits
-            if one.numbers or ((self.sources or self.converted or self.marked) and one.after != one.before)
+            if one.numbers
+            or ((self.repair or self.sources or self.converted or self.marked) and one.after != one.before)
         )
         dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
         return (*edited, *dropped)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from offsetwise.cli.options import AsJson, MigrationFile, PlanFile
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
 from offsetwise.cli.output import progress, stdout
 from offsetwise.model import StepState, Verification
 
@@ -16,7 +16,7 @@ from offsetwise.model import StepState, Verification
 def apply(
     plan: PlanFile,
     *,
-    migration: MigrationFile,
+    migration: MaybeMigrationFile = None,
     approval: Annotated[list[Path] | None, typer.Option(help="An approval of the plan; may be repeated.")] = None,
     trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
     output: Annotated[str | None, typer.Option(help="Where a copy or file is written; in a write root.")] = None,
@@ -33,7 +33,7 @@ def apply(
     from offsetwise import Migration, Plan, files
     from offsetwise.cli import documents, render_apply
 
-    chosen = Plan.load(plan, migration=Migration.load(migration))
+    chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
     if not execute:
         with progress() as told:
             made = chosen.apply(output=output, receipt=receipt, progress=told)
@@ -63,7 +63,7 @@ def apply(
 def rollback(
     written: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, or its journal.")],
     *,
-    migration: MigrationFile,
+    migration: MaybeMigrationFile = None,
     plan: Annotated[
         Path | None, typer.Option(help="The plan's file: for a journal, or where it is not as `draft` wrote it.")
     ] = None,
@@ -79,7 +79,7 @@ def rollback(
     from offsetwise.cli import documents, render_apply
     from offsetwise.plan.reading import plan_bytes
 
-    chosen = Migration.load(migration)
+    chosen = None if migration is None else Migration.load(migration)
     receipt = Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
     with progress() as told:
         if not execute:
@@ -101,7 +101,7 @@ def rollback(
 def verify(
     receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt that `apply` wrote.")],
     *,
-    migration: MigrationFile,
+    migration: MaybeMigrationFile = None,
     plan: Annotated[Path | None, typer.Option(help="The plan's file, where it is not as `draft` wrote it.")] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
@@ -119,7 +119,7 @@ def verify(
     from offsetwise.cli import render_apply
     from offsetwise.plan.reading import plan_bytes
 
-    chosen = Migration.load(migration)
+    chosen = None if migration is None else Migration.load(migration)
 
     def look() -> Verification:
         written = Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan))

@@ -12,6 +12,10 @@ from offsetwise.errors import UsageError
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")]
 MigrationFile = Annotated[Path, typer.Option("--migration", "-m", help="The migration file (YAML).")]
+MaybeMigrationFile = Annotated[
+    Path | None,
+    typer.Option("--migration", "-m", help="The migration file (YAML); none for a plan that only repairs."),
+]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
 Store = Annotated[str | None, typer.Option(help="The URL of the store; by default a file in the state folder.")]
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offsetwise.cli.options import AsJson, MigrationFile, PlanFile
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, MigrationFile, PlanFile
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from offsetwise import Plan
 
 
 def draft(
     *,
-    migration: MigrationFile,
+    author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
+    out: Annotated[Path, typer.Option(help="The plan's file to write. It must not exist.")],
+    migration: MaybeMigrationFile = None,
     target: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint, "
             "flink-savepoint-without-sources, flink-savepoint-from-positions, flink-savepoint-converted, "
             "starting-position, at-timestamp, consumer-group:NAME, kcl-leases:NAME, sink-transactions or "
             "hanging-transactions; may be repeated."
         ),
-    ],
-    author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
-    out: Annotated[Path, typer.Option(help="The plan's file to write. It must not exist.")],
-    checkpoint: Annotated[str | None, typer.Option(help="A checkpoint named in the migration file.")] = None,
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="A checkpoint named in the migration file; without one, its path or URI.")
+    ] = None,
+    repair: Annotated[
+        str | None,
+        typer.Option(
+            help="Repair the checkpoint in a copy: drop-pending-batch, remove-damaged-commit, drop-batch-after-gap, "
+            "restore-topic, restore-metadata or rebuild-shard-commit. Without --migration no cluster is asked."
+        ),
+    ] = None,
     group: Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")] = None,
     editor: Annotated[
         list[str] | None, typer.Option(help="Who edited an earlier version; barred too. May be repeated.")
@@ -84,7 +96,6 @@ def draft(
 ) -> None:
     """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
     from offsetwise import Comparison, Job, Migration, load_sink_snapshot
-    from offsetwise.cli import render
     from offsetwise.new_files import require_new
     from offsetwise.plan import options, settings
 
@@ -94,6 +105,16 @@ def draft(
             fix="Give both, or neither to read the clusters.",
         )
     require_new(out)
+    if migration is None:
+        given = settings.parse(set_ or [])
+        made = _repaired(repair, checkpoint, targets=target or [], author=author, editors=editor or [], values=given)
+        _written(made, out, as_json=as_json)
+        return
+    if not target:
+        raise UsageError(
+            "draft: expected --target, what the plan writes, found none. Nothing was drafted.",
+            fix="Name one: --target spark-checkpoint writes a copy of a Spark checkpoint.",
+        )
     decided, starts = override or [], start or []
     commits, aborts = commit_transaction or [], abort_transaction or []
     of_places = len(decided) + len(starts)
@@ -124,8 +145,37 @@ def draft(
         sink_rewound=sink_rewound,
         cutover_ms=cutover_ms,
         savepoint=savepoint,
+        repair=repair,
         settings=values,
     )
+    _written(made, out, as_json=as_json)
+
+
+def _repaired(
+    kind: str | None,
+    checkpoint: str | None,
+    *,
+    targets: list[str],
+    author: str,
+    editors: list[str],
+    values: dict[str, str],
+) -> Plan:
+    """Draft a repair that asks no cluster."""
+    from offsetwise import repair
+
+    if kind is None or checkpoint is None or targets:
+        found = "--target" if kind is not None and checkpoint is not None else "no --migration"
+        raise UsageError(
+            f"draft: expected --migration and --target, or --repair and --checkpoint alone, found {found}. Nothing was "
+            "drafted.",
+            fix="Name the migration file; or, to repair a checkpoint and move nothing, --repair KIND --checkpoint URI.",
+        )
+    return repair(checkpoint, kind, author=author, editors=editors, settings=values)
+
+
+def _written(made: Plan, out: Path, *, as_json: bool) -> None:
+    from offsetwise.cli import render
+
     made.save(out)
     if as_json:
         typer.echo(made.content.decode(), nl=False)

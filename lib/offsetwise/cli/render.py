@@ -222,8 +222,8 @@ def plan(out: Console, made: Plan) -> None:
         (made.positions and many(total.partitions, "partition")),
         (made.transactions and many(len(made.transactions), "transaction")),
     )
-    count = ", ".join(each for each in counted if each)
-    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}: {count}", soft_wrap=True)
+    count = "".join(f": {each}" for each in (", ".join(each for each in counted if each),) if each)
+    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}{count}", soft_wrap=True)
     if made.positions:
         unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
         out.print(
@@ -232,7 +232,10 @@ def plan(out: Console, made: Plan) -> None:
             soft_wrap=True,
         )
     for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
-        out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+        if told:
+            out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+    for cost in () if made.repair is None else made.repair.costs:
+        out.print(f"costs: {safe(cost)}", soft_wrap=True)
     if made.settings:
         out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from re import Pattern
 from typing import Protocol
 
 from offsetwise.engines.batch_files import BatchFiles
+from offsetwise.engines.repaired import Repaired
 from offsetwise.model import BatchSource, Checkpoint, Details, RetainedCheckpoint
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, Tree
@@ -154,6 +155,8 @@ class CheckpointEngine(Engine):
     where that is nothing."""
     file: str | None = None
     """A file whose path may be given in place of its folder's."""
+    repair: Callable[[FolderReader, str, Mapping[str, str]], Repaired] | None = None
+    """Decides a repair of one of its checkpoints, of a kind and with its settings; None where there is none."""
     own_groups: str = ""
     """What the names of the consumer groups begin with that its jobs read with and never commit to; empty for none."""
     commits_to_group: bool = False

@@ -339,6 +339,36 @@ class NewSavepoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedPosition:
+    """Where a repaired copy goes on in one partition, before anything is moved."""
+
+    source: str
+    topic: str
+    partition: int
+    offset: AnyPosition
+    planned_offset: AnyPosition | None
+    """The end of the batch that runs again; None where none does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What is repaired in the copy of a checkpoint, and what that costs."""
+
+    kind: str
+    costs: tuple[str, ...]
+    """Sentences: records read twice, batch ids that a sink ignores, the state that is used."""
+    job_id: str | None = None
+    """The query's id in the copy, where the repair writes it."""
+    after_batch: int | None = None
+    """The batch that the copy goes on after; None where it begins at its initial offsets."""
+    reruns_batch: int | None = None
+    """The batch that runs again in the copy."""
+    positions: tuple[RepairedPosition, ...] = ()
+    made: tuple[str, ...] = ()
+    """Files of the copy that the original does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An offset plan, as it is reviewed, approved and applied."""
 
@@ -379,13 +409,28 @@ class Plan:
     """What a person said of a savepoint that is made; None where no target takes that. Not written then."""
     settings: tuple[tuple[str, str], ...] = ()
     """(key, value) of every `--set`, by key. Not written if empty."""
+    repair: Repair | None = None
+    """What the copy repairs. Not written if there is none."""
+
+    @property
+    def job_id(self) -> str | None:
+        """The job's id in what keeps its checkpoint."""
+        if self.repair is not None and self.repair.job_id is not None:
+            return self.repair.job_id
+        return None if self.requirements.checkpoint is None else self.requirements.checkpoint.job_id
+
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether it repairs a checkpoint and asks no cluster; then it is of no migration."""
+        return self.repair is not None and not self.positions
 
     @property
     def moves(self) -> str:
         """What it moves; one plan is open for each."""
         needs = self.requirements
         if needs.checkpoint is not None:
-            return needs.moves(None) if self.positions else transactions_of(needs.moves(None))
+            moves = needs.moves(None)
+            return moves if self.positions or self.repair is not None else transactions_of(moves)
         return needs.moves(self.positions[0].source if needs.old_group is None else needs.old_group.group)
 
 

@@ -45,8 +45,9 @@ from offsetwise.plan.decide import Grounds, decide, grounds_of
 from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
 from offsetwise.plan.refusals import cluster_id, group_type
+from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.request import DraftRequest, refuse, traits_of
-from offsetwise.plan.settings import accepted
+from offsetwise.plan.settings import Takers, accepted
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
@@ -163,10 +164,16 @@ def draft(
         transactions=ended,
         marks=marks,
         savepoint=request.savepoint,
-        settings=accepted(takers_of(request.targets), request.settings),
+        settings=accepted(takers(request), request.settings),
     )
     refuse(tuple(reason for target in made.targets for reason in spec_of(target.kind).unfit(made)))
     return made
+
+
+def takers(request: DraftRequest) -> Takers:
+    """Return what the targets, and the repair, take of `--set`, by their names."""
+    repair = {} if request.repair is None else {request.repair: KINDS[request.repair]}
+    return {**takers_of(request.targets), **repair}
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
@@ -215,7 +222,7 @@ def check_request(request: DraftRequest) -> None:
     for target, spec in chosen.items():
         if spec.takes_group != bool(target.group):
             raise _unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
-    accepted(takers_of(request.targets), request.settings)
+    accepted(takers(request), request.settings)
     if not request.author.strip():
         raise _unfit("an author", "none", "Say who drafts it: --author NAME.")
     for name in (request.author, *request.editors):

@@ -10,7 +10,8 @@ from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import PlanError
 from offsetwise.model import MAX_PARTITIONS, AnyPosition, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
-from offsetwise.plan.settings import objections
+from offsetwise.plan.repair.kinds import KINDS
+from offsetwise.plan.settings import Settings, Takers, objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.sinks.settling import contradictions as of_transactions
 from offsetwise.position import of_one_stream, offset_or_none
@@ -61,10 +62,11 @@ def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself."""
     if not plan.targets:
         yield "it names no target"
-    if not plan.positions and not all(spec_of(target.kind).ends for target in plan.targets):
+    if not plan.positions and plan.repair is None and not all(spec_of(target.kind).ends for target in plan.targets):
         yield "it has no positions"
-    yield from (f"its settings have {each}" for each in objections(takers_of(plan.targets), plan.settings))
     yield from _counts(plan)
+    yield from (f"its settings have {each}" for each in objections(_takers(plan), plan.settings))
+    yield from _of_repair(plan)
     yield from of_transactions(plan)
     yield from of_marks(plan)
     yield from _paths(plan)
@@ -86,6 +88,22 @@ def _counts(plan: Plan) -> Iterator[str]:
             yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
     if plan.savepoint is not None and (found := plan.savepoint.impossible) is not None:
         yield f"its savepoint is of a job with {found}"
+
+
+def _takers(plan: Plan) -> Takers:
+    repair = {} if plan.repair is None else {plan.repair.kind: KINDS.get(plan.repair.kind, Settings)}
+    return {**takers_of(plan.targets), **repair}
+
+
+def _of_repair(plan: Plan) -> Iterator[str]:
+    if plan.repair is None:
+        return
+    if plan.repair.kind not in KINDS:
+        yield f"{plan.repair.kind[:80]!r} is no kind of repair"
+    if plan.requirements.checkpoint is None or not all(spec_of(target.kind).repairs for target in plan.targets):
+        yield "it repairs a checkpoint, and writes no copy of one"
+    if not plan.repair.costs:
+        yield "its repair has no costs, and every repair says what it costs"
 
 
 def _paths(plan: Plan) -> Iterator[str]:

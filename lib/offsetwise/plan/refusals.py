@@ -177,6 +177,19 @@ def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
         yield f"{counted(left)} records on the old cluster that the job has not read, or may have."
 
 
+@finding(
+    code="REPAIR_REFUSED",
+    severity=Severity.BLOCKS,
+    title="The checkpoint does not fit the repair",
+    remedy="See with `offsetwise inspect` what is wrong, and choose the repair that its page names.",
+    rank=2110,
+    stage=Stage.PLAN,
+)
+def repair_refused(message: str, fix: str) -> Iterator[tuple[str, str]]:
+    """The checkpoint does not have what the repair mends, or not the files and the state that the copy needs."""
+    yield message, fix
+
+
 def counted(rows: Sequence[PartitionComparison]) -> str:
     """Begin a sentence about some partitions.
 

@@ -73,6 +73,8 @@ class DraftRequest:
     """Whether the copy of the savepoint is to say that the sink's transactions are committed."""
     sink: SinkTransactions | None = None
     """What the cluster of the job's sink says of its transactions; None where it was not asked."""
+    repair: str | None = None
+    """The kind of repair that the copy gets; None where nothing is repaired."""
     settings: tuple[tuple[str, str], ...] = ()
     """(key, value) of every `--set`, for the targets that take it."""
     savepoint: NewSavepoint | None = None

@@ -89,6 +89,8 @@ class Spec:
     """Of a target that no position is written to: which transactions of the sink it ends, by what was decided."""
     takes_savepoint: bool = False
     """Whether a person says of which stream, and for which source, the savepoint is that it makes."""
+    repairs: bool = False
+    """Whether it is a copy that a repair can be written in."""
     takes: type[Settings] = Settings
     """The keys that `--set` gives it."""
     unfit: Unfit = _nothing

@@ -20,6 +20,7 @@ from offsetwise.model import (
     VerifiedPosition,
     VerifiedTransaction,
 )
+from offsetwise.plan.repair.draft import standing
 from offsetwise.targets.spec import spec_of
 from offsetwise.verify.eyes import Eyes, LiveEyes
 from offsetwise.verify.seen import Seen, for_all
@@ -36,11 +37,12 @@ def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | 
         verified_at: When, ISO 8601, UTC.
         checkpoint: The checkpoint that the new job made, for a target that is no checkpoint itself (`startingOffsets`).
     """
+    plan = standing(receipt.plan)
     positions: list[VerifiedPosition] = []
     transactions: list[VerifiedTransaction] = []
     started = []
     for step in receipt.steps:
-        seen = _look(receipt.plan, step, eyes, checkpoint)
+        seen = _look(plan, step, eyes, checkpoint)
         if spec_of(step.target.kind).ends:
             transactions += [
                 VerifiedTransaction(
@@ -67,7 +69,7 @@ def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | 
                 turnout=each.turnout,
                 told=each.told,
             )
-            for position, each in zip(receipt.plan.positions, seen, strict=True)
+            for position, each in zip(plan.positions, seen, strict=True)
         ]
     return Verification(
         plan_digest=receipt.plan_digest,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         sample_reconciliation,
         sample_sink,
     )
+    from offsetwise.workflow.repairing import repair
     from offsetwise.workflow.scenes import Wanted, check_two_clusters
     from offsetwise.workflow.sinks import sink_snapshot, sink_transactions
     from offsetwise.workflow.stored import Observed, load_observed, load_sink_snapshot, load_snapshots
@@ -47,6 +48,7 @@ __all__ = [
     "load_snapshots",
     "observe",
     "reconcile",
+    "repair",
     "sample",
     "sample_comparison",
     "sample_drift",
@@ -79,6 +81,7 @@ _HOMES = {
     "load_snapshots": "stored",
     "observe": "comparing",
     "reconcile": "counting",
+    "repair": "repairing",
     "sample": "recorded",
     "sample_comparison": "recorded",
     "sample_drift": "recorded",

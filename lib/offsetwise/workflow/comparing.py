@@ -10,7 +10,7 @@ from typing import TypeAlias
 from offsetwise.comparison import Learnt, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
-from offsetwise.model import Cluster, Comparison, Snapshot, Subject
+from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
 from offsetwise.streams.reader import read_cluster
@@ -68,6 +68,7 @@ def observe(
     content: bool = True,
     progress: Progress = unheard,
     rewind_to: int | None = None,
+    repaired: Checkpoint | None = None,
     groups: tuple[str, ...] = (),
 ) -> Observed:
     """Compare, and give both clusters as they were read for it; see `compare`.
@@ -79,6 +80,7 @@ def observe(
         content: Whether to read records.
         progress: Told each step.
         rewind_to: Compare the positions after this earlier batch of the checkpoint instead of the restart's.
+        repaired: The checkpoint as a repaired copy will be; None to read what is there.
         groups: Groups to read beside those of the migration.
 
     Raises:
@@ -88,7 +90,7 @@ def observe(
         PlanError: The checkpoint cannot be taken back to the batch.
         SparkError: Spark cannot read the records.
     """
-    wanted = Wanted.of(subject, rewind_to=rewind_to)
+    wanted = Wanted.of(subject, rewind_to=rewind_to, repaired=repaired)
     ((_, made),) = observe_all(
         migration, [wanted], snapshots=snapshots, content=content, progress=progress, groups=groups
     )

@@ -25,6 +25,7 @@ from offsetwise.plan.draft import check_request
 from offsetwise.plan.draft import draft as draft_plan
 from offsetwise.plan.drift import Drift, drift_of_checkpoint
 from offsetwise.plan.drift import drift as drift_of
+from offsetwise.plan.repair.draft import check_repair, with_repair
 from offsetwise.plan.request import DraftRequest, StartChoice
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
@@ -34,6 +35,7 @@ from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.targets.spec import groups_of, spec_of
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.comparing import observe
+from offsetwise.workflow.repairing import repaired_checkpoint
 from offsetwise.workflow.scenes import digests
 from offsetwise.workflow.sinks import settling_of, sink_of, transactions_of
 from offsetwise.workflow.stored import Observed
@@ -70,7 +72,39 @@ def draft(
         SparkError: Spark cannot read the records.
     """
     request = replace(request, subject=subject)
-    settling = None
+    if request.repair is not None:
+        return _repaired(migration, request, observed, drafted_at=drafted_at, progress=progress)
+    return _drafted(migration, request, drafted_at=drafted_at, observed=observed, sink=sink, progress=progress)
+
+
+def _repaired(
+    migration: Migration, request: DraftRequest, observed: Observed | None, *, drafted_at: str, progress: Progress
+) -> Plan:
+    """Draft a plan that moves the positions that the checkpoint has once it is repaired."""
+    if request.checkpoint is None or observed is not None:
+        raise ConfigError(
+            "draft: expected a checkpoint of the migration file to repair and to compare, found "
+            f"{'a comparison' if observed is not None else 'none'}. Nothing was read.",
+            fix="Name it with --checkpoint, without --comparison.",
+        )
+    check_repair(request)
+    uri, values = migration.checkpoint(request.checkpoint).uri, dict(request.settings)
+    before, made = repaired_checkpoint(uri, request.repair or "", values, roots=migration.checkpoint_roots)
+    plan = _drafted(migration, request, drafted_at=drafted_at, progress=progress, repaired=made.checkpoint)
+    return with_repair(plan, before, made, request)
+
+
+def _drafted(
+    migration: Migration,
+    request: DraftRequest,
+    *,
+    drafted_at: str,
+    observed: Observed | None = None,
+    sink: SinkSnapshot | None = None,
+    progress: Progress,
+    repaired: Checkpoint | None = None,
+) -> Plan:
+    subject, settling = request.subject, None
     if request.mark_settled or ends_of(request.targets):
         check_request(request)
         found = request.sink or sink_of(migration, request, observed, snapshot=sink, progress=progress)
@@ -92,6 +126,7 @@ def draft(
             subject,
             progress=progress,
             rewind_to=request.rewind_to,
+            repaired=repaired,
             groups=(
                 *groups_of(request.targets),
                 *(choice.group for choice in request.starts if choice.group is not None),

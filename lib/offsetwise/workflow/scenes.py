@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
@@ -31,10 +31,12 @@ class Wanted(Subject):
 
     rewind_to: int | None = None
     """The earlier batch of the checkpoint whose positions are wanted instead of the restart's."""
+    repaired: Checkpoint | None = field(default=None, compare=False)
+    """The checkpoint as a repaired copy will be; None to read what is there."""
 
     @classmethod
-    def of(cls, subject: Subject, *, rewind_to: int | None = None) -> Wanted:
-        """Take a job, or its positions after an earlier batch.
+    def of(cls, subject: Subject, *, rewind_to: int | None = None, repaired: Checkpoint | None = None) -> Wanted:
+        """Take a job, or its positions after an earlier batch, or as a repaired copy will have them.
 
         Raises:
             ConfigError: A group is to be taken back to an earlier batch.
@@ -44,7 +46,7 @@ class Wanted(Subject):
                 f"{subject}: expected a checkpoint to take back to batch {rewind_to}, found a group. Nothing was read.",
                 fix="Name a checkpoint of the migration file, or leave the batch out.",
             )
-        return cls(kind=subject.kind, name=subject.name, rewind_to=rewind_to)
+        return cls(kind=subject.kind, name=subject.name, rewind_to=rewind_to, repaired=repaired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +162,7 @@ def _read_jobs(
 
 def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> _Read | OffsetwiseError:
     try:
-        read = _checkpoint(migration, config, wanted.rewind_to)
+        read = _checkpoint(migration, config, wanted)
         subject = ReadSubject.of(
             wanted,
             migration,
@@ -187,8 +189,10 @@ def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosit
     return tuple(at for source in read.sources for at in its.positions(source))
 
 
-def _checkpoint(migration: Migration, config: CheckpointConfig, rewind_to: int | None) -> Checkpoint:
-    read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> Checkpoint:
+    read, rewind_to = wanted.repaired, wanted.rewind_to
+    if read is None:
+        read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards for source in moved):

@@ -12,6 +12,7 @@ from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.engines.spark.folder import instead, is_checkpoint
 from offsetwise.engines.spark.reading import reading
+from offsetwise.engines.spark.repairs.kinds import repair
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree, open_tree
@@ -47,5 +48,6 @@ SPARK: Final = CheckpointEngine(
     screen="offsetwise.console.explore.checkpoint.spark",
     details=SparkDetails,
     reading=reading,
+    repair=repair,
     instead=instead,
 )

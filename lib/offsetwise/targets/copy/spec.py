@@ -52,7 +52,8 @@ def not_moved(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa:
 
 
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-    yield from edited(plan, digest, step, new=added_ends(plan).values())
+    made = () if plan.repair is None else plan.repair.made
+    yield from edited(plan, digest, step, new=(*added_ends(plan).values(), *made))
 
 
 _COPY: Final = Way(
@@ -119,6 +120,7 @@ SPEC: Final = Spec(
     against=against_checkpoint,
     recorded=_recorded,
     keeps_state=True,
+    repairs=True,
     also_of=frozenset({STREAM}),
     unfit=against_shards,
 )

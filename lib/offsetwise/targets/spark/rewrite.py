@@ -8,20 +8,23 @@ Spark would otherwise take a snapshot of the old life for one of the new life on
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.fitting import require_unmoved, requirement, unfit
-from offsetwise.apply.written import BATCH
+from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.engines.spark.checkpoint import read_from
+from offsetwise.engines.spark.later_batches import Logs, after_batch, crc_of, crc_path
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_offsets
+from offsetwise.engines.spark.overlay import Overlay, read_file
+from offsetwise.engines.spark.repairs.kinds import repair
 from offsetwise.engines.spark.restart import Restart, decide_restart
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Checkpoint, Plan, WrittenFile
+from offsetwise.plan.repair.draft import standing
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.storage.folders import FolderReader
 from offsetwise.streams.subjects import positions_of
@@ -29,11 +32,9 @@ from offsetwise.targets.moves import Move
 from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
 from offsetwise.targets.spark.kinesis.edit import shard_edits
 from offsetwise.targets.spark.kinesis.spec import place_of
-from offsetwise.targets.spark.overlay import Overlay, read_file
-from offsetwise.targets.spark.state import VERSION, refuse_running, require_state
+from offsetwise.targets.spark.state import refuse_running, require_state
 from offsetwise.targets.spec import of_shards
 
-_CHUNK_BYTES: Final = 512
 _NO_STATE: Final = frozenset({"state"})
 """Positions do not depend on state, and measuring it takes time."""
 
@@ -49,8 +50,9 @@ class Rewrite(Edits):
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
         """Give the files as a receipt names them, and the commit that only a later run can make; see `Edits`."""
-        commit = () if self.pending is None else (WrittenFile(path=f"commits/{self.pending}", sha256=None),)
-        return (*Edits.written(self, kept_in=kept_in), *commit)
+        files = Edits.written(self, kept_in=kept_in)
+        path = f"commits/{self.pending}"
+        return files if self.pending is None or path in self.dropped else (*files, WrittenFile(path=path, sha256=None))
 
 
 def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
@@ -70,63 +72,34 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
     required = requirement(plan)
     checkpoint = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
     require_unmoved(checkpoint, required, folder)
-    logs = _Logs.of(folder)
+    fixed = _repaired(plan, folder)
+    base = folder if fixed is None else Overlay(folder=folder, replaced=fixed.replaced, dropped=fixed.dropped)
+    logs = Logs.of(base)
     restart = decide_restart(logs.planned, logs.committed)
-    target = _target(plan, logs, restart)
-    refuse_running(checkpoint, folder, target.pending, young_s)
-    newest_batch = target.batch if target.pending is None else target.pending
-    if of_shards(plan) and newest_batch is not None:
-        pending = target.pending is not None
-        edits = tuple(shard_edits(plan, folder, checkpoint, newest_batch, pending=pending))
+    if plan.moves_nothing:
+        target = _Target(batch=restart.starts_after, pending=restart.reruns, previous=None)
+        edits = tuple(_newest_kept(base, target))
     else:
-        edits = tuple(_edits(plan, folder, target))
-    sums = tuple(_checksums(folder, edits))
-    dropped = tuple(sorted(_dropped(folder, logs, target)))
+        target = _target(plan, logs, restart)
+        edits = tuple(_moved(plan, base, checkpoint if fixed is None else fixed.checkpoint or checkpoint, target))
+    refuse_running(checkpoint, folder, target.pending, young_s)
+    sums = tuple(_checksums(base, edits))
+    left_out = () if target.drop_above is None else after_batch(base, logs, target.drop_above)
+    dropped = tuple(sorted({*left_out, *(() if fixed is None else fixed.dropped)}))
     if target.batch is not None:
-        require_state(folder, target.batch)
+        require_state(base, target.batch)
+    logs = Logs.of(folder)
     newest = max((*logs.planned, *logs.committed), default=-1)
     made = Rewrite(
-        edits=(*edits, *sums),
+        edits=tuple(_from_original(folder, fixed, (*edits, *sums))),
         dropped=dropped,
+        repair="" if plan.repair is None else plan.repair.kind,
         guard=f"offsets/{newest + 1}",
         batch=target.batch,
         pending=target.pending,
     )
     _prove(plan, folder, made, target)
     return made
-
-
-def crc_of(data: bytes) -> bytes:
-    """Make the `.crc` file that Hadoop keeps beside a local file: a CRC32 per 512 bytes, big-endian."""
-    starts = range(0, len(data), _CHUNK_BYTES)
-    sums = b"".join(zlib.crc32(data[at : at + _CHUNK_BYTES]).to_bytes(4, "big") for at in starts)
-    return b"crc\0" + _CHUNK_BYTES.to_bytes(4, "big") + sums
-
-
-def crc_path(path: str) -> str:
-    """Give the path of a file's checksum."""
-    folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}.{name}.crc"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Logs:
-    planned: tuple[int, ...]
-    committed: tuple[int, ...]
-    names: frozenset[str]
-
-    @classmethod
-    def of(cls, folder: FolderReader) -> _Logs:
-        found: dict[str, tuple[int, ...]] = {}
-        names: set[str] = set()
-        for log in ("commits", "offsets"):
-            try:
-                entries = folder.entries(log)
-            except MissingError:
-                entries = ()
-            found[log] = tuple(sorted(int(one.name) for one in entries if BATCH.fullmatch(one.name)))
-            names |= {f"{log}/{one.name}" for one in entries}
-        return cls(planned=found["offsets"], committed=found["commits"], names=frozenset(names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +116,50 @@ class _Target:
     """Batches above are dropped; None where none is."""
 
 
-def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
+def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
+    """Decide the plan's repair again; None where it has none."""
+    if plan.repair is None:
+        return None
+    try:
+        made = repair(folder, plan.repair.kind, dict(plan.settings))
+    except UnrepairableError as error:
+        raise unfit(f"a checkpoint as when it was reviewed, found that the repair does not fit: {error}") from error
+    if made.costs != plan.repair.costs or made.job_id != plan.repair.job_id:
+        raise unfit("the repair that was reviewed, found one with other costs")
+    return made
+
+
+def _newest_kept(folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
+    """Return the newest batch of a copy as it is: a receipt that names it tells whether a query has run since."""
+    newest = target.batch if target.pending is None else target.pending
+    if newest is not None:
+        path = f"offsets/{newest}"
+        data = read_file(folder, path)
+        yield FileEdit(path=path, before=data, after=data)
+
+
+def _moved(plan: Plan, folder: FolderReader, checkpoint: Checkpoint, target: _Target) -> Iterator[FileEdit]:
+    newest_batch = target.batch if target.pending is None else target.pending
+    if of_shards(plan) and newest_batch is not None:
+        pending = target.pending is not None
+        return shard_edits(plan, folder, checkpoint, newest_batch, pending=pending)
+    return _edits(plan, folder, target)
+
+
+def _from_original(folder: FolderReader, fixed: Repaired | None, edits: tuple[FileEdit, ...]) -> Iterator[FileEdit]:
+    """Return edits of a repaired checkpoint as edits of the original, with those of the repair."""
+    if fixed is None:
+        yield from edits
+        return
+    after = {path: FileEdit(path=path, before=None, after=data) for path, data in fixed.replaced.items()}
+    after |= {one.path: one for one in edits}
+    for path, data in folder.read_many(dict.fromkeys(after)).items():
+        if isinstance(data, StorageError) and not isinstance(data, MissingError):
+            raise data
+        yield replace(after[path], before=data if isinstance(data, bytes) else None)
+
+
+def _target(plan: Plan, logs: Logs, restart: Restart) -> _Target:
     if plan.rewind_to is not None:
         return _rewound(plan.rewind_to, logs)
     if not restart.known and restart.last_planned is not None:
@@ -169,7 +185,7 @@ def _target(plan: Plan, logs: _Logs, restart: Restart) -> _Target:
     return _Target(batch=restart.starts_after, pending=restart.reruns, previous=None)
 
 
-def _rewound(batch: int, logs: _Logs) -> _Target:
+def _rewound(batch: int, logs: Logs) -> _Target:
     if batch not in logs.planned or batch not in logs.committed:
         raise unfit(f"batch {batch} to be retained in offsets/ and commits/, found it gone")
     before = [each for each in logs.planned if each < batch]
@@ -301,25 +317,9 @@ def _checksums(folder: FolderReader, edits: Iterable[FileEdit]) -> Iterator[File
         yield FileEdit(path=path, before=data, after=crc_of(paths[path].after))
 
 
-def _dropped(folder: FolderReader, logs: _Logs, target: _Target) -> Iterator[str]:
-    if target.drop_above is None:
-        return
-    for log, batches in (("offsets", logs.planned), ("commits", logs.committed)):
-        for batch in batches:
-            if batch > target.drop_above:
-                path = f"{log}/{batch}"
-                yield path
-                if crc_path(path) in logs.names:
-                    yield crc_path(path)
-    for path, _ in folder.walk("state"):
-        name = path.rpartition("/")[2]
-        matched = VERSION.fullmatch(name.removeprefix(".").removesuffix(".crc"))
-        if matched is not None and int(matched[1]) > target.drop_above + 1:
-            yield f"state/{path}"
-
-
 def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> None:
     """Read the checkpoint as it will be, and refuse unless a restart finds exactly the planned positions."""
+    plan = standing(plan)
     after = read_from(
         Overlay(
             folder=folder,
@@ -341,8 +341,9 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
     """
     found = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
     required = requirement(plan)
-    if found.job_id != required.job_id:
-        return f"it is of the query {found.job_id}, and the plan is for {required.job_id}."
+    if found.job_id != plan.job_id:
+        return f"it is of the query {found.job_id}, and the plan is for {plan.job_id}."
+    plan = standing(plan)
     reruns = plan.rewind_to is None and plan.dropped_batch is None
     pending = {point.batch for one in plan.positions for point in one.restart[1:] if reruns}
     if of_shards(plan) and required.last_planned_batch != required.last_committed_batch:

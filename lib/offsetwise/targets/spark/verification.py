@@ -38,8 +38,8 @@ def began(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str, *, fresh: bool) -
     """
     reading = eyes.checkpoint(uri)
     required = plan.requirements.checkpoint
-    if not fresh and required is not None and reading.checkpoint.job_id != required.job_id:
-        told = f"{uri} is of the query {reading.checkpoint.job_id}, expected {required.job_id}."
+    if not fresh and required is not None and reading.checkpoint.job_id != plan.job_id:
+        told = f"{uri} is of the query {reading.checkpoint.job_id}, expected {plan.job_id}."
         return for_all(plan, Turnout.DIFFERENT, told)
     batches = {batch.id: batch for batch in reading.checkpoint.details.batches}
     begins = _INITIAL if fresh else _begins(plan)

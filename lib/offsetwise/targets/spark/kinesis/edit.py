@@ -15,6 +15,7 @@ from offsetwise.apply.edits import FileEdit
 from offsetwise.apply.fitting import unfit
 from offsetwise.apply.writing import NumberChange
 from offsetwise.engines.spark.offset_log import GarbledError, parse_offsets
+from offsetwise.engines.spark.overlay import read_file
 from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Plan, PlannedPosition
 from offsetwise.storage.folders import FolderReader
 from offsetwise.streams.kinesis.spec import ShardPlace, shard_id
@@ -24,7 +25,6 @@ from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhe
 from offsetwise.targets.moves import refused
 from offsetwise.targets.spark.edit import line_spans, replaced
 from offsetwise.targets.spark.kinesis.spec import added_ends, entry_of, place_of
-from offsetwise.targets.spark.overlay import read_file
 
 _METADATA: Final = "metadata"
 

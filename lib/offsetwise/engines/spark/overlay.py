@@ -11,7 +11,7 @@ from offsetwise.storage.folders import Entry, FolderReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """A folder as it will be: other bytes in some files, and some files gone."""
+    """A folder as it will be: other bytes in some files, new files, and some files gone."""
 
     folder: FolderReader
     replaced: Mapping[str, bytes]
@@ -25,8 +25,21 @@ class Overlay:
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
         """Give the names in a folder without what is dropped."""
         prefix = f"{folder}/" if folder else ""
-        found = self.folder.entries(folder, details=details)
-        return tuple(one for one in found if prefix + one.name not in self.dropped)
+        new = {
+            name: Entry(name=name, is_dir=bool(below), size_bytes=len(data), modified_s=0 if details else None)
+            for path, data in self.replaced.items()
+            if path.startswith(prefix)
+            for name, _, below in (path.removeprefix(prefix).partition("/"),)
+        }
+        try:
+            there = self.folder.entries(folder, details=details)
+        except MissingError:
+            if not new:
+                raise
+            there = ()
+        for one in there:
+            new.pop(one.name, None)
+        return tuple(sorted((*(one for one in there if prefix + one.name not in self.dropped), *new.values())))
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
         """Read whole files, with their other bytes."""

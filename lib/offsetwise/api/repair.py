@@ -1,0 +1,47 @@
+"""A repaired copy of a checkpoint without a migration: nothing is asked of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from offsetwise import workflow
+from offsetwise.api.plan import Plan
+from offsetwise.model import time_of
+from offsetwise.plan.repair.draft import repair_target
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.settings import texts
+
+
+def repair(
+    checkpoint: str,
+    kind: str,
+    *,
+    author: str,
+    editors: Sequence[str] = (),
+    settings: Mapping[str, object] | None = None,
+) -> Plan:
+    """Draft a plan of a repaired copy of a checkpoint. No cluster is asked, and no position is moved.
+
+    Args:
+        checkpoint: The folder: a path, or a URI of any file system that checkpoints are read from.
+        kind: `drop-pending-batch`, `remove-damaged-commit`, `drop-batch-after-gap`, `restore-topic`,
+            `restore-metadata` or `rebuild-shard-commit`.
+        author: Who drafts it. Recorded, not believed; barred from approving.
+        editors: Who edited an earlier version; barred too.
+        settings: What the kind takes, by key: `{"topic": "orders"}`.
+
+    Raises:
+        UsageError: There is no such kind of repair.
+        PlanError: The checkpoint does not fit it (REPAIR_REFUSED), or a setting is not one that it takes.
+        StorageError: The checkpoint cannot be read.
+        CheckpointError: It is none.
+    """
+    request = DraftRequest(
+        targets=(repair_target(),),
+        author=author,
+        editors=tuple(editors),
+        repair=kind,
+        settings=texts(settings or {}),
+    )
+    return Plan.of(workflow.repair(checkpoint, request, drafted_at=time_of(datetime.now(UTC))))

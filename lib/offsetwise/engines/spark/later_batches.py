@@ -1,0 +1,76 @@
+"""The two logs of a Spark checkpoint by their names, and what is left out with later batches.
+
+With a batch goes the state that it made: Spark would otherwise take a snapshot of the old life for one of the new life
+once it counts up to its version again.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.errors import MissingError
+from offsetwise.storage.folders import FolderReader
+
+_CHUNK_BYTES: Final = 512
+BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+"""The name of a file of `offsets` or `commits`."""
+VERSION: Final = re.compile(r"([0-9]{1,18})(?:_([0-9A-Za-z\-]+))?\.(delta|snapshot|zip|changelog)")
+"""The name of a file of a state store: its version, its unique id, what it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logs:
+    """The batches that have a file in `offsets` and in `commits`, ascending."""
+
+    planned: tuple[int, ...]
+    committed: tuple[int, ...]
+    names: frozenset[str]
+    """The paths of everything in both folders."""
+
+    @classmethod
+    def of(cls, folder: FolderReader) -> Logs:
+        """List both folders; one that is not there has no batch."""
+        batches: dict[str, tuple[int, ...]] = {}
+        names: set[str] = set()
+        for log in ("commits", "offsets"):
+            try:
+                entries = folder.entries(log)
+            except MissingError:
+                entries = ()
+            batches[log] = tuple(sorted(int(one.name) for one in entries if BATCH.fullmatch(one.name)))
+            names |= {f"{log}/{one.name}" for one in entries}
+        return cls(planned=batches["offsets"], committed=batches["commits"], names=frozenset(names))
+
+    def with_checksum(self, path: str) -> tuple[str, ...]:
+        """Return a file's path, and that of its checksum where there is one."""
+        return (path, crc_path(path)) if crc_path(path) in self.names else (path,)
+
+
+def crc_path(path: str) -> str:
+    """Give the path of a file's checksum."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.crc"
+
+
+def crc_of(data: bytes) -> bytes:
+    """Make the `.crc` file that Hadoop keeps beside a local file: a CRC32 per 512 bytes, big-endian."""
+    starts = range(0, len(data), _CHUNK_BYTES)
+    sums = b"".join(zlib.crc32(data[at : at + _CHUNK_BYTES]).to_bytes(4, "big") for at in starts)
+    return b"crc\0" + _CHUNK_BYTES.to_bytes(4, "big") + sums
+
+
+def after_batch(folder: FolderReader, logs: Logs, batch: int) -> Iterator[str]:
+    """Return the paths of all files of batches above one, -1 for all of them: of both logs, and of the state."""
+    for log, batches in (("offsets", logs.planned), ("commits", logs.committed)):
+        for each in batches:
+            if each > batch:
+                yield from logs.with_checksum(f"{log}/{each}")
+    for path, _ in folder.walk("state"):
+        name = path.rpartition("/")[2]
+        matched = VERSION.fullmatch(name.removeprefix(".").removesuffix(".crc"))
+        if matched is not None and int(matched[1]) > batch + 1:
+            yield f"state/{path}"

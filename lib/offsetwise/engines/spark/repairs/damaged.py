@@ -1,0 +1,121 @@
+"""A checkpoint to repair, and the words that every repair has for its costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.engines.repaired import UnrepairableError
+from offsetwise.engines.spark.later_batches import Logs
+from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_offsets
+from offsetwise.engines.spark.restart import Restart, decide_restart
+from offsetwise.engines.spark.state_versions import lost_state
+from offsetwise.errors import StorageError
+from offsetwise.storage.folders import FolderReader
+from offsetwise.wording import many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """A checkpoint to repair."""
+
+    folder: FolderReader
+    logs: Logs
+    restart: Restart
+
+    @classmethod
+    def of(cls, folder: FolderReader) -> Damaged:
+        """List the two logs of a checkpoint."""
+        logs = Logs.of(folder)
+        return cls(folder=folder, logs=logs, restart=decide_restart(logs.planned, logs.committed))
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the query keeps state."""
+        return next(iter(self.folder.walk("state")), None) is not None
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes; None where it cannot be read."""
+        data = self.folder.read_many({path: None})[path]
+        return None if isinstance(data, StorageError) else data
+
+    def offsets(self, batch: int) -> OffsetFile:
+        """Return what `offsets/<batch>` says.
+
+        Raises:
+            UnrepairableError: It is not there, or garbled.
+        """
+        data = self.read(f"offsets/{batch}")
+        try:
+            if data is not None:
+                return parse_offsets(data)
+        except GarbledError as error:
+            raise UnrepairableError(
+                f"offsets/{batch} is garbled: {error}.", fix="Restore the folder from a backup."
+            ) from error
+        raise UnrepairableError(f"offsets/{batch} is not there.", fix="Restore the folder from a backup.")
+
+    def require_start_after(self, batch: int | None) -> None:
+        """Go on only if Spark starts after a batch, once later ones are left out; None is before the first one.
+
+        Raises:
+            UnrepairableError: A file that Spark reads, or the state, is not there.
+        """
+        if batch is None:
+            return
+        self.offsets(batch)
+        if batch > 0 and batch - 1 not in self.logs.planned:
+            raise UnrepairableError(
+                f"Without the later batches Spark would read offsets/{batch - 1}, which is not there either.",
+                fix=f"Begin a new checkpoint at the positions after batch {batch}: draft with --target "
+                "seeded-checkpoint.",
+            )
+        self.require_state(batch if batch in self.logs.committed else batch - 1)
+
+    def require_state(self, batch: int) -> None:
+        """Go on only if the state that a batch left can be loaded; before batch 0 there is none.
+
+        Raises:
+            UnrepairableError: It cannot.
+        """
+        if batch < 0 or not self.stateful:
+            return
+        try:
+            lost = lost_state(self.folder, batch)
+        except StorageError:
+            lost = f"commits/{batch} to name its state, found it gone"
+        if lost is not None:
+            raise UnrepairableError(
+                f"The state does not fit: expected {lost}.",
+                fix="Restore the folder from a backup that has it, or give the state up: draft with --target "
+                "seeded-checkpoint.",
+            )
+
+
+def records_between(before: OffsetFile | None, after: OffsetFile) -> str:
+    """Say how many records lie between the ends of two batches, at most: a log may have holes."""
+    counted = 0
+    known = {} if before is None else before.by_id()
+    for line in after.sources:
+        start = known.get(line.id)
+        if not line.is_kafka or start is None or not start.is_kafka:
+            return "an unknown number of records"
+        ends, starts = line.by_partition(), start.by_partition()
+        if any(at not in starts for at in ends):
+            return "an unknown number of records"
+        counted += sum(max(end - starts[at], 0) for at, end in ends.items())
+    return f"up to {many(counted, 'record')}"
+
+
+def state_used(batch: int | None, *, stateful: bool) -> str:
+    """Say which state a repaired copy goes on with."""
+    if not stateful:
+        return "The query keeps no state."
+    if batch is None or batch < 0:
+        return "The query begins without state, as before batch 0."
+    return f"The state after batch {batch} (version {batch + 1}) is used."
+
+
+IGNORED = (
+    "A sink that has recorded {ids} ignores the batches that get these ids anew, and their records would be missing "
+    "there (file, Delta, Iceberg, Hudi, foreachBatch by id): take such a sink back as well."
+)

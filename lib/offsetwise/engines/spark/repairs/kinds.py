@@ -1,0 +1,65 @@
+"""The kinds of repair of a Spark checkpoint, and the proof of one: the copy is read as it will be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.engines.spark.checkpoint import read_from
+from offsetwise.engines.spark.overlay import Overlay
+from offsetwise.engines.spark.repairs.batches import drop_batch_after_gap, drop_pending_batch, remove_damaged_commit
+from offsetwise.engines.spark.repairs.damaged import Damaged
+from offsetwise.engines.spark.repairs.metadata import restore_metadata
+from offsetwise.engines.spark.repairs.shard_commit import rebuild_shard_commit
+from offsetwise.engines.spark.repairs.topic import restore_topic
+from offsetwise.findings import severity_of
+from offsetwise.model import Checkpoint, Severity
+from offsetwise.storage.folders import FolderReader
+
+KINDS: Final[Mapping[str, Callable[[Damaged, Mapping[str, str]], Repaired]]] = {
+    "drop-pending-batch": drop_pending_batch,
+    "remove-damaged-commit": remove_damaged_commit,
+    "drop-batch-after-gap": drop_batch_after_gap,
+    "restore-topic": restore_topic,
+    "restore-metadata": restore_metadata,
+    "rebuild-shard-commit": rebuild_shard_commit,
+}
+_PINNED: Final = ("offsets/", "commits/", "metadata", "sources/")
+
+
+def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repaired:
+    """Decide a repair, and prove it: read as the copy will be, the checkpoint has no problem that it had not.
+
+    Args:
+        folder: The checkpoint.
+        kind: One of `KINDS`.
+        values: What the kind takes, by key.
+
+    Raises:
+        UnrepairableError: The checkpoint does not fit the repair.
+        StorageError: It cannot be read.
+    """
+    before = read_from(folder)
+    made = KINDS[kind](Damaged.of(folder), values)
+    after = read_from(Overlay(folder=folder, replaced=made.replaced, dropped=made.dropped))
+    known = {problem.message for problem in before.problems}
+    blocks = [each for each in after.problems if severity_of(each.code) is Severity.BLOCKS]
+    worse = next((each for each in blocks if each.message not in known and each.code not in made.leaves), None)
+    if worse is not None:
+        raise UnrepairableError(f"The copy would not go on either. {worse.code}: {worse.message}", fix=worse.fix)
+    left = tuple(f"Left as it is, to be repaired in a copy of the copy: {each.message}" for each in blocks)
+    return replace(made, costs=(*made.costs, *left), pins=_pins(folder, after, made), checkpoint=after)
+
+
+def _pins(folder: FolderReader, after: Checkpoint, made: Repaired) -> tuple[tuple[str, str], ...]:
+    """Return the digests of the original's files: those that positions come from, and those that the copy changes."""
+    paths = {path for path, _ in after.pins} | made.replaced.keys() | made.dropped
+    read = folder.read_many(dict.fromkeys(sorted(path for path in paths if path.startswith(_PINNED))))
+    return tuple(
+        (path, hashlib.sha256(data).hexdigest())
+        for path, data in read.items()
+        if isinstance(data, bytes) and not path.endswith(".crc")
+    )

@@ -1,0 +1,126 @@
+"""A topic that left the subscription, put back where the job last read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.engines.spark.later_batches import crc_of
+from offsetwise.engines.spark.offset_log import OffsetFile, parse_offsets
+from offsetwise.engines.spark.repairs.damaged import Damaged, state_used
+from offsetwise.model import TopicOffsets
+
+_LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
+
+
+def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
+    """Put a topic back into the last batch, at the offsets at which the newest batch that has it ended."""
+    topic, restart = values["topic"], damaged.restart
+    last = restart.last_planned
+    if last is None or restart.missing:
+        raise UnrepairableError(
+            "Spark does not start from its last batch.", fix="Repair what `offsetwise inspect` names first."
+        )
+    files = {last: damaged.offsets(last)}
+    earlier: tuple[int, dict[str, TopicOffsets]] | None = None
+    for batch in sorted((each for each in damaged.logs.planned if each < last), reverse=True):
+        files[batch] = damaged.offsets(batch)
+        lost = _lost(files[batch], files[last], topic)
+        if lost:
+            earlier = batch, lost
+            break
+    if earlier is None:
+        known = sorted({of.topic for file in files.values() for line in file.sources for of in line.offsets})
+        there = any(of.topic == topic for line in files[last].sources for of in line.offsets)
+        raise UnrepairableError(
+            f"offsets/{last} has topic {topic!r} with all partitions of earlier batches."
+            if there
+            else f"No batch in offsets/ has topic {topic!r}; they have {', '.join(known[:12])}.",
+            fix="Nothing is to be put back." if there else "Name a topic that an earlier batch has.",
+        )
+    batch, lost = earlier
+    # A pending batch is read from the end of the one before, which needs the topic as well.
+    among = [last] if restart.reruns is None else [each for each in (last, restart.starts_after) if each is not None]
+    replaced = {}
+    for each in among:
+        added = {source: of for source, of in lost.items() if _lost(files[batch], damaged.offsets(each), topic)}
+        if added and each != batch:
+            path = f"offsets/{each}"
+            replaced[path] = _with(damaged.read(path) or b"", added)
+    for path in tuple(replaced):
+        if len(damaged.logs.with_checksum(path)) > 1:
+            replaced[damaged.logs.with_checksum(path)[1]] = crc_of(replaced[path])
+    ends = ", ".join(
+        f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True)
+    )
+    start = last if restart.reruns is None else restart.starts_after
+    return Repaired(
+        replaced=replaced,
+        costs=(
+            f"No record is read twice: {ends}, where batch {batch} ended, and the other topics as before.",
+            f"Records of {topic} that retention has taken since are lost, and the query fails with failOnDataLoss=true "
+            f"where it has; it has to subscribe to {topic} again.",
+            "No batch id is used again for other records of the topics that it has."
+            if restart.reruns is None
+            else f"Batch {last} runs again with the same records and none of {topic}; a sink that has it ignores it.",
+            state_used(start, stateful=damaged.stateful),
+        ),
+    )
+
+
+def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOffsets]:
+    """Return, by source, the partitions of a topic that one file has and the other lacks."""
+    lost = {}
+    known = now.by_id()
+    for line in before.sources:
+        later = known.get(line.id)
+        if not line.is_kafka or later is None or (later.kind is not None and not later.is_kafka):
+            continue
+        kept = {(of.topic, each) for of in later.offsets for each in of.partitions}
+        for of in line.offsets:
+            gone = [
+                pair
+                for pair in zip(of.partitions, of.offsets, strict=True)
+                if of.topic == topic and (topic, pair[0]) not in kept
+            ]
+            if gone:
+                partitions, offsets = zip(*gone, strict=True)
+                lost[line.id] = TopicOffsets(topic=topic, partitions=partitions, offsets=offsets)
+    return lost
+
+
+def _with(data: bytes, added: Mapping[str, TopicOffsets]) -> bytes:
+    """Return an offset file with partitions added to the lines of its sources; all else stays byte for byte."""
+    before = parse_offsets(data)
+    pieces = _LINE_END.split(data.decode())
+    for index, line in enumerate(before.sources):
+        if line.id not in added:
+            continue
+        at = 2 * (2 + index)
+        head, text = ("", pieces[at]) if before.version == 1 else _named(pieces[at])
+        body: dict[str, Any] = json.loads(text)
+        of = added[line.id]
+        body.setdefault(of.topic, {}).update(
+            {str(partition): offset for partition, offset in zip(of.partitions, of.offsets, strict=True)}
+        )
+        pieces[at] = head + json.dumps(body, separators=(",", ":"))
+    edited = "".join(pieces).encode()
+    after = parse_offsets(edited)
+    same = all(
+        one == other if one.id not in added else one.by_partition().items() <= other.by_partition().items()
+        for one, other in zip(before.sources, after.sources, strict=True)
+    )
+    if not same or replace(after, sources=()) != replace(before, sources=()):
+        raise UnrepairableError(
+            "Its last offset file cannot be edited and read back as before.", fix="Seed a new checkpoint."
+        )
+    return edited
+
+
+def _named(text: str) -> tuple[str, str]:
+    source, colon, line = text.partition(":")
+    return source + colon, line

@@ -1,0 +1,68 @@
+"""Whether the state that a Spark query needs is there."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from offsetwise import strict_json
+from offsetwise.engines.spark.later_batches import VERSION
+from offsetwise.errors import StorageError
+from offsetwise.storage.folders import FolderReader
+
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_WHOLE: Final = frozenset({"snapshot", "zip"})
+
+
+def lost_state(folder: FolderReader, batch: int) -> str | None:
+    """Say what of the state after a batch is gone, as part of a sentence; None where every store can be loaded.
+
+    Raises:
+        StorageError: `commits/<batch>` cannot be read.
+    """
+    version = batch + 1
+    stores: defaultdict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    names: set[str] = set()
+    for path, _ in folder.walk("state"):
+        store, _, name = path.rpartition("/")
+        parts = store.split("/")
+        matched = VERSION.fullmatch(name)
+        if matched is None or len(parts) < 2 or not all(map(_NUMBER.fullmatch, parts[:2])):
+            continue
+        stores[store][int(matched[1])].add(matched[3])
+        names.add(f"{'/'.join(parts[:2])}/{name}")
+    for store, versions in stores.items():
+        whole = max((each for each, kinds in versions.items() if each <= version and kinds & _WHOLE), default=0)
+        lost = next((each for each in range(whole + 1, version + 1) if each not in versions), None)
+        if lost is not None:
+            return f"the state after batch {batch}, found version {lost} of state/{store} gone"
+    try:
+        for operator, partition, unique in _unique_ids(folder, batch):
+            paths = [f"{operator}/{partition}/{version}_{unique}.{kind}" for kind in ("zip", "changelog")]
+            if not names.intersection(paths):
+                return f"the state that commits/{batch} names, found state/{paths[0]} gone"
+    except (ValueError, AttributeError, TypeError):
+        return f"commits/{batch} to name its state, found it garbled"
+    return None
+
+
+def _unique_ids(folder: FolderReader, batch: int) -> Iterator[tuple[str, int, str]]:
+    path = f"commits/{batch}"
+    data = folder.read_many({path: None})[path]
+    if isinstance(data, StorageError):
+        raise data
+    lines = data.splitlines()
+    value = strict_json.parse(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
+    for operator, partitions in (value.get("stateUniqueIds") or {}).items():
+        for partition, ids in enumerate(partitions):
+            yield from ((operator, partition, unique) for unique in _texts(ids))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)

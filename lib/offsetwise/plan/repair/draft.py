@@ -1,0 +1,188 @@
+"""The plan of a repaired copy, which asks no cluster unless it moves the positions as well. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.errors import PlanError
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointRequirement,
+    ClusterRequirement,
+    Exactness,
+    IsolationLevel,
+    LogRange,
+    Method,
+    Plan,
+    PlannedPosition,
+    Prediction,
+    RawReuse,
+    RawVerdict,
+    Repair,
+    RepairedPosition,
+    Requirements,
+    RestartPoint,
+    Start,
+    Target,
+)
+from offsetwise.plan.draft import check_request, stated_of, takers, totals_of
+from offsetwise.plan.refusals import repair_refused
+from offsetwise.plan.request import DraftRequest, refuse
+from offsetwise.plan.settings import accepted
+from offsetwise.streams.subjects import positions_of
+from offsetwise.targets.spec import spec_of, specs
+
+UNNAMED: Final = "repair"
+"""The migration of a plan that repairs alone; there is no file of that name."""
+
+
+def repair_target() -> Target:
+    """Return the target that a repair is written to."""
+    return Target(kind=next(spec.name for spec in specs() if spec.repairs))
+
+
+def check_repair(request: DraftRequest) -> None:
+    """Refuse a request whose targets are no repaired copy.
+
+    Raises:
+        PlanError: It is one.
+    """
+    check_request(request)
+    wrong = next((target for target in request.targets if not spec_of(target.kind).repairs), None)
+    if wrong is not None or request.rewind_to is not None:
+        found = "--rewind-to" if wrong is None else str(wrong)
+        raise PlanError(
+            f"The plan: expected a repair in a copy, {repair_target()} alone, found {found}. Nothing was written.",
+            fix="Leave it out, or draft a plan of its own for it from the repaired copy.",
+        )
+
+
+def unrepairable(error: UnrepairableError) -> None:
+    """Refuse the plan of a checkpoint that a repair does not fit.
+
+    Raises:
+        PlanError: Always, REPAIR_REFUSED.
+    """
+    refuse((repair_refused.problem(error.problem, error.fix),))
+
+
+def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, *, drafted_at: str) -> Plan:
+    """Draft a plan of a repaired copy that moves nothing.
+
+    Args:
+        before: The checkpoint as it is.
+        repaired: What the copy has in its place.
+        request: The kind of repair, its settings, and who drafts it.
+        drafted_at: ISO 8601, UTC.
+
+    Raises:
+        PlanError: The request does not fit together.
+    """
+    check_repair(request)
+    none = ClusterRequirement(name="", cluster_id=None, topics=())
+    made = Plan(
+        migration=UNNAMED,
+        drafted_at=drafted_at,
+        author=request.author,
+        editors=request.editors,
+        identities=request.identities,
+        strategy=f"repaired copy ({request.repair})",
+        targets=request.targets,
+        rewind_to=None,
+        compared_at=drafted_at,
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        job=stated_of(JobTraits(), request),
+        positions=(),
+        requirements=Requirements(old=none, new=none, checkpoint=None),
+        gate=(),
+        findings=(),
+        prediction=Prediction(effect="unknown", told="No cluster was asked, and no position is moved."),
+        keeps=("the checkpoint as it is", "every other file of the copy, byte for byte"),
+        gives_up=(),
+        totals=totals_of(()),
+    )
+    return with_repair(made, before, repaired, request)
+
+
+def with_repair(plan: Plan, before: Checkpoint, repaired: Repaired, request: DraftRequest) -> Plan:
+    """Return a plan that writes a repair in the same copy; what it requires is the checkpoint as it is."""
+    kind, known = request.repair or "", dict(repaired.pins).keys()
+    required = replace(CheckpointRequirement.of(before), files=repaired.pins)
+    return replace(
+        plan,
+        strategy=plan.strategy if not plan.positions else f"{plan.strategy}, repaired ({kind})",
+        requirements=replace(plan.requirements, checkpoint=required),
+        settings=accepted(takers(request), request.settings),
+        repair=Repair(
+            kind=kind,
+            costs=repaired.costs,
+            job_id=repaired.job_id,
+            after_batch=_after(repaired.checkpoint),
+            reruns_batch=None if repaired.checkpoint is None else repaired.checkpoint.details.reruns_batch,
+            positions=_positions(repaired.checkpoint),
+            made=tuple(sorted(path for path in repaired.replaced.keys() - known if not path.endswith(".crc"))),
+        ),
+    )
+
+
+def _after(checkpoint: Checkpoint | None) -> int | None:
+    if checkpoint is None:
+        return None
+    reruns = checkpoint.details.reruns_batch
+    return checkpoint.details.last_planned_batch if reruns is None else reruns - 1 if reruns else None
+
+
+def _positions(checkpoint: Checkpoint | None) -> tuple[RepairedPosition, ...]:
+    """Return where the copy goes on, in partitions and in shards."""
+    sources = () if checkpoint is None else checkpoint.sources
+    return tuple(
+        RepairedPosition(
+            source=source.id,
+            topic=each.topic,
+            partition=each.partition,
+            offset=each.offset,
+            planned_offset=each.planned_offset,
+        )
+        for source in sources
+        for each in positions_of(source)
+    )
+
+
+def standing(plan: Plan) -> Plan:
+    """Return a plan that moves nothing as one that moves every position of the repaired copy to where it is.
+
+    So it is held against the copy, before it is taken back and when it is verified, as a plan that moves positions.
+    """
+    if plan.repair is None or plan.positions:
+        return plan
+    return replace(plan, positions=tuple(_unmoved(plan.repair, each) for each in plan.repair.positions))
+
+
+def _unmoved(repair: Repair, at: RepairedPosition) -> PlannedPosition:
+    points = [RestartPoint(batch=repair.after_batch, old=at.offset, new=at.offset)]
+    if at.planned_offset is not None:
+        points.append(RestartPoint(batch=repair.reruns_batch, old=at.planned_offset, new=at.planned_offset))
+    unread = LogRange(log_start=None, lso=None, hw=None)
+    return PlannedPosition(
+        source=at.source,
+        topic=at.topic,
+        partition=at.partition,
+        old_offset=at.offset,
+        new_topic=at.topic,
+        new_offset=at.offset,
+        start=Start.TRANSLATED,
+        method=Method.NONE,
+        exactness=Exactness.UNKNOWN,
+        restart=tuple(points),
+        bounds=(at.offset, at.offset),
+        replay=None,
+        skip=None,
+        foreign_below=None,
+        counted=False,
+        old=unread,
+        new=unread,
+        raw=RawReuse(verdict=RawVerdict.UNKNOWN),
+    )

@@ -1,0 +1,182 @@
+"""Real Spark on repaired copies: it starts where the damaged original does not, and reads each record once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from offsetwise.config import SparkSettings
+from offsetwise.lab import Lab
+from offsetwise.pipeline.session import open_session
+from tests.repair.flow import aged, drafted, repaired
+
+Record = tuple[str, int]
+"""Topic and offset; each topic has one partition."""
+
+
+class Job:
+    """A query on two topics, one batch a run."""
+
+    def __init__(self, lab: Lab, spark: SparkSession, folder: Path, name: str) -> None:
+        self.spark, self.bootstrap, self.folder = spark, lab.old_bootstrap, folder
+        self.orders, self.legacy = f"repair-{name}-orders", f"repair-{name}-legacy"
+        topics = [NewTopic(topic, 1, 1) for topic in (self.orders, self.legacy)]
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        for made in admin.create_topics(topics).values():
+            made.result()
+        self.ends = {self.orders: 0, self.legacy: 0}
+
+    def produce(self, count: int) -> None:
+        """Write so many records to both topics."""
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        for topic in self.ends:
+            for _ in range(count):
+                producer.produce(topic, value=b"x", partition=0)
+            self.ends[topic] += count
+        assert producer.flush(30) == 0
+
+    def run(self, folder: Path | None = None, *, fails: bool = False) -> tuple[list[Record], str]:
+        """Run all that is there; give the records of the batches, and the query's id."""
+        read: list[Record] = []
+
+        def write(batch: DataFrame, _: int) -> None:
+            read.extend((row["topic"], row["offset"]) for row in batch.select("topic", "offset").collect())
+            if fails:
+                raise RuntimeError("planned and not committed")
+
+        query = (
+            self.spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap)
+            .option("subscribe", f"{self.orders},{self.legacy}")
+            .option("startingOffsets", "earliest")
+            .load()
+            .writeStream.option("checkpointLocation", str(folder or self.folder))
+            .trigger(availableNow=True)
+            .foreachBatch(write)
+            .start()
+        )
+        if fails:
+            with pytest.raises(StreamingQueryException):
+                query.awaitTermination()
+        else:
+            query.awaitTermination()
+        return read, query.id
+
+    def after(self, offset: int) -> Counter[Record]:
+        """Give every record of both topics from an offset on, once."""
+        return Counter((topic, number) for topic, end in self.ends.items() for number in range(offset, end))
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return open_session(SparkSettings(master="local[2]"), kafka=True)
+
+
+def _gone(folder: Path, *paths: str) -> None:
+    for path in paths:
+        (folder / path).unlink()
+        (folder / path).with_name(f".{Path(path).name}.crc").unlink()
+
+
+def _pending(job: Job) -> int:
+    job.produce(10)
+    job.run(fails=True)
+    return 40
+
+
+def _damaged_commit(job: Job) -> int:
+    (job.folder / "commits/3").write_bytes(b"")
+    (job.folder / "commits/.3.crc").unlink()
+    return 30
+
+
+def _gap(job: Job) -> int:
+    _pending(job)
+    _gone(job.folder, "offsets/3", "commits/3")
+    return 30
+
+
+def _topic_gone(job: Job) -> int:
+    _pending(job)
+    path = job.folder / "offsets/4"
+    head, line = path.read_text().rsplit("\n", 1)
+    offsets = json.loads(line)
+    del offsets[job.legacy]
+    path.write_text(f"{head}\n{json.dumps(offsets, separators=(',', ':'))}")
+    path.with_name(".4.crc").unlink()
+    return 40
+
+
+def _metadata_lost(job: Job) -> int:
+    _gone(job.folder, "metadata")
+    return 40
+
+
+DAMAGES: dict[str, tuple[Callable[[Job], int], bool]] = {
+    "drop-pending-batch": (_pending, False),
+    "remove-damaged-commit": (_damaged_commit, True),
+    "drop-batch-after-gap": (_gap, True),
+    "restore-topic": (_topic_gone, True),
+    "restore-metadata": (_metadata_lost, False),
+}
+"""By kind of repair: damages a checkpoint, gives the offset from which the copy reads; and whether Spark fails on it."""
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_spark_starts_on_the_copy_and_reads_each_record_once(
+    kind: str, lab: Lab, spark: SparkSession, tmp_path: Path
+) -> None:
+    job = Job(lab, spark, tmp_path / "checkpoint", kind)
+    known: Counter[Record] = Counter()
+    for _ in range(4):
+        job.produce(10)
+        read, query_id = job.run()
+        known.update(read)
+    assert known == job.after(0)
+    damage, fails = DAMAGES[kind]
+    begins = damage(job)
+    settings = {
+        "restore-topic": ("--set", f"topic={job.legacy}"),
+        "restore-metadata": ("--set", f"query_id={UUID(query_id)}"),
+    }
+    copy, _ = repaired(aged(job.folder), kind, tmp_path / "work", *settings.get(kind, ()))
+    if fails:
+        with pytest.raises(StreamingQueryException):
+            job.run()
+
+    job.produce(5)
+    read, id_there = job.run(copy)
+
+    assert Counter(read) == job.after(begins)
+    assert id_there == query_id
+    assert job.run(copy) == ([], query_id)
+
+
+def test_the_reported_hole_is_refused_where_spark_would_not_start_either(
+    lab: Lab, spark: SparkSession, tmp_path: Path
+) -> None:
+    job = Job(lab, spark, tmp_path / "checkpoint", "refused")
+    for _ in range(3):
+        job.produce(10)
+        job.run()
+    job.produce(10)
+    job.run(fails=True)
+    _gone(job.folder, "offsets/0", "offsets/2", "commits/2")
+
+    ran = drafted(aged(job.folder), "drop-batch-after-gap", tmp_path / "plan.json")
+
+    assert ran.code == 1
+    assert "REPAIR_REFUSED" in ran.out
+    _gone(job.folder, "offsets/3")
+    with pytest.raises(StreamingQueryException, match="batch 0 doesn't exist"):
+        job.run()

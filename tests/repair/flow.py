@@ -1,0 +1,44 @@
+"""A repair from its draft to its rollback, by the commands that people give."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.commands import Ran, call
+
+
+def aged(folder: Path) -> Path:
+    """Make every file in a folder an hour old, as those of a stopped query."""
+    for path in sorted(folder.rglob("*")):
+        os.utime(path, (path.stat().st_mtime - 3600, path.stat().st_mtime - 3600))
+    return folder
+
+
+def drafted(folder: Path, kind: str, out: Path, *more: str) -> Ran:
+    """Draft a repair, without a migration."""
+    return call("draft", "--repair", kind, "--checkpoint", folder, "--author", "ada", "--out", out, "--json", *more)
+
+
+def repaired(folder: Path, kind: str, work: Path, *more: str) -> tuple[Path, dict[str, Any]]:
+    """Draft, sign, try, apply and verify a repair; give the copy and the plan."""
+    work.mkdir(exist_ok=True)
+    plan, key, copy = work / "plan.json", work / "rea", work / "copy"
+    body = drafted(folder, kind, plan, *more).answered()
+    assert call("keygen", "--out", key, "--as", "rea").code == 0
+    assert call("sign", plan, "--key", key, "--as", "rea", "--out", work / "approval.json").code == 0
+    trial = call("apply", plan, "--output", copy)
+    assert trial.code == 0, trial.err
+    assert not copy.exists()
+    ran = call(
+        "apply", plan, "--output", copy, "--approval", work / "approval.json", "--trust", f"{key}.pub", "--execute"
+    )
+    assert ran.code == 0, ran.err
+    assert call("verify", work / "plan.receipt.json").code == 0
+    return copy, body
+
+
+def taken_back(work: Path) -> Ran:
+    """Roll the repair back."""
+    return call("rollback", work / "plan.receipt.json", "--trust", work / "rea.pub", "--execute")
