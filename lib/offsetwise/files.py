@@ -72,8 +72,10 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 """Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "quota")
-_LEFT_OUT_OF_ROWS: Final = ("behind_new", "behind_old", "behind_parts")
+_LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts")
 """Of the partitions of a comparison or a sample, where they are null or empty."""
+_LEFT_OUT_OF_POSITIONS: Final = ("aggregate",)
+"""Of the positions of a plan, likewise."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "repair", "savepoint", "settings", "transactions")
@@ -117,6 +119,8 @@ def _encodable(text: str) -> str:
 
 def _leave_out_empty(body: dict[str, Any]) -> None:
     _leave_out(body, _LEFT_OUT_WHEN_EMPTY)
+    for position in body.get("positions", ()):
+        _leave_out(position, _LEFT_OUT_OF_POSITIONS)
     requirements = body.get("requirements", {})
     _leave_out(requirements, ("sink",))
     for side in ("old", "new"):

@@ -11,7 +11,17 @@ from offsetwise.client_properties import ClientProperties
 from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
 from offsetwise.config import client_properties
 from offsetwise.errors import ClusterError
-from offsetwise.model import AnyPosition, Candidate, Cluster, Exactness, Link, Method, TopicPartition, Writers
+from offsetwise.model import (
+    AnyPosition,
+    Candidate,
+    Cluster,
+    Exactness,
+    Link,
+    Method,
+    TopicPartition,
+    Translation,
+    Writers,
+)
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
@@ -210,12 +220,28 @@ def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:
     partition, (first, last) = position.topic_partition, _offsets(position)
     if position.offset is None:
         return Learnt(position=position, told=Told())
-    told = _told(scene, position, position.offset, read)
+    told = _told(scene, position, position.exact or position.offset, read)
+    if position.processed is not None and position.exact is None and told.stream is not None:
+        told = replace(told, stream=_unread(scene, position, told.stream))
     planned = None if position.planned is None else _told(scene, position, position.planned, read)
     equal = None if first is None or last is None else read.pending_equal.get((partition, first, last))
     if planned is not None and _kept(told) and _kept(planned):
         equal = True  # the same records, between the same numbers
     return Learnt(position=position, told=told, planned=planned, pending_equal=equal)
+
+
+def _unread(scene: Scene, position: Position, translation: Translation) -> Translation:
+    """Lower what is known of a position whose record was not read, where the engine writes the same for several."""
+    topic = scene.topics[Cluster.OLD].get(position.topic)
+    asked = scene.live and topic is not None and topic.id is not None
+    return replace(
+        translation,
+        exactness=Exactness.CLAIMED if asked and translation.exactness.proven else translation.exactness,
+        replay=None,
+        skip=None,
+        reason=f"{translation.reason} The record before the position was not read: {position.processed} is certain, "
+        "and more of an aggregate may be unread.",
+    )
 
 
 def _kept(told: Told) -> bool:

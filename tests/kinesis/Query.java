@@ -1,5 +1,6 @@
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeoutException;
 
 import org.apache.spark.api.java.function.VoidFunction2;
 import org.apache.spark.sql.Dataset;
@@ -55,7 +56,19 @@ public class Query {
             }
         }
         System.out.println("END");
-        query.stop();
-        System.exit(0);
+        Thread stopping = new Thread(() -> stop(query));
+        stopping.setDaemon(true);
+        stopping.start();
+        // A batch that is being planned may swallow the interruption, and then waits without end.
+        stopping.join(30_000);
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void stop(StreamingQuery query) {
+        try {
+            query.stop();
+        } catch (TimeoutException unfinished) {
+            // It is ended with its process.
+        }
     }
 }

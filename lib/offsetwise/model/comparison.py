@@ -164,6 +164,9 @@ class PartitionComparison(OfTwins):
     behind_parts: tuple[PartBehind, ...] = ()
     """Of an old position in several partitions: how far each part of it is behind that was asked. Not written where
     there is none."""
+    aggregate: Count | None = None
+    """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
+    read it. Not written then."""
 
     @property
     def source_offset(self) -> Position | None:

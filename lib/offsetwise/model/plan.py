@@ -169,6 +169,9 @@ class PlannedPosition(OfTwins):
     override: Override | None = None
     reason: str = ""
     """The evidence in one sentence."""
+    aggregate: Count | None = None
+    """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
+    read it. Not written then."""
 
 
 MAX_PARTITIONS: Final = 100_000

@@ -294,6 +294,7 @@ def _position(
         end_proof=_end_proof(row) if on.keeps_pending else None,
         override=override,
         reason=row.evidence.reason if reason is None else reason,
+        aggregate=row.aggregate if new_offset == row.new_offset else None,
     )
 
 

@@ -13,6 +13,7 @@ from offsetwise.model import (
     AnyPosition,
     Behind,
     Cluster,
+    Count,
     PlannedTransaction,
     Problem,
     QuotaUse,
@@ -31,12 +32,24 @@ Place = tuple[TopicPartition, AnyPosition]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordAt:
+    """The record that a position is after, of a stream whose records may be aggregates of several."""
+
+    position: AnyPosition
+    """The position, exact: inside the aggregate, or after the whole record."""
+    aggregate: Count | None
+    """How many user records it packs together; None of a plain record, and of one that the stream has lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAt:
     """What reading at positions told; nothing of a stream whose snapshots tell everything."""
 
     problems: tuple[Problem, ...] = ()
     behind: Mapping[Place, Behind] = field(default_factory=dict)
     """By position, of those that were asked about."""
+    records: Mapping[Place, RecordAt] = field(default_factory=dict)
+    """By position, of those whose record was read, or is known to be lost."""
     quota: QuotaUse | None = None
 
 

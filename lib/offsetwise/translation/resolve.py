@@ -44,6 +44,10 @@ class Position(OfTwins):
     planned_batch: int | None = None
     oldest: AnyPosition | None = None
     """What begins at the oldest record, where that is another position than the start of the log."""
+    processed: AnyPosition | None = None
+    """What is processed for certain, where the engine writes `offset` for several positions; None where it does not."""
+    exact: AnyPosition | None = None
+    """The position as its record showed it; None where none was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,29 @@ def ask_old(scene: Scene, positions: Sequence[Position]) -> ReadAt:
     if not scene.live or scene.translate is None:
         return ReadAt()
     config = scene.migration.source
-    places = [(each.topic_partition, each.offset) for each in positions if each.offset is not None]
-    return reader_of(config).read_at(config, places, scene.old)
+    asked = {
+        (each.topic_partition, each.offset): (each.topic_partition, each.processed or each.offset)
+        for each in positions
+        if each.offset is not None
+    }
+    read = reader_of(config).read_at(config, list(asked.values()), scene.old)
+    as_stated = [(stated, place) for stated, place in asked.items() if stated != place]
+    return replace(
+        read,
+        behind={**read.behind, **{stated: read.behind[each] for stated, each in as_stated if each in read.behind}},
+        records={**read.records, **{stated: read.records[each] for stated, each in as_stated if each in read.records}},
+    )
+
+
+def exactly(positions: tuple[Position, ...], read: ReadAt) -> tuple[Position, ...]:
+    """Return the positions, each as its record showed it where one was read."""
+    if not read.records:
+        return positions
+    places = ((each, (each.topic_partition, each.offset)) for each in positions)
+    return tuple(
+        replace(each, exact=read.records[place].position) if place in read.records else each  # type: ignore[index]
+        for each, place in places
+    )
 
 
 def with_problems(scene: Scene, found: ReadAt) -> Scene:
@@ -53,6 +74,7 @@ def with_behind(
             behind_old=worst(old_places, found),
             behind_new=worst(new_places, there),
             behind_parts=_parts(old_places, found),
+            aggregate=_aggregate(new_places, there),
         )
         for row, old_places, new_places in zip(rows, of_old, of_new, strict=True)
     )
@@ -68,11 +90,19 @@ def _parts(places: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
     )
 
 
+def _aggregate(places: Sequence[Place], read: ReadAt) -> int | None:
+    return next((read.records[each].aggregate for each in places if each in read.records), None)
+
+
 def _asked(config: ClusterConfig, wanted: Iterable[tuple[Place, ...]], taken: Snapshot, known: ReadAt) -> ReadAt:
     """Ask about what is not known yet, and give both."""
     left = dict.fromkeys(place for places in wanted for place in places if place not in known.behind)
     read = reader_of(config).read_at(config, list(left), taken)
-    return ReadAt(behind={**known.behind, **read.behind}, quota=_sum(known.quota, read.quota))
+    return ReadAt(
+        behind={**known.behind, **read.behind},
+        records={**known.records, **read.records},
+        quota=_sum(known.quota, read.quota),
+    )
 
 
 def worst(places: Sequence[Place], read: ReadAt) -> Behind | None:

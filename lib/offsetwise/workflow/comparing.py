@@ -13,10 +13,10 @@ from offsetwise.errors import CheckpointError, ClusterError, FileError, Offsetwi
 from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
-from offsetwise.streams.reader import read_cluster
+from offsetwise.streams.reader import ReadAt, read_cluster
 from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.translation.resolve import Position
-from offsetwise.workflow.behind import ask_old, with_behind, with_problems
+from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import Matched, match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
 from offsetwise.workflow.stored import Observed
@@ -146,9 +146,11 @@ def observe_all(
         progress("judge", 0, len(left))
     for number, (one, each) in enumerate(left.items(), start=1):
         try:
-            others = _on_other_streams(each) if content else []
-            matched = match_records(each.scene, others, progress) if others else None
-            made: Observed | OffsetwiseError = _judged(each, read.of(each.positions), others, matched)
+            found = ask_old(each.scene, each.positions)
+            asked = replace(each, positions=exactly(each.positions, found))
+            others = _on_other_streams(asked) if content else []
+            matched = match_records(asked.scene, others, progress) if others else None
+            made: Observed | OffsetwiseError = _judged(asked, found, read.of(asked.positions), others, matched)
         except (CheckpointError, ClusterError) as error:
             made = error
         progress("judge", number, len(left))
@@ -176,8 +178,9 @@ def _on_other_streams(staged: Staged) -> list[Position]:
     return [each for each in staged.positions if are_two(scene.old, each.topic, scene.new, each.new_topic)]
 
 
-def _judged(staged: Staged, read: Proof, others: Collection[Position], matched: Matched | None) -> Observed:
-    found = ask_old(staged.scene, staged.positions)
+def _judged(
+    staged: Staged, found: ReadAt, read: Proof, others: Collection[Position], matched: Matched | None
+) -> Observed:
     scene, belongs = with_problems(staged.scene, found), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))

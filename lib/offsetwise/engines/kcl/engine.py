@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.kcl.details import NAME, KclDetails, listings
-from offsetwise.model import Checkpoint
+from offsetwise.model import AnyPosition, Checkpoint
 from offsetwise.storage.dynamodb import SCHEME, Table
 from offsetwise.storage.folders import Entry, Tree
 
@@ -38,6 +38,12 @@ def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
     return parts_of(uri, roots=roots)
 
 
+def _processed(position: AnyPosition) -> AnyPosition:
+    from offsetwise.engines.kcl.kinesis import processed  # noqa: PLC0415 - as above
+
+    return processed(position)
+
+
 KCL: Final = CheckpointEngine(
     name=NAME,
     label="KCL",
@@ -53,4 +59,5 @@ KCL: Final = CheckpointEngine(
     schemes=frozenset({SCHEME}),
     reads_files=True,
     parts=_parts,
+    processed=_processed,
 )

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.engines.kcl.details import NAME, KclDetails, Lease
@@ -25,7 +25,7 @@ from offsetwise.engines.kcl.findings import (
 from offsetwise.errors import CheckpointError, NotACheckpointError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.garbage import collected_seldom
-from offsetwise.model import Checkpoint, CheckpointSource, Problem
+from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Item, Table, is_live, tables_at, text_of, texts_of
 from offsetwise.streams.kinesis.findings import state_empty, table_shared
 from offsetwise.streams.kinesis.shards import Shard, hash_key, problems_of, ranges_of
@@ -34,6 +34,7 @@ from offsetwise.streams.kinesis.spec import (
     LATEST,
     SHARD_END,
     TRIM_HORIZON,
+    Place,
     ShardPlace,
     after,
     sequence_number,
@@ -103,6 +104,13 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
             fix=f"Name one of them: {file}#{leases[0].name}",
         )
     return checkpoint_of(uri, leases[0], [each for each in tables if not _has_leases(each)])
+
+
+def processed(position: AnyPosition) -> AnyPosition:
+    """Return what a lease says for certain: it numbers user records from 0, and a plain record is number 0."""
+    if isinstance(position, ShardPlace) and position.place is Place.AFTER and position.sub is None:
+        return replace(position, sub=0)
+    return position
 
 
 def _has_leases(table: Table) -> bool:

@@ -131,11 +131,12 @@ def table_shared(message: str) -> Iterator[str]:
     rank=1000,
     stage=Stage.READER,
 )
-def inside_aggregate(shard: str, position: ShardPlace) -> Iterator[str]:
+def inside_aggregate(shard: str, position: ShardPlace, count: int | None = None) -> Iterator[str]:
     """Some user records of an aggregated record are processed, and others are not."""
     yield (
-        f"Shard {shard} is at {position}: of this aggregate the user records up to {position.sub} are processed. An "
-        "engine without sub-sequence numbers reads it again from its first, or loses the rest."
+        f"Shard {shard} is at {position}: of this aggregate{'' if count is None else f' of {count:,} user records'} "
+        f"the user records up to {position.sub} are processed. An engine without sub-sequence numbers reads it again "
+        "from its first, or loses the rest."
     )
 
 
@@ -230,13 +231,12 @@ def stream_not_asked(why: str) -> Iterator[str]:
     rank=420,
     stage=Stage.READER,
 )
-def aggregated(stream: str, shards: Sequence[str]) -> Iterator[str]:
-    """The oldest record of a shard is an aggregate of the Kinesis Producer Library."""
+def aggregated(stream: str, shards: Sequence[str], where: str = "the oldest records") -> Iterator[str]:
+    """Some records of a shard, of those that were read, are aggregates of the Kinesis Producer Library."""
     if shards:
         more = f" and {many(len(shards) - 1, 'more shard')}" if len(shards) > 1 else ""
         yield (
-            f"Stream {stream!r} holds aggregates of the Kinesis Producer Library: the oldest record of {shards[0]}"
-            f"{more} is one."
+            f"Stream {stream!r} holds aggregates of the Kinesis Producer Library: {where} of {shards[0]}{more} show it."
         )
 
 

@@ -27,6 +27,7 @@ from offsetwise.model import (
 )
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
+from offsetwise.streams.kinesis.aggregates import is_packed
 from offsetwise.streams.kinesis.at_positions import read_at
 from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotThereError, asking
 from offsetwise.streams.kinesis.findings import aggregated, stream_not_asked
@@ -66,8 +67,8 @@ __all__ = [
     "try_connection",
 ]
 
-_AGGREGATE: Final = b"\xf3\x89\x9a\xc2"
-"""How an aggregate of the Kinesis Producer Library begins."""
+_OLDEST: Final = 10
+"""How many of the oldest records of a shard are looked at: producers may not all aggregate."""
 _HOUR_MS: Final = 3_600_000
 
 
@@ -254,7 +255,7 @@ def is_of_mirror(topic: str) -> bool:  # noqa: ARG001 - a stream has no mirror
 
 
 def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
-    """Describe a stream, and name the shards whose oldest record is an aggregate."""
+    """Describe a stream, and name the shards with an aggregate among their oldest records."""
     told = asked.stream(name)
     born_s = int(told["StreamCreationTimestamp"].timestamp())
     hours = int(told.get("RetentionPeriodHours") or 24)
@@ -264,10 +265,10 @@ def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
         if number is None:
             continue
         made = _range(number, shard)
-        oldest = _first(asked, name, str(shard["ShardId"]), TRIM_HORIZON)
-        if oldest is not None and bytes(oldest["Data"]).startswith(_AGGREGATE):
+        oldest = _read(asked, name, str(shard["ShardId"]), TRIM_HORIZON, most=_OLDEST)
+        if any(is_packed(bytes(each["Data"])) for each in oldest):
             aggregates.append(str(shard["ShardId"]))
-        first = sequence_number(str((oldest or {}).get("SequenceNumber", made.first)))
+        first = sequence_number(str(oldest[0]["SequenceNumber"] if oldest else made.first))
         end = SHARD_END if made.closed else LATEST
         start = TRIM_HORIZON if first is None else at(first)
         partitions.append(PartitionState(partition=number, log_start=start, hw=end, lso=end))
@@ -298,8 +299,11 @@ def _range(number: int, shard: Mapping[str, Any]) -> ShardRange:
 def _first(asked: Asking, stream: str, shard: str, position: AnyPosition) -> Mapping[str, Any] | None:
     if not isinstance(position, ShardPlace) or position.place in (Place.SHARD_END, Place.LATEST):
         return None
-    read = asked.records(stream, shard, asked.iterator(stream, shard, position), most=1)
-    return next(iter(read.records), None)
+    return next(iter(_read(asked, stream, shard, position, most=1)), None)
+
+
+def _read(asked: Asking, stream: str, shard: str, position: ShardPlace, *, most: int) -> Sequence[Mapping[str, Any]]:
+    return asked.records(stream, shard, asked.iterator(stream, shard, position), most=most).records
 
 
 def _missing(cluster: str, name: str) -> Problem:

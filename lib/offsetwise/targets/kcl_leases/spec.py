@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.model import Plan, PlannedPosition, Problem, ReceiptStep, Start
@@ -23,7 +24,11 @@ def place_of(one: PlannedPosition) -> ShardPlace | None:
         return None
     if one.start is Start.EARLIEST:
         return TRIM_HORIZON
-    return place if place.place in (Place.AFTER, Place.TRIM_HORIZON, Place.SHARD_END) else None
+    if place.place is Place.AFTER:
+        # The last user record of an aggregate that is processed whole; number 0 is also what a plain record has.
+        last = place.sub if place.sub is not None else (one.aggregate or 1) - 1
+        return replace(place, sub=last or None)
+    return place if place.place in (Place.TRIM_HORIZON, Place.SHARD_END) else None
 
 
 def is_reviewed(plan: Plan, table: str) -> bool:

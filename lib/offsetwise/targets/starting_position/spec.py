@@ -16,7 +16,7 @@ from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.ways import Way, batch_ids
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
+from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
 from offsetwise.targets.spark.kinesis.spec import entry_of, place_of
 from offsetwise.targets.spec import Spec, Where
 
@@ -63,7 +63,8 @@ def _unfit(plan: Plan) -> Iterator[Problem]:
 
 def _why(one: PlannedPosition) -> str:
     if isinstance(one.new_offset, ShardPlace) and one.new_offset.sub is not None:
-        return "the qubole connector would skip the rest of the aggregate"
+        again = at(one.new_offset.sequence or 0)
+        return f"the qubole connector would skip the rest of the aggregate; {again} reads all of it again"
     return "that names no record and no time"
 
 

@@ -46,10 +46,13 @@ class Streams:
     by_hash: bool
     """Whether the hash of a record's key leads to its new shard, as it never does to a partition."""
     places: Mapping[int, ShardPlace]
+    """As the records at them showed it; before an aggregate's rest where nobody read it."""
     gone: tuple[int, ...]
     """Shards that the old stream does not list any more, and that were not read to their end."""
     trimmed: bool
     """Whether the old stream may have lost records."""
+    stated: Mapping[int, ShardPlace] = field(default_factory=dict)
+    """As the job's engine writes them, where that is otherwise."""
 
     @classmethod
     def of(cls, scene: Scene, positions: Sequence[Position]) -> Streams | None:
@@ -64,8 +67,11 @@ class Streams:
         if not new or (by_hash and theirs.id is None):
             return None
         stated = {each.partition: each.offset for each in positions if isinstance(each.offset, ShardPlace)}
+        shown = {each.partition: each.exact or each.processed for each in positions}
+        exact = {number: place for number, place in shown.items() if isinstance(place, ShardPlace)}
         passed = read_before(ours.shards, stated)
         listed = {each.partition: each for each in ours.shards}
+        left = {number: SHARD_END if number in passed else TRIM_HORIZON for number in listed}
         return cls(
             old_name=first.topic,
             new_name=first.new_topic,
@@ -73,9 +79,8 @@ class Streams:
             copied_to=theirs,
             new={each.partition: each for each in new},
             by_hash=by_hash,
-            places={
-                number: stated.get(number) or (SHARD_END if number in passed else TRIM_HORIZON) for number in listed
-            },
+            places={number: (stated | exact).get(number) or left[number] for number in listed},
+            stated=stated,
             gone=tuple(number for number, at in stated.items() if number not in listed and at != SHARD_END),
             trimmed=_may_have_lost(ours, epoch_ms(scene.old.taken_at)),
         )
@@ -86,7 +91,7 @@ class Streams:
 
     def place_in(self, number: int) -> ShardPlace:
         """Say where the job is, of the records that a new shard gets; shards that it has read are left out."""
-        places = {each: self.places[each] for each in self.met_by(number)}
+        places = {each: self.stated.get(each, self.places[each]) for each in self.met_by(number)}
         left = {each: place for each, place in places.items() if place != SHARD_END}
         return in_shards(left or places)
 

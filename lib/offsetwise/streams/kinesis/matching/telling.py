@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -37,24 +37,54 @@ def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: S
         for index in (cut.index, cut.highest)
     )
     ours = [search.old[each] for each in search.olds(number)]
+    again = _read_again(search, number)
+    if again and cut.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT):
+        cut = replace(cut, exactness=Exactness.BOUNDED)
     told = Translation(
         place=place,
         highest=highest,
         exactness=cut.exactness or Exactness.UNKNOWN,
         method=Method.CONTENT,
-        reason=_reason(search, cut, place, highest),
+        reason=_reason(search, cut, place, highest, again),
         raw=RawReuse(verdict=RawVerdict.UNKNOWN),
-        replay=cut.replay,
+        replay=None if cut.replay is None else cut.replay + sum(again.values()),
         skip=0,
         foreign_below=cut.foreign_below,
         counted=cut.replay is not None,
         ahead=cut.ahead,
-        statements=(*_statements(search, cut), _calls(search)),
+        statements=(*_statements(search, cut), *_aggregates(search, again), _calls(search)),
         identity=_IDENTITY,
         old_records_read=sum((search.explicit or shard.low <= key <= shard.high) for each in ours for key in each.keys),
         new_records_read=len(window.numbers),
     )
     return Learnt(position=position, told=Told(stream=told))
+
+
+def _read_again(search: Search, number: int) -> dict[int, int]:
+    """Return how many user records are read twice of an aggregate that is processed in part, by old shard.
+
+    Its copy is unread as a whole. Where no copy was read, every new shard counts it that could get it.
+    """
+    shard = search.streams.new[number]
+    again = {}
+    for old in search.olds(number):
+        place, window = search.streams.places[old], search.old[old]
+        if place.sub is None or place.sequence not in window.numbers:
+            continue
+        index = window.numbers.index(place.sequence)
+        copies = [new for new, each in search.new.items() if window.identities[index] in each.identities]
+        leads = not search.streams.by_hash or search.explicit or shard.low <= window.keys[index] <= shard.high
+        if number in copies or (not copies and leads):
+            again[old] = place.sub + 1
+    return again
+
+
+def _aggregates(search: Search, again: Mapping[int, int]) -> Iterator[str]:
+    for old, count in again.items():
+        yield (
+            f"Of shard {old}, the aggregate {search.streams.places[old].sequence} is processed in part: "
+            f"{many(count, 'user record')} of its copy are read twice."
+        )
 
 
 def nowhere(reason: str) -> Translation:
@@ -119,7 +149,7 @@ def _doubtful(cut: ShardCut) -> Part | None:
     return next((each for each in cut.parts if each.cut.exactness in (None, Exactness.UNKNOWN)), None)
 
 
-def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosition) -> str:
+def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosition, again: Mapping[int, int]) -> str:
     olds = _shards(sorted({number for each in cut.parts for number in each.old}))
     if not cut.parts:
         if not search.streams.by_hash:
@@ -130,6 +160,11 @@ def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosit
         return (
             f"Records of {olds} lie interleaved, so that no place fits them all: from {place} on none is missed, and "
             f"up to {twice} are read twice."
+        )
+    if again and place == highest:
+        return (
+            f"At {place} no unread record of {olds} is skipped, counted on the records; "
+            f"{many(sum(again.values()), 'user record')} of an aggregate are read twice."
         )
     if cut.exactness is Exactness.BOUNDED:
         return (

@@ -10,7 +10,7 @@ from offsetwise.findings.place import pending_batch_differs
 from offsetwise.model import Plan, PlannedPosition, Problem, Start
 from offsetwise.plan.refusals import place_not_held
 from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
-from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, TRIM_HORIZON, Place, ShardPlace, in_several, shard_id
+from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, TRIM_HORIZON, Place, ShardPlace, at, in_several, shard_id
 from offsetwise.targets.kinesis.spec import (
     against_other_shards,
     has_other_shards,
@@ -44,7 +44,8 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
             why = "it names no record and no time"
             yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
         elif place.sub is not None and not aggregates:
-            why = "the qubole connector keeps no place inside an aggregate"
+            again = at(place.sequence or 0)
+            why = f"the qubole connector keeps no place inside an aggregate; {again} reads all of it again"
             yield from place_not_held(one.new_topic_partition, place, _HOLDER, why)
         elif place == SHARD_END != one.old_offset and not elsewhere:
             yield from place_not_held(one.new_topic_partition, place, _HOLDER, "its shard was not read to the end")
