@@ -11,6 +11,8 @@ from offsetwise import files
 from offsetwise.approval import Verdict
 from offsetwise.review.access import Decisions
 from offsetwise.review.answers import Saved
+from offsetwise.review.auditing import audited, noted
+from offsetwise.review.bundle import open_bundle
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
@@ -206,4 +208,73 @@ def edit_that_moves_another_job(board: people.Scene) -> Given:
     return (
         lambda: board.board.save_draft(ADA, content, plan=saved.plan, base=saved.digest),
         lambda: board.board.save_draft(ADA, board.drafted(ADA, moves="payments")),
+    )
+
+
+VIEW = "view.py::"
+
+
+@on_board(VIEW + "View.bundle", "Submit it first")
+def bundle_of_a_draft(board: people.Scene) -> Given:
+    saved = board.saved()
+
+    def submitted() -> object:
+        board.board.submit(ADA, saved.plan, saved.digest)
+        return board.board.bundle(ADA, saved.plan)
+
+    return lambda: board.board.bundle(ADA, saved.plan), submitted
+
+
+@on_board(VIEW + "_no_version", "Choose a plan from the list")
+def bundle_of_no_plan(board: people.Scene) -> Given:
+    saved = board.submitted()
+    return lambda: board.board.bundle(ADA, 99), lambda: board.board.bundle(ADA, saved.plan)
+
+
+@on_board("bundle.py::_unusable", "")
+def damaged_bundle(board: people.Scene) -> Given:
+    saved = board.submitted()
+    content = board.board.bundle(ADA, saved.plan).content
+    return (
+        lambda: open_bundle(content[:-5], subject="plan.bundle"),
+        lambda: open_bundle(content, subject="plan.bundle"),
+    )
+
+
+@on_board(NEW + "save", "Open that plan, or draft a new one")
+def same_bytes_again(board: people.Scene) -> Given:
+    content = board.drafted(ADA)
+    saved = board.board.save_draft(ADA, content)
+    assert isinstance(saved, Saved)
+    board.board.withdraw(ADA, saved.plan)
+    return (
+        lambda: board.board.save_draft(ADA, content),
+        lambda: board.board.save_draft(ADA, board.drafted(ADA, drafted_at="2026-03-01T11:00:00Z")),
+    )
+
+
+@on_board(NEW + "_why_not_edit", "Draft a new plan.")
+def edit_of_what_was_withdrawn(board: people.Scene) -> Given:
+    saved = board.saved()
+    content = board.drafted(ADA, saved.plan, drafted_at="2026-03-01T11:00:00Z")
+    board.board.withdraw(ADA, saved.plan)
+    return (
+        lambda: board.board.save_draft(ADA, content, plan=saved.plan, base=saved.digest),
+        lambda: board.board.save_draft(ADA, board.drafted(ADA, drafted_at="2026-03-01T12:00:00Z")),
+    )
+
+
+@walk("review/auditing.py::noted", "Give it as `offsetwise audit` printed it")
+def note_that_is_none(_: Scene) -> Steps:
+    return Steps(lambda: noted("5"), lambda: None, lambda: noted(f"5:{'ab' * 32}"))
+
+
+@walk("review/auditing.py::audited", "Name it by --store or $OFFSETWISE_STORE")
+def no_store(scene: Scene) -> Steps:
+    path = scene.folder / "store.sqlite"
+    open_store(f"sqlite:///{path}").close()
+    return Steps(
+        lambda: audited(f"sqlite:///{scene.folder}/other.sqlite", None),
+        lambda: None,
+        lambda: audited(f"sqlite:///{path}", None),
     )

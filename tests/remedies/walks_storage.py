@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from offsetwise.store.database import VERSION_TABLE
 from offsetwise.store.store import open_store
 from offsetwise.workflow.stored import read_file
 from tests.approval.signed import FILE, PLAN
+from tests.lag_samples import sample
 from tests.remedies.walk import Scene, Steps, corrected, walk
 
 FOLDERS = "storage/folders.py::"
@@ -301,3 +303,57 @@ def _(scene: Scene) -> Steps:
     follow = point_at_a_java(scene)
     fake_java(scene, "#!/no/such/interpreter\n")
     return Steps(find_java, follow)
+
+
+TROUBLES = "store/troubles.py::"
+
+
+@walk(TROUBLES + "sqlite_trouble", "Let the other process finish")
+def store_that_another_process_writes(scene: Scene) -> Steps:
+    path = scene.folder / "store.sqlite"
+    opened(path)()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    def add() -> None:
+        with open_store(f"sqlite:///{path}", wait_s=0.1) as store:
+            store.add(sample())
+
+    return Steps(add, other.close)
+
+
+@walk(TROUBLES + "sqlite_trouble", "Make the file and its folder writable")
+def store_that_is_opened_to_be_read(scene: Scene) -> Steps:
+    path = scene.folder / "store.sqlite"
+    opened(path)()
+
+    def add(url: str) -> Callable[[], None]:
+        def command() -> None:
+            with open_store(url) as store:
+                store.add(sample())
+
+        return command
+
+    return Steps(
+        add(f"sqlite:///file:{path}?mode=ro&uri=true"), lambda: None, add(f"sqlite:///{scene.folder}/other.sqlite")
+    )
+
+
+@walk(TROUBLES + "sqlite_trouble", "if it was the store, move it away")
+def store_that_is_damaged(scene: Scene) -> Steps:
+    path = scene.write("store.sqlite", "no database " * 100)
+    path.chmod(0o600)
+    return Steps(opened(path), lambda: path.rename(scene.folder / "damaged"))
+
+
+@walk(TROUBLES + "sqlite_trouble", "Check that its folder exists")
+def folder_in_the_place_of_the_store(scene: Scene) -> Steps:
+    folder = scene.folder / "store.sqlite"
+    folder.mkdir()
+    return Steps(opened(folder), lambda: None, opened(folder / "store.sqlite"))
+
+
+@walk(DATABASE + "_make_file", "Make the folder writable, or name another store")
+def file_in_the_place_of_the_folder(scene: Scene) -> Steps:
+    scene.write("file", "")
+    return Steps(opened(scene.folder / "file" / "store.sqlite"), lambda: None, opened(scene.folder / "store.sqlite"))
