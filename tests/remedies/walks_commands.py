@@ -12,12 +12,14 @@ import yaml
 
 import offsetwise as ow
 from offsetwise import workflow
+from offsetwise.approval import keygen
 from offsetwise.cli.options import seconds
 from offsetwise.findings import describe
 from offsetwise.model import Problem
 from offsetwise.workflow.stored import load_snapshots
 from tests.commands import call
 from tests.remedies.walk import Scene, Steps, corrected, walk
+from tests.transactions.settling import stage
 
 LIBRARY = Path(ow.__file__).parent
 
@@ -264,3 +266,16 @@ def code_of_a_later_release(_: Scene) -> Steps:
         return (describe(code).finding("It is so."),)
 
     return Steps(lambda: stated("OF_LATER"), lambda: None, lambda: stated("GAP"))
+
+
+@walk(PLAN + "sign", "Leave the confirmation")
+def confirmation_that_nobody_asked_for(scene: Scene) -> Steps:
+    plan, rita = ow.Plan.load(drafted(scene)), keygen(subject="rita")
+    return Steps(lambda: plan.sign(rita, confirm="yes"), lambda: None, lambda: plan.sign(rita))
+
+
+@walk(PLAN + "sign", "then confirm: --confirm")
+def confirmation_missing(scene: Scene) -> Steps:
+    made = stage(scene.folder)
+    plan, rita = ow.Plan.of(made.plan, migration=made.migration), keygen(subject="rita")
+    return Steps(lambda: plan.sign(rita), lambda: None, lambda: plan.sign(rita, confirm=str(plan.confirmation)))

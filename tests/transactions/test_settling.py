@@ -426,6 +426,7 @@ def test_24_of_twenty_number_seven_refuses(tmp_path: Path) -> None:
     with pytest.raises(ApplyError, match=r"number 7 of 20\. The 6 before it are ended as planned") as refused:
         applied(made)
     assert "The 13 after it, to number 20, did not begin" in refused.value.problem
+    assert "rollback" not in refused.value.fix, "it would be refused"
     assert [state == "Ongoing" for state in states(made)] == [False] * 6 + [True] * 14
 
 

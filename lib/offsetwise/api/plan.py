@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, Self, overload
 
 from offsetwise import approval, files, model, new_files, workflow
@@ -102,13 +103,16 @@ class Plan:
             UsageError: A lifetime that cannot be.
         """
         if verdict is approval.Verdict.APPROVED and confirm != self.confirmation:
+            found = "none" if confirm is None else repr(confirm[:80])
+            if self.confirmation is None:
+                raise NotApprovedError(
+                    f"All of this plan can be taken back: expected no confirmation, found {found}. Nothing was signed.",
+                    fix="Leave the confirmation (--confirm) out.",
+                )
             raise NotApprovedError(
-                f"{irrevocable(self.document) or 'All of this plan can be taken back.'} Expected "
-                f"{self.confirmation!r} as confirmation, found {None if confirm is None else confirm[:80]!r}. Nothing "
+                f"{irrevocable(self.document)} Expected {self.confirmation!r} as confirmation, found {found}. Nothing "
                 "was signed.",
-                fix="Look at the transactions of the plan, then give the confirmation (--confirm)."
-                if self.confirmation is not None
-                else "Leave the confirmation out.",
+                fix=f"Look at the transactions of the plan, then confirm: --confirm {quote(self.confirmation)}",
             )
         return approval.sign(
             self.content,

@@ -8,7 +8,7 @@ receipt, the one that holds the journal goes on; the others are refused, or find
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, PlanErro
 from offsetwise.model import Outcome, Plan, Receipt, ReceiptStep, time_of
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
+from offsetwise.targets.spec import spec_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +167,8 @@ def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
             else f"Begun by an earlier call and not finished: {step.target} at {step.place}."
             for one, step in stand
         )
-        raise type(error)(f"This call: {error.problem} {told}", fix=f"{error.fix} {_take_back(path)}") from error
+        back = _take_back(path, (step for _, step in stand))
+        raise type(error)(f"This call: {error.problem} {told}", fix=f"{error.fix} {back}".strip()) from error
 
 
 def require_held(order: Order, made: DryRun, receipt: str) -> None:
@@ -260,10 +262,8 @@ def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep,
     try:
         return write_targets(order.plan, contexts, tools.writers)
     except OffsetwiseError as error:
-        raise type(error)(
-            error.problem,
-            fix=f"{error.fix} {_take_back(journal.path)}",
-        ) from error
+        begun = (step for number in journal.steps if (step := journal.record(number).intended) is not None)
+        raise type(error)(error.problem, fix=f"{error.fix} {_take_back(journal.path, begun)}".strip()) from error
 
 
 def _recorded(order: Order, receipt: str | None) -> Mapping[int, StepRecord]:
@@ -283,7 +283,10 @@ def _require_agreeing(order: Order, path: str, records: Mapping[int, StepRecord]
         require_agreeing_records(path, order.plan, order.digest, records, places=places)
 
 
-def _take_back(journal: str) -> str:
+def _take_back(journal: str, begun: Iterable[ReceiptStep]) -> str:
+    """Name the command that takes back what was written; empty where nothing of it can be, as ended transactions."""
+    if all(spec_of(step.target.kind).ends for step in begun):
+        return ""
     given = "--plan … --approval … --migration … --execute"
     return f"To take back what this plan wrote: offsetwise rollback {journal} {given}"
 
