@@ -277,5 +277,5 @@ def confirmation_that_nobody_asked_for(scene: Scene) -> Steps:
 @walk(PLAN + "sign", "then confirm: --confirm")
 def confirmation_missing(scene: Scene) -> Steps:
     made = stage(scene.folder)
-    plan, rita = ow.Plan.of(made.plan, migration=made.migration), keygen(subject="rita")
+    plan, rita = ow.Plan(document=made.plan, content=made.data), keygen(subject="rita")
     return Steps(lambda: plan.sign(rita), lambda: None, lambda: plan.sign(rita, confirm=str(plan.confirmation)))
