@@ -129,7 +129,7 @@ DAMAGES: dict[str, tuple[Callable[[Job], int], bool]] = {
     "restore-topic": (_topic_gone, True),
     "restore-metadata": (_metadata_lost, False),
 }
-"""By kind of repair: damages a checkpoint, gives the offset from which the copy reads; and whether Spark fails on it."""
+"""By kind of repair: damages a checkpoint, gives the offset that the copy reads from; and whether Spark fails."""
 
 
 @pytest.mark.parametrize("kind", DAMAGES)

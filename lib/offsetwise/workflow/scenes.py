@@ -289,11 +289,25 @@ def _staged(scene: Scene, stated: BelongsTo | None) -> Staged:
     return Staged(scene=scene, positions=positions, belongs_to=belongs)
 
 
+_UNNAMED_TYPES: Final = frozenset({"Share", "Unknown"})
+"""Of groups that may be share groups: librdkafka does not know their type by name."""
+
+
 def _check_group(scene: Scene) -> None:
     name = scene.subject.group
     if name is None:
         return
     found = scene.group(Cluster.OLD)
+    if found is not None and not found.offsets and found.state != "Dead" and found.type in _UNNAMED_TYPES:
+        sure = found.type == "Share"
+        raise ClusterError(
+            f"Group {name!r} on {scene.old.name!r}: expected a consumer group with committed offsets, found "
+            f"{'a share group' if sure else 'a group of a type that its broker does not name, without any'}. A share "
+            "group has no offset of a partition to translate: its broker keeps the state of single records. Nothing "
+            "was compared.",
+            fix="A share group begins on the new cluster where its share.auto.offset.reset says: set that there before "
+            "its first member joins. Name a consumer group here, whose offsets have not expired.",
+        )
     if found is None or not found.offsets:
         why = (
             f"it could not be read: {found.error}" if found is not None and found.error else "it has committed nothing"

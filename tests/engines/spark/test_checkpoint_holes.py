@@ -162,3 +162,30 @@ def test_a_copy_after_a_topic_has_left_is_written_and_read_again(tmp_path: Path)
     assert '"orders":{"0":203}' in (tmp_path / "out/copy/offsets/4").read_text()
     assert '"legacy":{"0":155,"1":7}' in (tmp_path / "out/copy/offsets/3").read_text()
     assert _codes(read_checkpoint(str(tmp_path / "out/copy"))) == ["TOPIC_LEFT"]
+
+
+class TestABatchUnderAnotherSpelling:
+    @pytest.mark.parametrize(
+        ("name", "what"), [("008", "leading zeros"), ("+8", "a sign"), ("0000000008", "leading zeros")]
+    )
+    @pytest.mark.parametrize("log", ["offsets", "commits"])
+    def test_is_what_spark_lists_and_does_not_find(self, log: str, name: str, what: str) -> None:
+        files = checkpoint({6: orders(6), 7: orders(7), 8: orders(8)}, (6, 7, 8))
+        files[f"{log}/{name}"] = files.pop(f"{log}/8")
+        read = _read(files)
+
+        message, fix = _said(read, "CHECKPOINT_DAMAGED")
+        assert set(_codes(read)) <= {"CHECKPOINT_DAMAGED", "PENDING_BATCH"}
+        assert _codes(read).count("CHECKPOINT_DAMAGED") == 1
+        assert f"{log}/{name} is a number spelled with {what}" in message
+        assert f"opens {log}/8, which is not there" in message
+        assert f"Rename it to {log}/8 in a copy of the folder" in fix
+
+    def test_besides_the_right_one_is_said_as_what_it_is(self) -> None:
+        files = checkpoint({6: orders(6), 7: orders(7)}, (6, 7))
+        read = _read(files | {"offsets/007": files["offsets/7"]})
+
+        assert _codes(read) == ["CHECKPOINT_DAMAGED"]
+        message, fix = _said(read, "CHECKPOINT_DAMAGED")
+        assert "opens offsets/7, which is there as well" in message
+        assert fix == "Delete offsets/007 in a copy of the folder if offsets/7 is right."

@@ -138,3 +138,23 @@ def test_the_hash_that_has_no_positive_counterpart_is_taken_as_none() -> None:
 
 def test_groups_stand_alone_where_nobody_knows_how_they_are_placed() -> None:
     assert place_of("hello", 0) == "hello"
+
+
+class Shared(Fresh):
+    """A cluster with a share group, which librdkafka lists and does not know."""
+
+    def list_consumer_groups(self, **_: Any) -> Future[Any]:
+        state, kind = SimpleNamespace(name="STABLE"), SimpleNamespace(name="UNKNOWN")
+        return answered(SimpleNamespace(valid=[SimpleNamespace(group_id="sg", state=state, type=kind)], errors=[]))
+
+
+def test_a_share_group_is_told_from_a_consumer_group() -> None:
+    (group,), _ = read_groups(client(Shared(KafkaError.GROUP_ID_NOT_FOUND, refusals=9), timeout_s=60), ("sg",))
+
+    assert (group.type, group.state, group.offsets) == ("Share", "Stable", ())
+
+
+def test_a_group_of_an_unknown_type_with_offsets_keeps_them() -> None:
+    (group,), problems = read_groups(client(Shared(KafkaError.GROUP_ID_NOT_FOUND, refusals=0), timeout_s=60), ("sg",))
+
+    assert (group.type, len(group.offsets), problems) == ("Unknown", 1, [])

@@ -33,6 +33,7 @@ from offsetwise.engines.spark.restart import Restart, damaged, decide_restart
 from offsetwise.engines.spark.state import read_state
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import pending_batch, reader_suspected
+from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, open_tree
@@ -110,6 +111,8 @@ class _Listing:
     sizes: dict[str, int | None]
     young_tmp: str | None
     problems: tuple[Problem, ...]
+    misnamed: bool
+    """Whether a batch is there under another spelling of its number alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +145,7 @@ def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
     sizes: dict[str, int | None] = {}
     problems: list[Problem] = []
     young: str | None = None
+    misnamed = False
     for log, entries in logs.items():
         ids[log] = _batch_ids(entries)
         sizes |= {f"{log}/{entry.name}": entry.size_bytes for entry in entries}
@@ -149,13 +153,16 @@ def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
             if name.endswith(".tmp"):
                 young = young or _young_tmp(folder, log)
             elif name[0] != "." and _NUMBER.fullmatch(name):
-                problems.append(_odd_name(log, name))
+                batch = int(name)
+                misnamed = misnamed or (0 <= batch < 2**63 and batch not in ids[log])
+                problems.append(_odd_name(log, batch, name, ids[log]))
     return _Listing(
         planned=ids["offsets"],
         committed=ids["commits"],
         sizes=sizes,
         young_tmp=young,
         problems=tuple(problems),
+        misnamed=misnamed,
     )
 
 
@@ -176,7 +183,8 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     sizes = {path: listing.sizes.get(path) for path in paths}
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
     read = folder.read_many(sizes)
-    problems = [*listing.problems, *restart.problems]
+    # What else the ids would tell is no more than that a name is wrong.
+    problems = [*listing.problems, *(() if listing.misnamed else restart.problems)]
     files: dict[int, OffsetFile] = {}
     for batch in wanted:
         found = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=batch in deciding)
@@ -346,8 +354,21 @@ def _crc(path: str) -> str:
     return f"{folder}{slash}.{name}.crc"
 
 
-def _odd_name(log: str, name: str) -> Problem:
-    return damaged(f"{log}/{name} is a number that is not spelled as Spark does: Spark counts it as a batch and fails.")
+def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
+    """Say what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
+    delete = f"Delete {log}/{name} in a copy of the folder"
+    if not 0 <= batch < 2**63:
+        return checkpoint_damaged.problem(
+            f"{log}/{name} is a number that no batch has: Spark wrote no such file.", delete
+        )
+    zeros = "a sign" if name[0] in "+-" else "leading zeros"
+    told = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
+    if batch in known:
+        return checkpoint_damaged.problem(f"{told}, which is there as well.", f"{delete} if {log}/{batch} is right.")
+    return checkpoint_damaged.problem(
+        f'{told}, which is not there: it fails with "batch {batch} doesn\'t exist".',
+        f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
+    )
 
 
 def _running(sign: str) -> Problem:

@@ -61,6 +61,10 @@ def read_groups(
         offsets, error = _committed(client, future)
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
         state, kind = states.get(name, (None if unlisted or error else "Dead", None))
+        if name in states and kind == "Unknown" and _says_no_group(future):
+            kind = (
+                "Share"  # it is listed, and no consumer group: of the types that there are, librdkafka lacks this one
+            )
         groups.append(
             GroupState(name=name, state=state, type=kind, offsets=offsets, error=None if error is None else error.why)
         )
@@ -178,6 +182,11 @@ def _failure(client: Client, future: Future[Any]) -> BaseException | None:
 
 def _code(error: BaseException) -> int | None:
     return error.args[0].code() if isinstance(error, KafkaException) else None
+
+
+def _says_no_group(future: Future[Any]) -> bool:
+    error = future.exception() if future.done() else None
+    return error is not None and _code(error) == KafkaError.GROUP_ID_NOT_FOUND
 
 
 def _late() -> Future[Any]:
