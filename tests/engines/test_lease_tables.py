@@ -43,7 +43,6 @@ def read(folder: Path, items: list[dict[str, Any]]) -> Checkpoint:
         ({"checkpoint": {"N": FIRST}}, "expected checkpoint of type S, found type N"),
         ({"checkpoint": None}, "expected checkpoint beside checkpointSubSequenceNumber, found none"),
         ({"checkpointSubSequenceNumber": {"N": "-1"}}, "a number from 0 on, found -1"),
-        ({"checkpointSubSequenceNumber": None}, "a number from 0 on, found none"),
         ({"checkpoint": {"S": "LATEST"}, "checkpointSubSequenceNumber": {"N": "3"}}, "0 beside LATEST, found 3"),
         ({"startingHashKey": {"S": "-5"}}, "a decimal of 128 bits"),
         ({"endingHashKey": None}, "a first hash key up to the last one"),

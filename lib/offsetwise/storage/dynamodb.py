@@ -1,7 +1,7 @@
 """Tables of DynamoDB: one that is there now, or the dump of some in a file.
 
 A dump is what `aws dynamodb scan` prints, or an object of such answers by the names of their tables, each with its
-key schema. An item is DynamoDB's JSON: every value in an object of one key, its type.
+key schema; or an export to S3. An item is DynamoDB's JSON: every value in an object of one key, its type.
 
 This module needs the standard library only, because it is shipped to Spark's workers; a live table needs boto3.
 """
@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, OutsideRootsError, StorageError
+from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export
 from offsetwise.storage.folders import open_tree
 from offsetwise.strict_json import parse
 
@@ -30,6 +31,8 @@ MAX_DUMP_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _ANSWER: Final = frozenset({"Items", "Count", "ScannedCount", "ConsumedCapacity", "NextToken", "LastEvaluatedKey"})
 _TYPES: Final = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"})
+_CSV: Final = re.compile(rb'\s*"?[A-Za-z]+"?(,"?[A-Za-z0-9_.]+"?)+\s')
+"""The first line of what the console of AWS downloads: names of attributes."""
 _CHECK_DUMP: Final = (
     "Give the folder; or take the dump again: aws dynamodb scan --table-name TABLE --consistent-read > TABLE.json"
 )
@@ -122,6 +125,10 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
     above, slash, name = uri.rpartition("/")
     if roots is not None and uri in {each.partition("#")[0] for each in roots}:
         roots = (above,)  # of a root that is the dump itself, nothing else is read
+    if name in MANIFESTS:
+        return (_exported(above or slash or ".", roots),)
+    if not (name and _is_file(uri, roots)):
+        return (_exported(uri, roots),)
     tree = open_tree(above or slash or ".", roots=roots)
     data = tree.read(name)
     if len(data) > MAX_DUMP_BYTES:
@@ -130,13 +137,41 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
             fix="Read the table itself: dynamodb://TABLE?region=REGION",
         )
     try:
-        return _dumped(parse(data), name.removesuffix(".json"))
+        text = plain(data, MAX_DUMP_BYTES)
+        table = name.removesuffix(".gz").removesuffix(".json")
+        items = lines_of(text)
+        if items is not None:
+            return (_table(table, {"Items": items}, None),)
+        if _CSV.match(text):
+            raise ValueError("it is CSV, as the console downloads results, which keeps no types of values")
+        return _dumped(parse(text), table)
     except (ValueError, RecursionError) as error:
-        raise NotACheckpointError(
-            f"{uri}: expected a checkpoint's folder, or the dump of a table of DynamoDB; found a file that is no such "
-            f"dump: {error}. No position was read.",
-            fix=_CHECK_DUMP,
-        ) from error
+        raise _no_dump(uri, "a file that is no such dump", error) from error
+
+
+def _is_file(uri: str, roots: Sequence[str] | None) -> bool:
+    """Return whether a path leads to no folder."""
+    try:
+        open_tree(uri, roots=roots).entries()
+    except StorageError:
+        return True
+    return False
+
+
+def _exported(uri: str, roots: Sequence[str] | None) -> Table:
+    try:
+        name, items = read_export(open_tree(uri, roots=roots), MAX_DUMP_BYTES)
+        return _table(name, {"Items": items}, None)
+    except (ValueError, RecursionError) as error:
+        raise _no_dump(uri, "a folder that is no whole export to S3", error) from error
+
+
+def _no_dump(uri: str, found: str, error: Exception) -> NotACheckpointError:
+    return NotACheckpointError(
+        f"{uri}: expected a checkpoint's folder, or the dump of a table of DynamoDB; found {found}: {error}. No "
+        "position was read.",
+        fix=_CHECK_DUMP,
+    )
 
 
 def _dumped(body: Any, name: str) -> tuple[Table, ...]:

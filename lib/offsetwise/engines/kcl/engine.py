@@ -10,16 +10,17 @@ from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.kcl.details import NAME, KclDetails, listings
 from offsetwise.model import AnyPosition, Checkpoint
 from offsetwise.storage.dynamodb import SCHEME, Table
+from offsetwise.storage.dynamodb_files import is_export
 from offsetwise.storage.folders import Entry, Tree
 
 
-def _is_no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - a table is no folder
-    return False
+def _is_export(entries: Sequence[Entry]) -> bool:
+    return is_export(entry.name for entry in entries)
 
 
 def _read(
     uri: str,
-    folder: Tree | None,  # noqa: ARG001 - it is a file, or a table
+    folder: Tree | None,  # noqa: ARG001 - it is opened by its URI
     entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
     *,
     roots: Sequence[str] | None,
@@ -52,7 +53,7 @@ KCL: Final = CheckpointEngine(
     holds="the dump of a lease table",
     job="application",
     source_name=re.compile(r"[A-Za-z0-9_.-]{3,255}"),  # as DynamoDB names tables
-    recognises=_is_no_folder,
+    recognises=_is_export,
     read=_read,
     listings=listings,
     details=KclDetails,

@@ -256,8 +256,10 @@ def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
         if sub is not None:
             raise ValueError(f"expected {name} beside {sub_name}, found none")
         return None
-    if sub is None or not _SUB.fullmatch(sub):
-        raise ValueError(f"expected {sub_name}, a number from 0 on, found {'none' if sub is None else sub[:60]}")
+    if sub is None:
+        sub = "0"  # as the KCL reads it
+    if not _SUB.fullmatch(sub):
+        raise ValueError(f"expected {sub_name}, a number from 0 on, found {sub[:60]}")
     if text in _SENTINELS:
         if sub != "0":
             raise ValueError(f"expected {sub_name} 0 beside {text}, found {sub}")

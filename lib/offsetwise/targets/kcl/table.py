@@ -177,8 +177,11 @@ class LeaseTable:
                 }
             }
         names = {f"#h{number}": name for number, name in enumerate(HELD)}
-        values = {f":h{number}": change.before[name] for number, name in enumerate(HELD)}
-        held = " AND ".join(f"#h{number} = :h{number}" for number in range(len(HELD)))
+        values = {f":h{number}": change.before[name] for number, name in enumerate(HELD) if name in change.before}
+        held = " AND ".join(
+            f"#h{number} = :h{number}" if name in change.before else f"attribute_not_exists(#h{number})"
+            for number, name in enumerate(HELD)
+        )
         common = {"TableName": self.name, "Key": key, "ConditionExpression": held}
         if change.after is None:
             return {"Delete": common | {"ExpressionAttributeNames": names, "ExpressionAttributeValues": values}}

@@ -9,12 +9,12 @@ A line of `offsets/N` says where batch N *starts*. Where it ends stands in a fil
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
+from offsetwise.engines.spark.kinesis.places import object_of, place_of
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checksum_fits
 from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.errors import MissingError, StorageError
@@ -32,25 +32,15 @@ from offsetwise.streams.kinesis.findings import (
 )
 from offsetwise.streams.kinesis.shards import Shard, problems_of
 from offsetwise.streams.kinesis.spec import (
-    LATEST,
     SHARD_END,
-    TRIM_HORIZON,
     ShardPlace,
-    after,
-    at,
-    at_time,
-    sequence_number,
 )
-from offsetwise.strict_json import parse
 
 KIND: Final = "kinesis"
 AWSLABS_ENDS: Final = "shard-source"
 LEFT_UNREAD: Final = closed_shard_unread.code
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
-_SUB: Final = re.compile(r"-1|0|[1-9][0-9]{0,18}")
-_TIME: Final = re.compile(r"[1-9][0-9]{0,14}")
-_SENTINELS: Final = {"TRIM_HORIZON": TRIM_HORIZON, "LATEST": LATEST, "SHARD_END": SHARD_END}
 _KEYS: Final = frozenset({"metadataKey", "metadataSortKey"})
 """The key of a committer's table."""
 
@@ -103,7 +93,7 @@ def parse_line(text: str | None) -> Line | None:
     """
     if text is None or '"streamName"' not in text:
         return None
-    body = _object(text.encode())
+    body = object_of(text.encode())
     metadata = body.get("metadata")
     if not isinstance(metadata, dict) or "streamName" not in metadata:
         return None
@@ -115,7 +105,7 @@ def parse_line(text: str | None) -> Line | None:
     for name, value in shards.items():
         if not _SHARD.fullmatch(name) or not isinstance(value, dict):
             raise GarbledError(f"expected an object by the id of a shard, found {name[:60]!r}")
-        places[name] = _place(value)
+        places[name] = place_of(value)
     has_sub = any("isLast" in value for value in shards.values())
     return Line(stream=stream, batch=int(batch), places=places, has_sub=has_sub)
 
@@ -156,16 +146,55 @@ def read_source(
     ends = _ends(folder, source.id, line, committer)
     problems += ends.problems
     pending = restart.reruns is not None
-    if not pending and not ends.known:
-        problems += positions_elsewhere(last, _path(source.id, line))
+    if not pending and not ends.known and not _is_lost(folder, source.id, line, committer):
+        problems.append(_elsewhere(last, source.id, line))
         return Found(source=made, problems=tuple(problems))
-    shards = _pending(line, ends) if pending else _committed(line, ends, last, problems)
+    if not pending and not ends.known:
+        problems.append(_lost(last, source.id, line))
+        shards = [Shard(id=name, stream=line.stream, position=place) for name, place in sorted(line.places.items())]
+    else:
+        shards = _pending(line, ends) if pending else _committed(line, ends, last, problems)
     problems += _left(source.id, folder, {**earlier, last: line}, committer)
     problems += problems_of(shards, knows_children=False)
     if pending:
         problems.append(_runs_again(last, line, shards, ends))
     return Found(
         source=replace(made, shards=tuple(each.row for each in shards)), problems=tuple(problems), pins=tuple(ends.pins)
+    )
+
+
+def _is_lost(folder: FolderReader, source: str, line: Line, committer: Table | None) -> bool:
+    """Return whether the ends of other batches are there, so that those of this one were not kept elsewhere."""
+    if committer is not None:
+        return False
+    try:
+        return any(_BATCH.fullmatch(entry.name) for entry in folder.entries(f"sources/{source}/{line.folder}"))
+    except StorageError:
+        return False
+
+
+def _lost(batch: int, source: str, line: Line) -> Problem:
+    anew = (
+        f"begin with an empty checkpoint, and the line of source {source} in offsets/{batch} as the option "
+        "kinesis.startingposition"
+        if line.has_sub
+        else "draft a copy that has them: draft --repair rebuild-shard-commit --checkpoint FOLDER --author NAME --out P"
+    )
+    return checkpoint_damaged.problem(
+        f"Batch {batch} is committed, and {_path(source, line)} is not there, though ends of other batches are: its "
+        f"own are lost, and the connector fails. Its shards are shown where batch {batch} began, as offsets/{batch} "
+        "says: from there nothing is skipped, and what the batch read is read again.",
+        f"Restore {_path(source, line)} from a backup. Where there is none, {anew}.",
+    )
+
+
+def _elsewhere(batch: int, source: str, line: Line) -> Problem:
+    if line.has_sub:
+        return next(positions_elsewhere(batch, _path(source, line)))
+    return positions_elsewhere.problem(
+        f"Batch {batch} is committed, and {_path(source, line)} is not there: the ends of its shards are in another "
+        "folder, which the query names as kinesis.executor.metadata.path. No position is told.",
+        f"Copy the folder {line.folder} from there to sources/{source} of the checkpoint, and read it again.",
     )
 
 
@@ -329,63 +358,10 @@ def _from_table(committer: Table, line: Line) -> _Ends:
 def _take(ends: _Ends, shard: str, data: bytes) -> str | None:
     """Keep what one file says of its shard; else say why not."""
     try:
-        body = _object(data)
+        body = object_of(data)
         if body.get("shardId") != shard:
             raise GarbledError(f"expected the shard {shard!r} in it, found {str(body.get('shardId'))[:60]!r}")
-        ends.places[shard] = _place(body)
+        ends.places[shard] = place_of(body)
     except GarbledError as error:
         return str(error)
     return None
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        body = parse(data)
-    except (ValueError, RecursionError) as error:
-        raise GarbledError(f"expected one JSON object, but {error}") from error
-    if not isinstance(body, dict):
-        raise GarbledError(f"expected one JSON object, found {data[:60]!r}")
-    return body
-
-
-def _place(body: Mapping[str, Any]) -> ShardPlace:
-    """Read where a shard is, in the words of the connectors.
-
-    Raises:
-        GarbledError: It is none of them.
-    """
-    unknown = sorted(body.keys() - {"shardId", "iteratorType", "iteratorPosition", "subSequenceNumber", "isLast"})
-    kind, position = body.get("iteratorType"), body.get("iteratorPosition")
-    if unknown or not isinstance(kind, str) or not isinstance(position, str):
-        raise GarbledError(f"expected iteratorType and iteratorPosition as texts, found {json.dumps(body)[:80]}")
-    sub = _sub(body)
-    if kind in _SENTINELS:
-        if position or sub is not None:
-            raise GarbledError(f"expected no number beside {kind}, found {position[:60]!r}")
-        return _SENTINELS[kind]
-    if kind == "AT_TIMESTAMP":
-        if not _TIME.fullmatch(position):
-            raise GarbledError(f"expected milliseconds since the epoch, found {position[:60]!r}")
-        return at_time(int(position))
-    number = sequence_number(position)
-    if number is None:
-        raise GarbledError(f"expected a sequence number, a decimal of up to 129 digits, found {position[:140]!r}")
-    if kind == "AFTER_SEQUENCE_NUMBER" or (kind == "AT_SEQUENCE_NUMBER" and sub is not None):
-        return after(number, sub)
-    if kind == "AT_SEQUENCE_NUMBER":
-        return at(number)
-    raise GarbledError(f"expected an iteratorType of Kinesis, found {kind[:60]!r}")
-
-
-def _sub(body: Mapping[str, Any]) -> int | None:
-    """Give the last processed user record inside an aggregate; None where the whole record is processed.
-
-    Lines of `offsets/` hold both fields as texts, files of ends as a number and a truth value.
-    """
-    if "subSequenceNumber" not in body and "isLast" not in body:
-        return None
-    sub, last = body.get("subSequenceNumber"), body.get("isLast")
-    written = str(sub) if type(sub) is int else sub
-    if not isinstance(written, str) or not _SUB.fullmatch(written) or last not in (True, False, "true", "false"):
-        raise GarbledError(f"expected subSequenceNumber and isLast, found {str(sub)[:40]!r} and {str(last)[:40]!r}")
-    return None if last in (True, "true") or int(written) < 0 else int(written)

@@ -1,0 +1,149 @@
+"""Files that people have of a lease table: exports to S3, byte order marks, gzip, CSV, leases of older clients."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import NotACheckpointError, OffsetwiseError
+from tests.commands import call
+from tests.engines.test_kinesis import DATA, codes, rows
+from tests.engines.test_lease_tables import leases
+
+CASES = DATA / "cases"
+EXPORT = CASES / "kcl-s3-export" / "export"
+ID = "AWSDynamoDB/01693685827463-2d8752fd"
+FIRST = "seq:49680454511554321009658466849103821263206275418173734914"
+SECOND = "seq:49680454511576621754856997472242939129839694521330302994"
+
+
+def positions(path: Path) -> list[str]:
+    return [str(row[2]) for row in rows(read_checkpoint(str(path)))]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3-export.json",
+        "export",
+        "export/AWSDynamoDB",
+        f"export/{ID}",
+        f"export/{ID}/manifest-summary.json",
+        f"export/{ID}/manifest-files.json",
+        f"export/{ID}/data/asdl123dasas.json.gz",
+    ],
+)
+def test_an_export_to_s3_is_read_by_its_folder_or_any_of_its_files(path: str) -> None:
+    assert positions(CASES / "kcl-s3-export" / path) == [FIRST, SECOND]
+    assert call("inspect", CASES / "kcl-s3-export" / path, "--json").code == 0
+
+
+def test_the_table_of_an_export_has_its_name() -> None:
+    assert read_checkpoint(str(EXPORT)).job_id == "orders-app"
+
+
+def export(folder: Path, **summary: Any) -> Path:
+    """Copy the export, with another summary."""
+    shutil.copytree(EXPORT, folder)
+    file = folder / ID / "manifest-summary.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | summary))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("summary", "why"),
+    [
+        ({"itemCount": 3}, "says 3 items, and its files have 2"),
+        ({"outputFormat": "ION"}, "says the format 'ION'"),
+        ({"exportType": "INCREMENTAL_EXPORT"}, "an incremental export"),
+    ],
+)
+def test_an_export_that_is_not_the_whole_table_is_refused(summary: dict[str, Any], why: str, tmp_path: Path) -> None:
+    with pytest.raises(NotACheckpointError, match=why):
+        read_checkpoint(str(export(tmp_path / "export", **summary)))
+
+
+def test_an_export_that_lacks_a_file_or_is_one_of_two_is_refused(tmp_path: Path) -> None:
+    lacking = export(tmp_path / "lacking")
+    (lacking / ID / "data" / "asdl123dasas.json.gz").unlink()
+    with pytest.raises(OffsetwiseError, match="asdl123dasas"):
+        read_checkpoint(str(lacking))
+    two = export(tmp_path / "two")
+    shutil.copytree(two / ID, two / "AWSDynamoDB" / "01693685827999-2d8752fe")
+    with pytest.raises(NotACheckpointError, match="expected one export, found 01693685827463-2d8752fd, 0169"):
+        read_checkpoint(str(two))
+
+
+SCAN = json.dumps({"Items": leases(), "Count": 2}).encode()
+LINES = "\n".join(json.dumps({"Item": each}) for each in leases()).encode()
+
+
+@pytest.mark.parametrize("text", [SCAN, LINES], ids=["scan", "export"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_a_byte_order_mark_and_gzip_change_nothing(text: bytes, encoding: str, packed: bool, tmp_path: Path) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    data = (mark + text.decode()).encode(encoding)
+    file = tmp_path / "app.json"
+    file.write_bytes(gzip.compress(data) if packed else data)
+
+    assert positions(file) == [FIRST, SECOND]
+
+
+def test_damaged_and_endless_gzip_is_refused_in_words(tmp_path: Path) -> None:
+    whole = gzip.compress(SCAN)
+    for length in range(3, len(whole), 7):
+        (tmp_path / "app.json.gz").write_bytes(whole[:length])
+        with pytest.raises(NotACheckpointError, match=r"gzip is (cut|damaged)"):
+            read_checkpoint(str(tmp_path / "app.json.gz"))
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(bytes(100 * 1024 * 1024)))
+    with pytest.raises(NotACheckpointError, match="bytes when it is unpacked"):
+        read_checkpoint(str(tmp_path / "bomb.json.gz"))
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_what_the_console_downloads_is_named(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text(f'{mark}"leaseKey","checkpoint"\n"shardId-000000000000","77"\n')
+    with pytest.raises(NotACheckpointError, match="it is CSV, as the console downloads results") as caught:
+        read_checkpoint(str(tmp_path / "results.csv"))
+    assert "aws dynamodb scan" in caught.value.fix
+
+
+def test_a_line_behind_the_first_that_is_no_item_is_named(tmp_path: Path) -> None:
+    (tmp_path / "app.json").write_bytes(LINES + b'\n{"Other": {}}\n')
+    with pytest.raises(NotACheckpointError, match="line 3 is no item of an export"):
+        read_checkpoint(str(tmp_path / "app.json"))
+
+
+def test_a_lease_without_a_sub_sequence_number_has_its_position() -> None:
+    found = read_checkpoint(str(CASES / "kcl-no-subsequence" / "kcl1-old.json"))
+
+    assert [str(row[2]) for row in rows(found)] == [FIRST, "TRIM_HORIZON"]
+    assert "CHECKPOINT_DAMAGED" not in codes(found)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_the_ends_of_a_batch_that_are_lost_are_damage_and_the_batch_is_read_again(lost: int, tmp_path: Path) -> None:
+    folder = CASES / "qubole-57-shard-commit-lost" / "qub1"
+    if lost:  # one of awslabs
+        folder = tmp_path / "query"
+        shutil.copytree(DATA / "spark" / "awslabs-2.0.0-aggregated", folder)
+        shutil.rmtree(folder / "sources" / "0" / "shard-source" / "2")
+    found = read_checkpoint(str(folder))
+    last = found.details.last_committed_batch
+    begins = {row[1]: str(row[2]) for row in rows(found)}
+
+    assert "POSITIONS_ELSEWHERE" not in codes(found)
+    (damage,) = [each for each in found.problems if each.code == "CHECKPOINT_DAMAGED"]
+    assert f"offsets/{last} says: from there nothing is skipped" in damage.message
+    assert ("--repair rebuild-shard-commit" in damage.fix) is not bool(lost)
+    line = json.loads((folder / "offsets" / str(last)).read_text().splitlines()[-1])
+    assert begins.keys() == line.keys() - {"metadata"}
+    for shard, place in begins.items():
+        assert line[shard]["iteratorPosition"] in place
