@@ -43,6 +43,7 @@ from offsetwise.progress import Progress
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.watch.background import Sampling
 from offsetwise.workflow import Observed
+from offsetwise.workflow.repairing import FittingRepair, fitting_repairs
 from tests.console import builders
 
 ORDERS = Subject(kind=SubjectKind.CHECKPOINT, name="orders")
@@ -162,6 +163,14 @@ class ValueReader(Reader):
         if isinstance(self._counted, Exception):
             raise self._counted
         return replace(self._counted, old_topic=topic, new_topic=topic)
+
+    def fitting_repairs(
+        self,
+        migration: str,  # noqa: ARG002 - the reader's
+        name: str,
+        progress: Progress,  # noqa: ARG002 - as above
+    ) -> tuple[FittingRepair, ...]:
+        return fitting_repairs(str(self.folders[name]))
 
     def checkpoint_reading(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import threading
 import time
@@ -28,6 +29,7 @@ from offsetwise.model import Batch, BatchSource, Subject, SubjectKind, TopicOffs
 from offsetwise.model.state import StateRows, StoreRows
 from offsetwise.progress import Progress
 from tests.checkpoints import changed
+from tests.commands import call
 from tests.console.builders import BIDI, HOSTILE, HTML
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.readers import ETL, ValueReader
@@ -502,3 +504,26 @@ def test_every_block_stands_under_one_title(open_page: OpenPage, orders: FolderR
         "State stores",
         "Recorded configuration",
     ]
+
+
+def test_the_repairs_that_fit_are_offered_with_commands_that_draft_them(
+    open_page: OpenPage, orders: FolderReader, tmp_path: Path
+) -> None:
+    page = open_page(orders, PAGE)
+    count(page, "repairs-now")
+    (shown,) = [code.value for code in page.code if "--repair" in code.value]
+
+    assert "up to 3 records" in words(page)
+    _, *given = shlex.split(shown.replace("plan.json", str(tmp_path / "plan.json")))
+    ran = call(*given)
+    assert ran.code == 0, ran.err
+    assert "drop-pending-batch" in (tmp_path / "plan.json").read_text()
+
+
+def test_a_whole_checkpoint_is_offered_no_repair(open_page: OpenPage, tmp_path: Path) -> None:
+    plans = {number: f'{{"orders":{{"0":{number}}}}}' for number in range(3)}
+    page = open_page(FolderReader({"whole": write(tmp_path / "whole", plans, (0, 1, 2))}), PAGE)
+    count(page, "repairs-now")
+
+    assert "No repair fits" in words(page)
+    assert not [code.value for code in page.code if "--repair" in code.value]

@@ -10,10 +10,20 @@ from pathlib import Path
 import pytest
 
 import offsetwise
+from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.spark.repairs.kinds import KINDS as REPAIRS
+from offsetwise.errors import ClusterError
+from offsetwise.model import Checkpoint
+from offsetwise.plan.repair.draft import with_repair
 from offsetwise.plan.repair.kinds import KINDS
-from tests.apply.plans import tree_hash
+from offsetwise.plan.request import DraftRequest
+from offsetwise.position import offset_of
+from offsetwise.targets.copy.spec import SPEC
+from offsetwise.workflow.repairing import repaired_checkpoint
+from tests.apply.plans import COPY, SHIFT, context, journal, spark_checkpoint, tree_hash
+from tests.apply.plans import drafted as moved
+from tests.commands import call
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.repair.flow import aged, drafted, repaired, taken_back
 
@@ -219,3 +229,70 @@ def test_a_checkpoint_of_another_engine_is_refused(tmp_path: Path) -> None:
 
     assert ran.code == 1
     assert "REPAIR_REFUSED" in ran.out
+
+
+@pytest.mark.parametrize(
+    "kind", ["drop-pending-batch", "drop-batch-after-gap", "restore-metadata", "remove-damaged-commit"]
+)
+def test_one_copy_has_the_repair_and_the_new_positions(kind: str, tmp_path: Path) -> None:
+    folder = aged(write(DAMAGED[kind], tmp_path / "source"))
+    values = dict(text.split("=") for text in SETTINGS.get(kind, ())[1:])
+    before, made = repaired_checkpoint(str(folder), kind, values, roots=None)
+    overlay = write(_files(folder) | dict(made.replaced), tmp_path / "as-repaired")
+    for path in made.dropped:
+        (overlay / path).unlink()
+    request = DraftRequest(targets=(COPY,), author="ada", repair=kind, settings=tuple(values.items()))
+    plan = with_repair(moved(str(overlay)), before, made, request)
+    assert plan.requirements.checkpoint is not None
+    assert plan.requirements.checkpoint.uri == str(folder)
+    with journal(tmp_path) as one:
+        step = spark_checkpoint.write(plan, COPY, context(tmp_path, journal=one))
+        read, expected = read_checkpoint(step.place), read_checkpoint(str(overlay))
+
+        assert [[(at.topic, at.partition, at.offset) for at in source.positions] for source in read.sources] == [
+            [(at.topic, at.partition, offset_of(at.offset) + SHIFT) for at in source.positions]
+            for source in expected.sources
+        ]
+        assert read.details.reruns_batch == expected.details.reruns_batch
+        assert read.job_id == plan.job_id == (expected.job_id or ID)
+        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+        assert list(SPEC.recorded(plan, "ab" * 32, step)) == []
+        spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
+    assert not Path(step.place).exists()
+
+
+def test_a_repair_with_a_migration_moves_what_it_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = aged(write(DAMAGED["drop-batch-after-gap"], tmp_path / "source"))
+    seen: list[Checkpoint | None] = []
+
+    def observe(*_: object, repaired: Checkpoint | None = None, **__: object) -> None:
+        seen.append(repaired)
+        raise ClusterError("No cluster is asked in this test.", fix="")
+
+    monkeypatch.setattr("offsetwise.workflow.planning.observe", observe)
+    file = tmp_path / "m.yaml"
+    file.write_text(
+        f"name: m\nsource: {{properties: {{bootstrap.servers: 'old.invalid:1'}}}}\n"
+        f"target: {{properties: {{bootstrap.servers: 'new.invalid:1'}}}}\n"
+        f"checkpoints: [{{name: orders, uri: '{folder}'}}]\n"
+    )
+    given = (
+        "--migration",
+        file,
+        "--checkpoint",
+        "orders",
+        "--author",
+        "ada",
+        "--out",
+        tmp_path / "plan.json",
+        "--json",
+    )
+    ran = call("draft", *given, "--repair", "drop-batch-after-gap", "--target", "spark-checkpoint")
+
+    assert json.loads(ran.out)["error"] == "ClusterError"
+    assert seen[0] is not None
+    assert seen[0].restart.startswith("Batch 200 is committed: batch 201 starts at orders-0 at 200")
+    ran = call("draft", *given, "--repair", "drop-batch-after-gap", "--target", "starting-offsets")
+    assert "expected a repair in a copy" in json.loads(ran.out)["problem"]
+    ran = call("draft", *given, "--repair", "drop-pending-batch", "--target", "spark-checkpoint")
+    assert "REPAIR_REFUSED" in json.loads(ran.out)["problem"]

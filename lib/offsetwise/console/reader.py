@@ -42,6 +42,7 @@ from offsetwise.watch.background import BackgroundSamplers, Sampling
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
 from offsetwise.workflow import Observed
+from offsetwise.workflow.repairing import FittingRepair
 
 MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
 """Names the migration files of this process, separated as in PATH. `launch` sets it."""
@@ -165,6 +166,12 @@ class Reader:
         """Read a checkpoint, or another retained one of its job by its id, with what its page shows beside it."""
         progress("read the checkpoint", 0, 1)
         return workflow.checkpoint_reading(self._migrations[migration], name, retained=retained)
+
+    def fitting_repairs(self, migration: str, name: str, progress: Progress) -> tuple[FittingRepair, ...]:
+        """Read which repairs a checkpoint fits. Nothing is written."""
+        progress("read the checkpoint", 0, 1)
+        of = self._migrations[migration]
+        return workflow.fitting_repairs(of.checkpoint(name).uri, roots=of.checkpoint_roots)
 
     def batch_files(self, migration: str, name: str, batch: int, progress: Progress) -> BatchFiles:
         """Read the files of one batch as they stand."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         sample_reconciliation,
         sample_sink,
     )
-    from offsetwise.workflow.repairing import repair
+    from offsetwise.workflow.repairing import fitting_repairs, repair
     from offsetwise.workflow.scenes import Wanted, check_two_clusters
     from offsetwise.workflow.sinks import sink_snapshot, sink_transactions
     from offsetwise.workflow.stored import Observed, load_observed, load_sink_snapshot, load_snapshots
@@ -40,6 +40,7 @@ __all__ = [
     "compare_all",
     "draft",
     "drift",
+    "fitting_repairs",
     "fleet",
     "inspect",
     "load_migrations",
@@ -73,6 +74,7 @@ _HOMES = {
     "compare_all": "comparing_all",
     "draft": "planning",
     "drift": "planning",
+    "fitting_repairs": "repairing",
     "fleet": "checkpoints",
     "inspect": "checkpoints",
     "load_migrations": "recorded",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.registry import engine_of, engines
@@ -10,7 +13,7 @@ from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.model import Checkpoint, Plan
 from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.repair.draft import check_repair, draft_repair
-from offsetwise.plan.repair.kinds import require_kind
+from offsetwise.plan.repair.kinds import KINDS, require_kind, tries_of
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.storage.folders import open_tree
 
@@ -34,6 +37,42 @@ def repair(uri: str, request: DraftRequest, *, drafted_at: str, roots: Sequence[
     check_repair(request)
     before, repaired = repaired_checkpoint(uri, request.repair or "", dict(request.settings), roots=roots)
     return draft_repair(before, repaired, request, drafted_at=drafted_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittingRepair:
+    """A repair that can be drafted of a checkpoint as it is."""
+
+    kind: str
+    costs: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    """What has to be said with it, as `--set` takes it."""
+
+
+def fitting_repairs(uri: str, *, roots: Sequence[str] | None = None) -> tuple[FittingRepair, ...]:
+    """Return the repairs that a checkpoint fits, with what each costs.
+
+    Raises:
+        StorageError: The checkpoint cannot be read.
+        CheckpointError: It is none.
+    """
+    before = read_checkpoint(uri, roots=roots)
+    engine = engine_of(before.engine)
+    if engine.repair is None:
+        return ()
+    folder = open_tree(uri, roots=roots)
+    fitting = []
+    for kind in KINDS:
+        for values in tries_of(kind, before):
+            with suppress(UnrepairableError):
+                made = engine.repair(folder, kind, values)
+                given = tuple(f"{key}={_UNKNOWN.get(key, value)}" for key, value in values.items())
+                fitting.append(FittingRepair(kind=kind, costs=made.costs, settings=given))
+    return tuple(fitting)
+
+
+_UNKNOWN: Final = {"query_id": "UUID"}
+"""What only a person knows, by the key that asks for it."""
 
 
 def repaired_checkpoint(

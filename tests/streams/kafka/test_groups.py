@@ -147,6 +147,17 @@ class Shared(Fresh):
         state, kind = SimpleNamespace(name="STABLE"), SimpleNamespace(name="UNKNOWN")
         return answered(SimpleNamespace(valid=[SimpleNamespace(group_id="sg", state=state, type=kind)], errors=[]))
 
+    def describe_consumer_groups(self, names: list[str], **_: Any) -> dict[str, Future[Any]]:
+        error = KafkaException(KafkaError(self.code))
+        return {name: answered(error if self.refusals else object()) for name in names}
+
+    def list_consumer_group_offsets(
+        self, request: list[ConsumerGroupTopicPartitions], **_: Any
+    ) -> dict[str, Future[Any]]:
+        found = SimpleNamespace(topic_partitions=[TopicPartition("orders", 0, 7)])
+        error = KafkaException(KafkaError(self.code))
+        return {request[0].group_id: answered(error if self.refusals else found)}
+
 
 def test_a_share_group_is_told_from_a_consumer_group() -> None:
     (group,), _ = read_groups(client(Shared(KafkaError.GROUP_ID_NOT_FOUND, refusals=9), timeout_s=60), ("sg",))

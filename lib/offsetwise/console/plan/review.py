@@ -158,6 +158,8 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     for word, lines in (("Keeps", plan.keeps), ("Gives up", plan.gives_up)):
         if lines:
             st.markdown(f"**{word}:** {markdown('; '.join(lines))}.")
+    for cost in () if plan.repair is None else plan.repair.costs:
+        st.markdown(f"**Cost of the repair:** {markdown(cost)}")
     if plan.settings:
         st.markdown(f"**Set:** {markdown(', '.join('='.join(each) for each in plan.settings))}.")
     if plan.positions:

@@ -359,7 +359,7 @@ def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
     delete = f"Delete {log}/{name} in a copy of the folder"
     if not 0 <= batch < 2**63:
         return checkpoint_damaged.problem(
-            f"{log}/{name} is a number that no batch has: Spark wrote no such file.", delete
+            f"{log}/{name} is a number that no batch has: Spark wrote no such file.", f"{delete}."
         )
     zeros = "a sign" if name[0] in "+-" else "leading zeros"
     told = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Final
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from offsetwise.errors import UsageError
+from offsetwise.model import Checkpoint
 from offsetwise.plan.settings import Settings
 
 
@@ -35,6 +36,18 @@ KINDS: Final[Mapping[str, type[Settings]]] = MappingProxyType(
         "rebuild-shard-commit": Settings,
     }
 )
+
+
+def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
+    """Return the settings with which it is worth trying a kind on a checkpoint."""
+    fields = KINDS[kind].model_fields
+    if "topic" in fields:
+        topics = {of.topic for batch in checkpoint.details.batches for source in batch.sources for of in source.offsets}
+        yield from ({"topic": topic} for topic in sorted(topics))
+    elif "query_id" in fields:
+        yield {"query_id": str(UUID(int=0))}
+    else:
+        yield {}
 
 
 def require_kind(kind: str) -> str:

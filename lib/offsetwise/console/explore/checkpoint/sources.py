@@ -155,7 +155,7 @@ def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
 
 def checkpoint_file(held: Reading) -> bytes:
     """Write the checkpoint as a file of ours."""
-    return files.dump(held.value.checkpoint).encode()
+    return files.dump(held.value.checkpoint, severities=True).encode()
 
 
 def _kind(source: CheckpointSource) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.explore.checkpoint import batches, files, sources, steps
+from offsetwise.console.explore.checkpoint import batches, files, repairs, sources, steps
 from offsetwise.console.explore.checkpoint.sources import restart_tone
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -86,6 +86,7 @@ def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading)
     files.draw(answers, migration.name, name, held)
     _state_stores(answers, migration.name, name, held)
     _configuration(held)
+    repairs.draw(answers, migration, name, held.value.checkpoint)
 
 
 def facts(read: Checkpoint) -> None:

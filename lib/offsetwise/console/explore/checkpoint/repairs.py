@@ -1,0 +1,48 @@
+"""What can be repaired in a copy of the checkpoint, and the commands that draft it."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers, Question
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.blocks import asked
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.model import Checkpoint
+from offsetwise.workflow.repairing import FittingRepair
+
+_OFFER: Final = blocks.Offer(
+    what="the repairs that this checkpoint fits",
+    why="The files of the checkpoint are read, and each repair is tried on paper. Nothing is written: a repair is "
+    "drafted, signed and applied on the command line, in a copy.",
+    now="Look for repairs",
+    again="Look again",
+    icon=":material/build:",
+    key="repairs",
+)
+
+
+def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> None:
+    """Draw the repairs that can be drafted, with what each costs; of the bundled sample nothing is repaired."""
+    if migration.recorded:
+        return
+    with st.expander("Repair in a copy", icon=":material/build:"):
+        held = asked(answers, Question.of(Reader.fitting_repairs, migration.name, name), _OFFER)
+        if held is None:
+            return
+        if not held.value:
+            st.markdown("No repair fits: there is nothing that one of them mends.")
+        for each in held.value:
+            st.markdown(f"**{markdown(each.kind)}**: {markdown(' '.join(each.costs))}")
+            st.code(plain(command(each, shown)), language=None, wrap_lines=True)
+
+
+def command(repair: FittingRepair, shown: Checkpoint) -> str:
+    """Return the command that drafts a repair."""
+    given = "".join(f" --set {quote(each)}" for each in repair.settings)
+    uri = quote(shown.uri)
+    return f"offsetwise draft --repair {repair.kind}{given} --checkpoint {uri} --author NAME --out plan.json"
