@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from offsetwise.findings.register import Stage, finding
-from offsetwise.model import Severity
+from offsetwise.findings.register import Stage, finding, severity_of
+from offsetwise.model import Problem, Severity
 
 AGAIN = "Take the snapshot again."
 NAMED = 12
 """How many topics or partitions a sentence names."""
+
+
+def blocking_problems(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems that block a plan: why a checkpoint has no usable position, when it has none."""
+    return [problem for problem in problems if severity_of(problem.code) is Severity.BLOCKS]
+
+
+def remedies(problems: Iterable[Problem]) -> list[str]:
+    """Return what to do about problems, each remedy once."""
+    return [*dict.fromkeys(problem.fix for problem in problems if problem.fix)]
 
 
 @finding(

@@ -31,7 +31,8 @@ class MarkedPosition(OfPartition):
     topic: str
     partition: int
     starts_at: str
-    """`earliest`, `latest`, `committed` (the group's offset), or `initializer` (whatever the job's code says)."""
+    """`earliest`, `latest`, `committed` (the group's offset), `initializer` (whatever the job's code says), or `none`:
+    it is assigned and no reader keeps it, so that a restore does not read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

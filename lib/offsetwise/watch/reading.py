@@ -15,6 +15,7 @@ from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
+from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import (
@@ -101,11 +102,12 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
         return unread, _missing(LagPart.POSITIONS, error)
     if any(source.kind in stream.compared and (source.positions or source.shards) for source in read.sources):
         return made, None
-    why = "; ".join(problem.message for problem in read.problems) or f"it has no {label} source"
+    blocking = blocking_problems(read.problems)
+    why = " ".join(problem.message for problem in blocking) or f"it has no {label} source."
     return made, MissingPart(
         part=LagPart.POSITIONS,
         problem=f"{config.uri}: expected {label} positions, found none that can be used: {why}",
-        fix=f"Look at it: offsetwise inspect {config.uri}",
+        fix=" ".join([*remedies(blocking), f"Look at it: offsetwise inspect {config.uri}"]),
     )
 
 

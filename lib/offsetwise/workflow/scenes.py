@@ -12,6 +12,7 @@ from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_
 from offsetwise.config import CheckpointConfig, Migration
 from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
+from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
 from offsetwise.plan.rewind import rewound
 from offsetwise.progress import Progress
@@ -197,11 +198,12 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: Wanted) 
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards for source in moved):
         has = f"its {stream.label} source holds no partition yet" if moved else f"it has no {stream.label} source"
-        why = "; ".join(problem.message for problem in read.problems) or has
+        blocking = blocking_problems(read.problems)
+        why = " ".join(problem.message for problem in blocking) or f"{has}."
         raise CheckpointError(
-            f"{config.uri}: expected positions of {stream.label}, found none that can be used: {why}. Nothing was "
+            f"{config.uri}: expected positions of {stream.label}, found none that can be used: {why} Nothing was "
             "compared.",
-            fix=f"Look at it: offsetwise inspect {config.uri}",
+            fix=" ".join([*remedies(blocking), f"Look at it: offsetwise inspect {config.uri}"]),
         )
     if rewind_to is None:
         return read

@@ -10,7 +10,7 @@ from typing import Final
 
 from offsetwise.engines.flink.binary import DamagedError
 from offsetwise.engines.flink.details import FlinkDetails, Operator, Saved
-from offsetwise.engines.flink.findings import checkpoint_unaligned
+from offsetwise.engines.flink.findings import checkpoint_unaligned, no_position
 from offsetwise.engines.flink.folder import METADATA, job_of, retained_beside
 from offsetwise.engines.flink.hygiene import hygiene
 from offsetwise.engines.flink.kinesis import LEGACY_STATE as LEGACY_SHARDS
@@ -24,6 +24,7 @@ from offsetwise.engines.flink.opened import Elsewhere, Opened, called
 from offsetwise.engines.flink.operators import operators_of
 from offsetwise.engines.flink.source import (
     LEGACY_STATE,
+    NOWHERE,
     READER_STATE,
     TAKE_ANOTHER,
     Kept,
@@ -264,14 +265,14 @@ def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequen
     shown += shards[:SHOWN_PARTITIONS]
     if len(shards) > SHOWN_PARTITIONS:
         shown.append(f"and {many(len(shards) - SHOWN_PARTITIONS, 'more shard')}")
-    shown += [
-        f"{at.topic_partition} at its {at.starts_at} offset"
-        for source in sources
-        for at in source.marked[:SHOWN_PARTITIONS]
-    ][:SHOWN_PARTITIONS]
+    marked = [at for source in sources for at in source.marked]
+    begun = [at for at in marked if at.starts_at != NOWHERE]
+    shown += [f"{at.topic_partition} at its {at.starts_at} offset" for at in begun[:SHOWN_PARTITIONS]]
+    if shown and len(marked) > len(begun):
+        shown.append(f"and without {many(len(marked) - len(begun), 'partition')} that no reader keeps")
     if shown:
         return f"{what}: the job continues with {', '.join(shown)}."
-    reasons = (one.message for one in problems if one.code == checkpoint_damaged.code)
+    reasons = (one.message for one in problems if one.code in (checkpoint_damaged.code, no_position.code))
     reason = next(reasons, "it has no source whose positions are read.")
     return f"{what}: where the job continues is unknown: {reason}"
 

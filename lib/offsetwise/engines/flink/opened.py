@@ -99,6 +99,8 @@ class Opened:
         """Give the bytes behind a handle, or why there are none."""
         if handle.kind == "inline":
             return StateBlob(METADATA, self.data, handle.at, handle.at + handle.size)
+        if handle.kind == "empty":
+            return f"{METADATA} says that it has elements, and that it has no bytes."
         if handle.kind == "relative":
             found = read.get(handle.path)
             if found is None:
@@ -133,12 +135,15 @@ class Opened:
         return made
 
     def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
-        """Give the elements of one state over all subtasks, and whether every subtask's could be opened."""
+        """Give the elements of one state over all subtasks, and whether every subtask's could be opened.
+
+        A subtask that keeps the state with no element in it, such as an idle reader's, needs no bytes.
+        """
         made: list[Cursor | DamagedError] = []
         complete = True
         for subtask in entry.subtasks:
             handle = subtask.managed
-            if handle is None or not any(state.name == name for state in handle.states):
+            if handle is None or not any(state.name == name and state.offsets for state in handle.states):
                 continue
             blob = self.blobs.get((entry.id, subtask.index))
             if blob is None:
@@ -194,8 +199,8 @@ def _wanted(metadata: Metadata) -> list[tuple[OperatorEntry, Subtask, StreamHand
     for entry in metadata.operators:
         for subtask in entry.subtasks:
             handle = subtask.managed
-            if handle is not None and handle.handle is not None and _keeps(handle) and handle.handle.kind != "empty":
-                made.append((entry, subtask, handle.handle))
+            if handle is not None and _keeps(handle):
+                made.append((entry, subtask, handle.handle or StreamHandle("empty", 0, 0)))
     return made
 
 

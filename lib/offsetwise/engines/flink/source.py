@@ -6,7 +6,7 @@ The readers' offsets count. The coordinator's are older, except for partitions t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -25,6 +25,8 @@ from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
 from offsetwise.wording import many
 
+NOWHERE: Final = "none"
+"""What stands for the start of a partition that is assigned and that no reader keeps: a restore does not read it."""
 READER_STATE: Final = "SourceReaderState"
 LEGACY_STATE: Final = "topic-partition-offset-states"
 TAKE_ANOTHER: Final = "Start from another checkpoint or savepoint, or take a new one of the running job."
@@ -111,13 +113,20 @@ def _kafka(
     if twice:
         problems.append(_twice(kept, twice))
     waiting: list[Split] = []
+    unread: list[TopicPartition] = []
     if enumerator is not None:
         listed, listed_twice = _by_partition(enumerator.splits)
         if listed_twice:
             problems.append(_twice(kept, listed_twice))
         seen = held.keys() | twice.keys()
         waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
-        problems += _held_against(kept, listed, seen, complete=kept.complete and not failed)
+        problems += _strangers(kept, listed, seen)
+        if kept.complete and not failed:
+            unread = _without_reader(listed, seen)
+    if unread:
+        problems.append(_unread(kept, unread))
+    if kept.legacy and kept.complete and not splits and not failed:
+        problems.append(_nothing_kept(kept))
     positions: list[SourcePosition] = []
     marked: list[MarkedPosition] = []
     stops: list[Split] = []
@@ -133,7 +142,11 @@ def _kafka(
     if stops:
         problems.append(_stops(kept, stops))
     made = CheckpointSource(
-        index=kept.index, id=kept.id, kind="kafka", positions=tuple(positions), marked=tuple(marked)
+        index=kept.index,
+        id=kept.id,
+        kind="kafka",
+        positions=tuple(positions),
+        marked=(*marked, *(MarkedPosition(**key._asdict(), starts_at=NOWHERE) for key in unread)),
     )
     return made, problems
 
@@ -153,24 +166,40 @@ def _by_partition(
     return held, twice
 
 
-def _held_against(
-    kept: Kept, listed: dict[TopicPartition, Split], seen: set[TopicPartition], *, complete: bool
-) -> list[Problem]:
-    """Hold the readers' partitions against those the coordinator has handed out: they are the same ones."""
-    problems: list[Problem] = []
+def _strangers(kept: Kept, listed: dict[TopicPartition, Split], seen: set[TopicPartition]) -> Iterator[Problem]:
+    """Check that the coordinator knows every partition that a reader keeps."""
     strange = sorted(seen - listed.keys())
     if strange:
-        problems.append(
-            damaged(
-                f"The readers of {kept.called} keep {_several(strange)}, which its coordinator does not know: one of "
-                "the two is damaged."
-            )
+        yield damaged(
+            f"The readers of {kept.called} keep {_several(strange)}, which its coordinator does not know: one of the "
+            "two is damaged."
         )
-    lost = sorted(key for key, split in listed.items() if split.assigned and key not in seen and split.stop == NO_STOP)
-    if lost and complete:
-        told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
-        problems += no_position(f"{told} would read it.", TAKE_ANOTHER)
-    return problems
+
+
+def _without_reader(listed: dict[TopicPartition, Split], seen: set[TopicPartition]) -> list[TopicPartition]:
+    """Return the partitions that are assigned and that no reader keeps.
+
+    A split with an end is not among them: a reader drops it once it is read to that end.
+    """
+    return sorted(key for key, split in listed.items() if split.assigned and key not in seen and split.stop == NO_STOP)
+
+
+def _unread(kept: Kept, unread: Sequence[TopicPartition]) -> Problem:
+    several = len(unread) > 1
+    return no_position.problem(
+        f"{kept.called} has handed out {_several(unread)}, and no reader keeps a position: after a restore nobody "
+        f"would read {'them' if several else 'it'}.",
+        TAKE_ANOTHER,
+    )
+
+
+def _nothing_kept(kept: Kept) -> Problem:
+    return no_position.problem(
+        f"The state of {kept.called} keeps 0 partitions: a restore begins every partition of its topics at earliest, "
+        "whatever the job's code says, and reads again every record that they retain. The state names no topic, so how "
+        "many that are is not known.",
+        TAKE_ANOTHER,
+    )
 
 
 def _failed(kept: Kept, failed: Sequence[DamagedError]) -> list[Problem]:

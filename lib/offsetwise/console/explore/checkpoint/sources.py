@@ -27,6 +27,7 @@ _STARTS = {
     "latest": "latest record",
     "committed": "the group's committed offset",
     "initializer": "as the job's code says",
+    "none": "nowhere: no reader keeps it",
 }
 Reading = Held[CheckpointReading]
 PAIRS: Final[Columns[tuple[str, str]]] = (

@@ -13,6 +13,7 @@ from offsetwise.engines.flink.findings import no_position
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.legacy import read_legacy
 from offsetwise.engines.flink.kinesis.splits import (
+    FINISHED,
     KINESIS,
     OF_TABLES,
     Enumerator,
@@ -121,7 +122,9 @@ def _held_against(
                 "the two is damaged."
             )
         )
-    lost = sorted(key for key, split in listed.items() if not split.shard.waits and key not in seen)
+    lost = sorted(
+        key for key, split in listed.items() if key not in seen and not split.shard.waits and split.status != FINISHED
+    )
     if lost and complete:
         told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
         problems += no_position(f"{told} would read it.", TAKE_ANOTHER)

@@ -17,6 +17,7 @@ from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, Sha
 
 LAST_SPLIT_VERSION: Final = 2
 UNASSIGNED: Final = 1
+FINISHED: Final = 2
 KINESIS: Final = "kinesis"
 OF_TABLES: Final = "dynamodb-streams"
 SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
