@@ -1,0 +1,194 @@
+"""The rule against mirrors that were simulated: each answer must hold now, and after the mirror has caught up."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome, PartitionComparison, RawVerdict
+from offsetwise.plan.gate import mirrored
+from offsetwise.position import offset_of
+from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.search import Span, Target, settled
+from offsetwise.translation.windows import Cut, Reason
+from offsetwise.translation.worker import Answer
+from tests.gates import PART
+from tests.translation.logs import Entry, Pair, locate
+from tests.translation.mirrors import Mirrored, simulate, truth
+
+CASES = 100_000 // PART
+SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
+PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
+
+
+def answer_of(case: Mirrored, *, timed: bool = False) -> tuple[Cut, PartitionComparison]:
+    """Ask the rule."""
+    end = case.old_start + len(case.old)
+    target = Target(
+        position=case.position,
+        old=Span(start=case.old_start, end=end),
+        new=Span(start=0, end=len(case.new)),
+        window=case.window,
+        budget=case.budget,
+    )
+    times = {record: 10 * index for index, record in enumerate(case.old)} if timed else {}
+    pair = Pair(
+        old=tuple(Entry(case.old_start + i, h, i, i, times.get(h)) for i, h in enumerate(case.old)),
+        new=tuple(Entry(j, h, j, None, times.get(h)) for j, h in enumerate(case.new)),
+        target=target,
+    )
+    cut = locate(pair, natives_excluded=case.mirror_only)
+    position = Position(
+        source="s",
+        topic="t",
+        partition=0,
+        new_topic="t",
+        offset=case.position,
+        old=LogRange(log_start=case.old_start, lso=end, hw=end),
+        new=LogRange(log_start=0, lso=len(case.new), hw=len(case.new)),
+        isolation=IsolationLevel.READ_UNCOMMITTED,
+    )
+    return cut, resolve(position, Told(answer=Answer(cut=cut)))
+
+
+def wrong(case: Mirrored) -> Iterator[str]:
+    """Say what an answer claims that is not so."""
+    cut, row = answer_of(case)
+    gate = mirrored(row, Link.MIRRORMAKER)
+    if gate is Outcome.PASSED and case.to_come:
+        yield "gate: passed"
+    if gate is Outcome.FAILED and not case.to_come and not Counter(case.old) - Counter(case.new) and case.mirror_only:
+        yield "gate: failed"
+    whole = max(len(case.old), len(case.new)) <= case.budget
+    if case.old_start <= case.position and 0 <= case.position <= len(case.new):
+        raw = truth(case, case.position, caught_up=False)
+        if row.raw.verdict is RawVerdict.SAME and (raw.skip or raw.replay) and whole:
+            yield "raw: SAME"
+        if row.raw.verdict is RawVerdict.LOSS and not raw.skip and not truth(case, case.position, caught_up=True).skip:
+            yield "raw: LOSS"
+    if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
+        return
+    offset = offset_of(row.new_offset)
+    now, later = (truth(case, offset, caught_up=each) for each in (False, True))
+    name = row.exactness.value
+    if later.skip and (row.ahead.examined or whole):
+        yield f"{name}: skips"
+    if row.exactness is Exactness.EXACT and (later.skip or later.replay or later.foreign_below):
+        yield f"EXACT: {later}"
+    if row.exactness is Exactness.POSITION_EXACT and later.replay_of_read > (row.ahead.duplicated or 0) and whole:
+        yield "POSITION_EXACT: repeats"
+    if row.replay is not None and row.exactness is Exactness.BOUNDED and max(now.replay, later.replay) > row.replay:
+        yield "BOUNDED: replay"
+    if row.ahead.examined and cut.exactness is not Exactness.BOUNDED:
+        if row.ahead.duplicated is not None and now.replay > row.ahead.duplicated:
+            yield f"{name}: duplicated"
+        if row.ahead.missing == 0 and case.to_come and cut.exactness is Exactness.EXACT:
+            yield f"{name}: missing"
+
+
+@pytest.mark.timeout(3_600)
+def test_every_answer_holds_now_and_after_the_mirror_has_caught_up(figure: Callable[[str], None]) -> None:
+    tally: Counter[str] = Counter()
+    failures: dict[str, list[int]] = {}
+    for number in range(CASES):
+        case = simulate(Random(SEED * 7_000_003 + number))
+        tally[answer_of(case)[1].exactness.value] += 1
+        for failure in wrong(case):
+            failures.setdefault(failure.split("Truth")[0], []).append(number)
+    listed = {name: (len(numbers), numbers[:5]) for name, numbers in failures.items()}
+    figure(f"seed {SEED}, {CASES} mirrors: {dict(tally.most_common())}; wrong: {listed}")
+    assert not failures
+    assert tally["EXACT"] > CASES // 20
+
+
+def case_of(
+    position: int, old: str, new: str, to_come: str, *, mirror_only: bool = False, window: int = 64, budget: int = 10**6
+) -> Mirrored:
+    """Make two logs of one record a character."""
+    return Mirrored(
+        old_start=0,
+        old=tuple(old),
+        new=tuple(new),
+        to_come=tuple(to_come),
+        position=position,
+        mirror_only=mirror_only,
+        budget=budget,
+        window=window,
+    )
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@pytest.mark.parametrize("mirror_only", [True, False])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(
+            case_of(position, "abcdef" + "=" * 40, "abcdef" + "=" * (40 - lag), "=" * lag)
+            for position in (6, 10, 26, 46)
+            for lag in (1, 15, 30, 40)
+        ),
+        *(case_of(len(LETTERS), LETTERS, LETTERS + LETTERS[:at], LETTERS[at:]) for at in (1, 5, 20, 51)),
+        *(case_of(0, "abcd", "abcd" + "abcd"[:at], "abcd"[at:]) for at in (1, 2, 3)),
+        case_of(4, "abee", "abee", "e"),
+        case_of(2, "abee", "abee", "e"),
+    ],
+)
+def test_copies_that_are_still_to_come_count(case: Mirrored, *, mirror_only: bool) -> None:
+    case = replace(case, mirror_only=mirror_only)
+    _, row = answer_of(case)
+
+    assert not [*wrong(case)]
+    assert row.exactness is not Exactness.EXACT
+    assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
+
+
+@pytest.mark.parametrize("lag", [2, 10, 50])
+@pytest.mark.parametrize("behind", [0, 1, 2, 10])
+@pytest.mark.parametrize("copy", ["last", "unread"])
+def test_one_copy_by_somebody_else_proves_nothing(lag: int, behind: int, copy: str) -> None:
+    reached = len(LETTERS) - lag
+    position = len(LETTERS) - min(behind, lag - 1)
+    by_others = LETTERS[-1] if copy == "last" or position == len(LETTERS) else LETTERS[position]
+    case = case_of(position, LETTERS, LETTERS[:reached] + by_others, LETTERS[reached:])
+    _, row = answer_of(case)
+
+    assert row.exactness is Exactness.UNKNOWN
+    assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
+
+
+@pytest.mark.parametrize("latest", [4, 50])
+@pytest.mark.parametrize("position", [100, 140])
+def test_what_the_window_of_the_old_log_does_not_explain_is_not_lost(latest: int, position: int) -> None:
+    names = [f"r{number}" for number in range(100, 2_100)]
+    case = Mirrored(
+        old_start=100,
+        old=tuple(names),
+        new=(*names[1_000 : 1_000 + latest], *names[:300]),
+        to_come=tuple(names[300:]),
+        position=position,
+        mirror_only=True,
+        budget=400,
+        window=16,
+    )
+    _, row = answer_of(case)
+
+    assert row.new_offset is None or not truth(case, offset_of(row.new_offset), caught_up=True).skip
+    assert row.exactness is not Exactness.EXACT
+
+
+@pytest.mark.parametrize("count", [46, 146])
+@pytest.mark.parametrize("claimed", [0, 21, 40])
+def test_an_upper_end_that_is_open_stays_open(count: int, claimed: int) -> None:
+    located = Cut(
+        exactness=Exactness.BOUNDED, reason=Reason.FEW_ANCHORS, offset=count - 1, lo=count - 1, new_from=claimed
+    )
+
+    assert settled(located, claimed - 1).hi is None
+    assert settled(replace(located, hi=count), claimed - 1).hi == count
