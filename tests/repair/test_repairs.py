@@ -132,6 +132,7 @@ def test_a_checkpoint_that_has_moved_on_makes_the_plan_stale(kind: str, tmp_path
     shutil.copy(folder / "offsets" / str(newest), folder / "offsets" / str(newest + 1))
     plan.save(tmp_path / "plan.json")
 
+    assert call("drift", tmp_path / "plan.json").code == 3
     with pytest.raises(offsetwise.StalePlanError):
         plan.require(plan.apply(output=tmp_path / "copy"))
 
@@ -296,3 +297,13 @@ def test_a_repair_with_a_migration_moves_what_it_repaired(tmp_path: Path, monkey
     assert "expected a repair in a copy" in json.loads(ran.out)["problem"]
     ran = call("draft", *given, "--repair", "drop-pending-batch", "--target", "spark-checkpoint")
     assert "REPAIR_REFUSED" in json.loads(ran.out)["problem"]
+
+
+def test_what_holds_needs_no_migration_file_and_a_plan_that_moves_needs_one(tmp_path: Path) -> None:
+    folder = aged(write(PENDING, tmp_path / "source"))
+    assert drafted(folder, "drop-pending-batch", tmp_path / "plan.json").code == 0
+    assert call("drift", tmp_path / "plan.json").code == 0
+
+    ran = call("draft", "--checkpoint", folder, "--author", "ada", "--out", tmp_path / "other.json", "--json")
+    assert ran.code == 1
+    assert "expected --migration and --target, or --repair and --checkpoint" in json.loads(ran.out)["problem"]

@@ -132,7 +132,8 @@ class Plan:
             PlanError: The plan is one of another migration.
             ClusterError: A cluster cannot be read.
         """
-        return workflow.drift(self.document, self._migration().settings, progress=progress)
+        settings = live.settings_of(self.document, self.migration, None)
+        return workflow.drift(self.document, settings, progress=progress)
 
     def starting_offsets(self) -> str:
         """Give the positions as where a new job starts: Spark's `startingOffsets`, or Flink's words."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, MigrationFile, PlanFile
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
 
@@ -186,14 +186,15 @@ def _written(made: Plan, out: Path, *, as_json: bool) -> None:
 def drift(
     plan: PlanFile,
     *,
-    migration: MigrationFile,
+    migration: MaybeMigrationFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
     from offsetwise import Migration, Plan
     from offsetwise.cli import documents
 
-    found = Plan.load(plan, migration=Migration.load(migration)).drift()
+    named = None if migration is None else Migration.load(migration)
+    found = Plan.load(plan, migration=named).drift()
     if as_json:
         typer.echo(documents.dump(documents.Drifted(drift=found)), nl=False)
     for each in found:

@@ -67,6 +67,7 @@ from offsetwise.model.findings import (
     Problem,
 )
 from offsetwise.model.fleet_comparison import ComparedJob, FleetComparison, UnreadJob
+from offsetwise.model.gate import GateCheck, Outcome, Prediction
 from offsetwise.model.lag import (
     GroupPosition,
     LagPart,
@@ -91,20 +92,15 @@ from offsetwise.model.plan import (
     MAX_PARTITIONS,
     CheckpointRequirement,
     ClusterRequirement,
-    GateCheck,
     GroupBefore,
     Identity,
     MarkedTransaction,
     NewSavepoint,
-    Outcome,
     Override,
     Plan,
     PlannedPosition,
     PlanTotals,
-    Prediction,
     Proof,
-    Repair,
-    RepairedPosition,
     Requirements,
     Start,
     StatedJob,
@@ -129,6 +125,7 @@ from offsetwise.model.reconciliation import (
     RangeDifference,
     Reconciliation,
 )
+from offsetwise.model.repair import Repair, RepairedPosition
 from offsetwise.model.settling import (
     OpenPartition,
     PlannedTransaction,

@@ -14,7 +14,9 @@ from offsetwise.model.closed_sets import Exactness, IsolationLevel, Method, Side
 from offsetwise.model.clusters import LogRange, ShardRange
 from offsetwise.model.comparison import Evidence, Neighbour, RawReuse, RestartPoint
 from offsetwise.model.findings import Finding
+from offsetwise.model.gate import GateCheck, Prediction
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
+from offsetwise.model.repair import Repair
 from offsetwise.model.settling import PlannedTransaction, SinkRequirement
 from offsetwise.model.subjects import OfSubject
 from offsetwise.position import OfTwins
@@ -250,33 +252,6 @@ class Requirements(OfSubject):
     """The cluster of the job's sinks, where the plan ends transactions there. Not written if there is none."""
 
 
-class Outcome(StrEnum):
-    """How a check went."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateCheck:
-    """One condition of the start gate."""
-
-    name: str
-    outcome: Outcome
-    told: str
-    """One sentence with its numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """What the engine would do if it were started with the checkpoint unedited."""
-
-    effect: str
-    """`nothing`, `silent skip`, `replay`, `other records`, `exception` or `unknown`."""
-    told: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedJob:
     """What the migration file states about the job. None means not stated."""
@@ -339,36 +314,6 @@ class NewSavepoint:
         if parallelism is None or most is None or 0 < parallelism <= most <= MAX_PARALLELISM:
             return None
         return f"parallelism {parallelism:,} and maximum parallelism {most:,}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairedPosition:
-    """Where a repaired copy goes on in one partition, before anything is moved."""
-
-    source: str
-    topic: str
-    partition: int
-    offset: AnyPosition
-    planned_offset: AnyPosition | None
-    """The end of the batch that runs again; None where none does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
-    """What is repaired in the copy of a checkpoint, and what that costs."""
-
-    kind: str
-    costs: tuple[str, ...]
-    """Sentences: records read twice, batch ids that a sink ignores, the state that is used."""
-    job_id: str | None = None
-    """The query's id in the copy, where the repair writes it."""
-    after_batch: int | None = None
-    """The batch that the copy goes on after; None where it begins at its initial offsets."""
-    reruns_batch: int | None = None
-    """The batch that runs again in the copy."""
-    positions: tuple[RepairedPosition, ...] = ()
-    made: tuple[str, ...] = ()
-    """Files of the copy that the original does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,7 +196,7 @@ def drift(
         PlanError: The plan is one of another migration.
         ClusterError: A cluster cannot be read.
     """
-    if plan.migration != migration.name:
+    if plan.migration != migration.name and not plan.moves_nothing:
         raise PlanError(
             f"The plan: expected one of migration {migration.name!r}, found one of {plan.migration!r}. "
             "Nothing was read.",

@@ -1,0 +1,44 @@
+"""A real query of qubole's connector on a repaired copy: it starts, and skips no record."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.kinesis.engines import Query
+from tests.kinesis.moving import ready
+from tests.kinesis.servers import Server
+from tests.repair.flow import repaired
+
+__all__ = ["ready"]
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("ready")]
+
+
+def test_a_query_whose_shard_commit_was_lost_goes_on_where_its_last_batch_began(
+    kinesis_mock: Server, tmp_path: Path
+) -> None:
+    stream = kinesis_mock.stream(2)
+    stream.put(range(20))
+    query = Query(folder=tmp_path / "query")
+    assert sorted(each.number for each in query.read(stream, 20)) == list(range(20))
+    stream.put(range(20, 40))
+    second = {each.number for each in query.read(stream, 20)}
+    assert second == set(range(20, 40))
+    last = max(int(path.name) for path in (query.checkpoint / "commits").iterdir() if path.name.isdigit())
+    for path in (query.checkpoint / "offsets").iterdir():  # the next batch may be planned already
+        if path.name.isdigit() and int(path.name) > last:
+            path.unlink()
+    shutil.rmtree(query.checkpoint / "sources/0/shard-commit" / str(last))
+
+    copy, plan = repaired(query.checkpoint, "rebuild-shard-commit", tmp_path / "work")
+    stream.put(range(40, 50))
+    there = tmp_path / "there"
+    there.mkdir()
+    shutil.move(copy, there / "checkpoint")
+    read = sorted(each.number for each in Query(folder=there).read(stream, 30))
+
+    assert read == list(range(20, 50)), "from where the last batch began, each record once"
+    assert "is read twice" in plan["repair"]["costs"][0]
