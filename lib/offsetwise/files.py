@@ -122,7 +122,7 @@ def _leave_out_empty(body: dict[str, Any]) -> None:
     for position in body.get("positions", ()):
         _leave_out(position, _LEFT_OUT_OF_POSITIONS)
     requirements = body.get("requirements", {})
-    _leave_out(requirements, ("sink",))
+    _leave_out(requirements, ("sink", "tables"))
     for side in ("old", "new"):
         _leave_out_shards(requirements.get(side, {}))
 

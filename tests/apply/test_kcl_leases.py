@@ -24,7 +24,9 @@ from offsetwise.model import (
     Receipt,
     ReceiptStep,
     ShardRange,
+    SourcePosition,
     StepState,
+    TableBefore,
     Turnout,
     WrittenLease,
 )
@@ -34,6 +36,7 @@ from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import KclLeases
 from offsetwise.targets.kcl.images import dumped, loaded
+from offsetwise.targets.kcl.leases import read_leases
 from offsetwise.targets.kcl.table import Change, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets.spec import spec_of
@@ -486,3 +489,50 @@ def test_the_place_of_the_table_is_the_target_clusters() -> None:
 
     assert isinstance(writer, LeaseWriter)
     assert writer.connect(TABLE).uri == f"dynamodb://{TABLE}?region=us-east-1&endpoint=http://h:1"
+
+
+LATER: Final = (1 << 148) + (1 << 36)
+"""One second, added to when a number's shard was made and to when its record arrived."""
+
+
+@pytest.mark.parametrize("seconds", [-86_400, -1, 1, 3_600])
+@pytest.mark.parametrize("shard", range(3))
+def test_the_application_of_another_stream_with_the_same_shards_is_refused(
+    seconds: int, shard: int, app: Application, tmp_path: Path
+) -> None:
+    def reborn(one: SourcePosition) -> Position | None:
+        number = int(str(one.offset)[4:]) + seconds * LATER
+        return after(number) if one.partition == shard else None
+
+    plan = replace(rewound(move=reborn), requirements=replace(rewound().requirements, checkpoint=None))
+    before = app.rows()
+    with pytest.raises(ApplyError, match="the table is of another stream's application"):
+        apply(app, plan, tmp_path)
+    assert app.rows() == before
+
+    table = TableBefore(table=TABLE, leases=tuple(read_leases_of(app).items()))
+    pinned = replace(plan, requirements=replace(plan.requirements, tables=(table,)))
+    (problem,) = spec_of(TARGET.kind).unfit(pinned)
+    assert problem.code == "TABLE_SHARED"
+    assert f"its lease of shardId-{shard:012}" in problem.message
+
+
+def read_leases_of(app: Application) -> dict[str, Position]:
+    return dict(read_leases(LeaseTable(config(app.endpoint), app.name)).places)
+
+
+def test_a_table_that_is_not_as_it_was_when_the_plan_was_drafted_is_stale(app: Application, tmp_path: Path) -> None:
+    plan = replace(rewound(), requirements=replace(rewound().requirements, checkpoint=None))
+    leases = read_leases_of(app)
+    for number, key in enumerate(leases):
+        other = leases | {key: after(int(str(leases[key])[4:]) - (1 << 36))}
+        table = TableBefore(table=TABLE, leases=tuple(other.items()))
+        pinned = replace(plan, requirements=replace(plan.requirements, tables=(table,)))
+        assert files.load(files.dump(pinned), "plan", subject="it") == pinned
+        (tmp_path / str(number)).mkdir()
+        with pytest.raises(StalePlanError, match=f"expected {key} at {other[key]} as reviewed"):
+            apply(app, pinned, tmp_path / str(number))
+
+    table = TableBefore(table=TABLE, leases=tuple(leases.items()))
+    apply(app, replace(plan, requirements=replace(plan.requirements, tables=(table,))), tmp_path)
+    assert read_leases_of(app) != leases

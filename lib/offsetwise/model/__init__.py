@@ -104,6 +104,7 @@ from offsetwise.model.plan import (
     Requirements,
     Start,
     StatedJob,
+    TableBefore,
     Target,
     TopicRequirement,
 )
@@ -232,6 +233,7 @@ __all__ = [
     "Subject",
     "SubjectKind",
     "Summary",
+    "TableBefore",
     "Target",
     "Time",
     "TopicOffsets",

@@ -239,6 +239,15 @@ class GroupBefore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableBefore:
+    """A table of leases as it was when the plan was drafted."""
+
+    table: str
+    leases: tuple[tuple[str, AnyPosition], ...]
+    """(lease key, position); a lease that was not there is not listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements(OfSubject):
     """What must still hold when the plan is applied. Growth of log ends is no drift."""
 
@@ -248,6 +257,8 @@ class Requirements(OfSubject):
     groups: tuple[GroupBefore, ...] = ()
     old_group: GroupBefore | None = None
     """The group on the old cluster that the positions were read from; None for a checkpoint's."""
+    tables: tuple[TableBefore, ...] = ()
+    """The tables that are written to, where they could be read. Not written if empty."""
     sink: SinkRequirement | None = None
     """The cluster of the job's sinks, where the plan ends transactions there. Not written if there is none."""
 

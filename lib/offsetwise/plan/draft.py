@@ -367,6 +367,7 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
         checkpoint=None if checkpoint is None else CheckpointRequirement.of(checkpoint),
         groups=tuple(_group(new, name, new_keys) for name in groups_of(request.targets)),
         old_group=None if comparison.group is None else _group(old, comparison.group, old_keys),
+        tables=request.tables,
     )
 
 

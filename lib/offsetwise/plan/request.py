@@ -16,6 +16,7 @@ from offsetwise.model import (
     Settlement,
     Start,
     Subject,
+    TableBefore,
     Target,
     TopicPartition,
 )
@@ -79,6 +80,8 @@ class DraftRequest:
     """(key, value) of every `--set`, for the targets that take it."""
     savepoint: NewSavepoint | None = None
     """What is said of a savepoint that is made; None where no target takes that."""
+    tables: tuple[TableBefore, ...] = ()
+    """The tables of leases that are written to, as they are now; none that could not be read."""
     sink_rewound: bool = False
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None

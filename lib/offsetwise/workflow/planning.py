@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from offsetwise.model import (
     Plan,
     Start,
     Subject,
+    TableBefore,
     TopicPartition,
     epoch_ms,
 )
@@ -31,6 +32,7 @@ from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
+from offsetwise.storage.dynamodb import SCHEME
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.targets.spec import groups_of, spec_of
 from offsetwise.transactions.snapshot import SinkSnapshot
@@ -136,6 +138,7 @@ def _drafted(
             request,
             starts=tuple(_looked_up(migration, observed, choice) for choice in request.starts),
             newest=_newest(migration, observed),
+            tables=tuple(_tables(migration, request)),
         )
         if (
             request.sink is None
@@ -153,6 +156,21 @@ def _drafted(
         drafted_at=drafted_at,
         settling=settling,
     )
+
+
+def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore]:
+    """Read the tables that are written to, where somebody answers; `apply` says what it finds wrong of others."""
+    given = migration.target.properties
+    options = {"region": given.get("region"), "endpoint": given.get("dynamodb_endpoint")}
+    if options["endpoint"] is None and "endpoint" in given:
+        return  # an emulator of the stream, which says nothing of the tables
+    query = "&".join(f"{key}={value}" for key, value in options.items() if value is not None)
+    for target in request.targets:
+        if spec_of(target.kind).names_table and target.group:
+            with suppress(OffsetwiseError):
+                read = read_checkpoint(f"{SCHEME}://{target.group}?{query}")
+                shards = (shard for source in read.sources for shard in source.shards)
+                yield TableBefore(table=target.group, leases=tuple((each.shard, each.position) for each in shards))
 
 
 def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.model import Plan, PlannedPosition, Problem, ReceiptStep, Start
+from offsetwise.model import AnyPosition, Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.ways import Way
+from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, shard_id
+from offsetwise.streams.kinesis.spec import (
+    TRIM_HORIZON,
+    Evidence,
+    Place,
+    ShardPlace,
+    evidence_of,
+    moment,
+    sequence_number,
+    shard_id,
+)
 from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "kcl-leases"
+NAME_ANOTHER: Final = (
+    "Name the application that reads the stream of the plan, or one whose table has no leases yet: --target "
+    "kcl-leases:APPLICATION."
+)
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:
@@ -37,7 +51,56 @@ def is_reviewed(plan: Plan, table: str) -> bool:
     return required is not None and required.job_id == table and not is_to_another_stream(plan.positions)
 
 
+def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
+    """Return which lease is of another stream than the plan's, by when its shard was made; empty where none is.
+
+    Shards of all streams have the same ids, and a table does not say of which stream its leases are: only the numbers
+    do. Those of an unknown layout say nothing.
+
+    Args:
+        plan: The plan.
+        leases: The positions in a table, by lease key.
+    """
+    firsts = {
+        shard_id(shard.partition): evidence_of(number)
+        for topic in plan.requirements.new.topics
+        for shard in topic.shards
+        if (number := None if shard.first is None else sequence_number(shard.first)) is not None
+    }
+    for one in plan.positions:
+        key = shard_id(one.partition)
+        planned, lease = _evidence(one.new_offset) or firsts.get(key), _evidence(leases.get(key))
+        if planned is not None and lease is not None and planned.born_s != lease.born_s:
+            return (
+                f"its lease of {key} is at {leases[key]}, in a shard made at {moment(lease.born_s)}, and the shard of "
+                f"the plan was made at {moment(planned.born_s)}: the table is of another stream's application"
+            )
+    return ""
+
+
+def _evidence(position: AnyPosition | None) -> Evidence | None:
+    number = position.sequence if isinstance(position, ShardPlace) else None
+    return None if number is None else evidence_of(number)
+
+
+def _of_other_tables(plan: Plan) -> Iterator[Problem]:
+    for before in plan.requirements.tables:
+        leases = dict(before.leases)
+        if why := of_another_stream(plan, leases):
+            yield table_shared.problem(f"Table {before.table}: {why}.", NAME_ANOTHER)
+            continue
+        planned = {shard_id(one.partition): place_of(one) for one in plan.positions}
+        other = next((key for key, place in planned.items() if leases.get(key, place) != place), None)
+        if other is not None and is_to_another_stream(plan.positions):
+            yield table_shared.problem(
+                f"Table {before.table}: the plan is for another stream than the one that the job reads, and there is a "
+                f"lease of {other} already, at {leases[other]}.",
+                NAME_ANOTHER,
+            )
+
+
 def _unfit(plan: Plan) -> Iterator[Problem]:
+    yield from _of_other_tables(plan)
     for one in plan.positions:
         if place_of(one) is None:
             why = "it is after a record, at the oldest one or at the end of the shard"

@@ -22,7 +22,7 @@ from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
 from offsetwise.targets.kcl.images import added, dumped, loaded, moved
 from offsetwise.targets.kcl.leases import Leases, read_leases, require_stopped
 from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
-from offsetwise.targets.kcl_leases.spec import SPEC, is_reviewed, place_of
+from offsetwise.targets.kcl_leases.spec import NAME_ANOTHER, SPEC, is_reviewed, of_another_stream, place_of
 from offsetwise.targets.kcl_leases.verification import verify
 from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.wording import many
@@ -139,6 +139,9 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     wrong = next(SPEC.unfit(plan), None)
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix="Draft the plan again.")
+    if why := of_another_stream(plan, found.places):
+        raise ApplyError(f"{table.uri}: {why}. Nothing was written.", fix=NAME_ANOTHER)
+    pinned = next((dict(each.leases) for each in plan.requirements.tables if each.table == table.name), None)
     reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan.positions)
     made = []
     planned = {shard_id(one.partition): one for one in plan.positions}
@@ -147,6 +150,12 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
         if reviewed and now not in (one.old_offset, place):
             raise StalePlanError(
                 f"{table.uri}: expected {key} at {one.old_offset} as reviewed, found {now}. Nothing was written.",
+                fix=_AGAIN,
+            )
+        if pinned is not None and now not in (pinned.get(key), place):
+            raise StalePlanError(
+                f"{table.uri}: expected {key} at {pinned.get(key) or 'no lease'} as reviewed, found "
+                f"{now or 'no lease'}. Nothing was written.",
                 fix=_AGAIN,
             )
         if elsewhere and now not in (None, place):

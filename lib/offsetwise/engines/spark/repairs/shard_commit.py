@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
-from offsetwise.engines.spark.kinesis import parse_line
 from offsetwise.engines.spark.offset_log import GarbledError
 from offsetwise.engines.spark.repairs.damaged import Damaged, state_used
 from offsetwise.errors import MissingError
@@ -52,6 +51,8 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
 
 
 def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
+    from offsetwise.engines.spark.kinesis import parse_line  # noqa: PLC0415 - for those who have such sources
+
     try:
         line = parse_line(text)
     except GarbledError as error:
