@@ -69,7 +69,12 @@ def wrong(case: Mirrored) -> Iterator[str]:
         raw = truth(case, case.position, caught_up=False)
         if row.raw.verdict is RawVerdict.SAME and (raw.skip or raw.replay) and whole:
             yield "raw: SAME"
-        if row.raw.verdict is RawVerdict.LOSS and not raw.skip and not truth(case, case.position, caught_up=True).skip:
+        if (
+            row.raw.verdict is RawVerdict.LOSS
+            and (whole or row.raw.skip is None)
+            and not raw.skip
+            and not truth(case, case.position, caught_up=True).skip
+        ):
             yield "raw: LOSS"
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         return

@@ -250,9 +250,9 @@ class Count:
     def replay_at_most(self, cut: int) -> int | None:
         """Count what may be read twice: copies to come, and of records that the old log lost or that were not read.
 
-        None where the new log was not read to its end.
+        None where a log was not read to its end.
         """
-        if not self.new.at_end or self.stretch.new_to < len(self.new.offsets):
+        if not (self.old.at_end and self.new.at_end) or self.stretch.new_to < len(self.new.offsets):
             return None
         replay = self.replay(cut, self.to_come_at_most)
         if self.old.at_start:

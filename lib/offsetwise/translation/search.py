@@ -196,6 +196,7 @@ def settled(cut: Cut, earliest: int) -> Cut:
     if cut.offset is None or cut.new_from is None or earliest >= cut.new_from:
         return cut
     no_loss = cut.raw_skip == 0
+    unclear = cut.ahead.examined and cut.ahead.missing is None
     return replace(
         cut,
         exactness=Exactness.BOUNDED,
@@ -203,7 +204,8 @@ def settled(cut: Cut, earliest: int) -> Cut:
         offset=earliest,
         lo=earliest,
         hi=cut.hi,
-        replay=None if cut.replay is None else cut.replay + cut.offset - earliest,
+        # What is still to come may be repeated too: how much the end of the new log does not show.
+        replay=None if cut.replay is None or unclear else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,
         ahead=Ahead(examined=False),
