@@ -9,6 +9,7 @@ from offsetwise.config import JobTraits
 from offsetwise.findings import Stage, finding
 from offsetwise.model import (
     AnyPosition,
+    Checkpoint,
     Comparison,
     GroupState,
     PartitionComparison,
@@ -76,6 +77,13 @@ def no_checkpoint(comparison: Comparison) -> Iterator[str]:
     """A copy, and a fresh checkpoint, are made from a checkpoint."""
     if comparison.checkpoint is None:
         yield "The positions are a group's: there is no checkpoint."
+
+
+def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:
+    """Return what to do where a checkpoint is none of the engine whose checkpoints a target copies."""
+    if any(source.shards for source in checkpoint.sources):
+        return "Write to kcl-leases:APPLICATION, starting-position or flink-savepoint-from-positions."
+    return otherwise
 
 
 @finding(

@@ -441,3 +441,18 @@ def test_what_awslabs_never_reads_of_a_closed_shard_is_foretold_in_records(strea
 def stream_of_kcl(stream: Stream, folder: Path) -> Path:
     (folder / "kcl").mkdir()
     return stream.migration(folder / "kcl", lease(0, "1"), lease(1, "9"))
+
+
+@pytest.mark.parametrize(
+    "target", ["spark-checkpoint", "spark-checkpoint-in-place", "flink-savepoint", "flink-savepoint-converted"]
+)
+def test_what_copies_a_checkpoint_leads_a_lease_table_to_what_takes_positions(
+    target: str, stream: Stream, tmp_path: Path
+) -> None:
+    app = ow.Migration.load(stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))).checkpoint("app")
+    with pytest.raises(OffsetwiseError, match=r"NO_(CHECKPOINT|SAVEPOINT)") as caught:
+        app.draft(options.target(target), author="ada")
+
+    assert "starting-position" in caught.value.fix
+    assert "consumer group" not in caught.value.fix
+    assert app.draft(options.target("starting-position"), author="ada").document.positions

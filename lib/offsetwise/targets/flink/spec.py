@@ -11,7 +11,7 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.findings import checkpoint_unaligned
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Checkpoint, Comparison, Problem, Severity
-from offsetwise.plan.refusals import no_checkpoint
+from offsetwise.plan.refusals import instead_of_copy, no_checkpoint
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
@@ -34,7 +34,8 @@ def against_savepoint(
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return
-    yield from no_savepoint(checkpoint)
+    for problem in no_savepoint(checkpoint):
+        yield no_savepoint.problem(problem.message, instead_of_copy(checkpoint, problem.fix))
     if not isinstance(checkpoint.details, FlinkDetails):
         return
     if not checkpoint.details.saved.aligned:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Problem
-from offsetwise.plan.refusals import no_checkpoint, sources
+from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, sources
 from offsetwise.plan.ways import batch_ids
 
 
@@ -21,7 +21,8 @@ def against_checkpoint(
     yield from no_checkpoint(comparison)
     if comparison.checkpoint is not None and comparison.checkpoint.engine != SPARK.name:
         told = f"The checkpoint is one of {comparison.checkpoint.engine}, not of Spark."
-        yield no_checkpoint.problem(told, "Write to flink-savepoint, or to a consumer group.")
+        fix = instead_of_copy(comparison.checkpoint, "Write to flink-savepoint, or to a consumer group.")
+        yield no_checkpoint.problem(told, fix)
 
 
 def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
