@@ -20,7 +20,7 @@ from offsetwise.apply.run import apply, dry_run
 from offsetwise.approval import Policy
 from offsetwise.config import JobTraits
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, PlanError, StalePlanError
-from offsetwise.model import OpenPartition, Outcome, PlannedTransaction, Settlement, Turnout, time_of
+from offsetwise.model import OpenPartition, Outcome, PlannedTransaction, Settlement, Target, Turnout, time_of
 from offsetwise.plan.draft import check_request
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sinks.settling import moved, settle
@@ -573,3 +573,32 @@ def test_37_of_twenty_processes_that_apply_one_plan_each_transaction_ends_as_pla
         f"{told['count']:,} applications in {told['seconds']:.0f} s, {len(told['wrong'])} ended otherwise"
     )
     assert told["wrong"] == []
+
+
+@pytest.mark.parametrize(
+    ("decision", "state", "held", "drifts"),
+    [
+        (Decision.SINK_WENT_ON, "CompleteCommit", False, 1),
+        (Decision.LIVE, "Ongoing", False, 1),
+        (Decision.WRONG_CLUSTER, "Ongoing", False, 1),
+        (Decision.NOTHING, "CompleteAbort", False, 0),
+        (Decision.ABORT, "Ongoing", False, 0),
+    ],
+)
+def test_15_a_plan_that_only_marks_is_stale_once_a_draft_of_it_would_be_refused(
+    decision: Decision, state: str, held: bool, drifts: int, tmp_path: Path
+) -> None:
+    marked = row(0, Decision.SETTLED, held=True, broker_state="CompleteCommit", partitions=(), left_ms=None)
+    later = row(1, decision, held=held, broker_state=state)
+    staged = stage(tmp_path).plan
+    sink = staged.requirements.sink
+    assert sink is not None
+    only_marks = replace(
+        staged,
+        transactions=(),
+        targets=(Target(kind="flink-savepoint"),),
+        requirements=replace(staged.requirements, sink=replace(sink, states=(marked.seen,))),
+    )
+
+    assert len(list(moved(only_marks, found(marked)))) == 0
+    assert len(list(moved(only_marks, found(marked, later)))) == drifts

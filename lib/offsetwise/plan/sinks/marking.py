@@ -84,7 +84,11 @@ def marks_of(
         (each.transactional_id, each.producer_id, each.epoch) for each in ended if each.decision is Settlement.COMMIT
     }
     made: list[MarkedTransaction] = []
-    problems = [problem for row in rows_against(found, job) for problem in mark_not_settled(_named(row), row)]
+    problems = [
+        problem
+        for row in rows_against(found, tolerates_replay=job.tolerates_replay)
+        for problem in mark_not_settled(_named(row), row)
+    ]
     for each in held_back(checkpoint):
         if each.producer_id is None or each.epoch is None:
             continue
@@ -111,10 +115,10 @@ def marks_of(
     return tuple(made)
 
 
-def rows_against(found: SinkTransactions | None, job: JobTraits) -> Iterator[SinkTransaction]:
+def rows_against(found: SinkTransactions | None, *, tolerates_replay: bool | None) -> Iterator[SinkTransaction]:
     """Give what speaks against a start from the savepoint at all: the job goes on, or went on, or elsewhere."""
     for row in () if found is None else found.transactions:
-        went_on = row.decision is Decision.SINK_WENT_ON and job.tolerates_replay is not True
+        went_on = row.decision is Decision.SINK_WENT_ON and tolerates_replay is not True
         if row.decision in (Decision.LIVE, Decision.WRONG_CLUSTER) or went_on:
             yield row
 

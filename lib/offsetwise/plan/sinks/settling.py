@@ -23,6 +23,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.request import DraftRequest, SettlementChoice, refuse
+from offsetwise.plan.sinks.marking import rows_against
 from offsetwise.targets.spec import spec_of
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.ended import Place
@@ -133,6 +134,8 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
         return
     for problem in found.problems:
         yield Drift(kind=DriftKind.UNREADABLE, subject=subject, reviewed="read", now=f"not all of it: {problem}")
+    if not plan.transactions:
+        yield from _gone_on(plan, found)
     before = {_key(each): each for each in wanted.states}
     after = {_key(each): each for each in _seen(found, ends_of(plan.targets))}
     if not plan.transactions:
@@ -158,6 +161,17 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
                 reviewed=f"open until {each.deadline}",
                 now=_too_late(left_ms),
             )
+
+
+def _gone_on(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
+    """Say what a draft of the same marks would be refused for now: the job goes on, or went on, or writes elsewhere."""
+    for row in rows_against(found, tolerates_replay=plan.job.tolerates_replay):
+        yield Drift(
+            kind=DriftKind.SINK_MOVED,
+            subject=_name(row.transactional_id, row.producer_id, row.epoch),
+            reviewed="nothing that speaks against the marks",
+            now=f"{row.broker_state or 'no such id'} ({row.decision}). {row.reason}",
+        )
 
 
 def counted(settling: Settling, records: Mapping[Place, int | None]) -> Settling:
