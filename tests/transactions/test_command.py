@@ -110,7 +110,13 @@ JOB = "a0d17f" + "0" * 26
         pytest.param("s/savepoint-a0d17f-1", [f"c/{JOB}/chk-4"], ("c", "s"), 4, True, id="savepoint, job in a root"),
         pytest.param("s/savepoint-a0d17f-1", [f"c/{JOB}/chk-4"], (f"c/{JOB}", "s"), 4, True, id="job is a root"),
         pytest.param("s/savepoint-a0d17f-1", [f"c/{JOB}/chk-4"], (), None, False, id="savepoint alone"),
-        pytest.param("savepoint-a0d17f-1", ["b" * 32 + "/chk-4"], (), None, False, id="beside another job"),
+        pytest.param("savepoint-a0d17f-1", ["b" * 32 + "/chk-4"], (), 4, False, id="submitted again, beside"),
+        pytest.param(
+            f"{JOB}/chk-3", ["x/" + "b" * 32 + "/chk-4"], (JOB, "x"), 4, True, id="submitted again, in a root"
+        ),
+        pytest.param(
+            "s/savepoint-a0d17f-1", [f"{JOB}/chk-2", "o/n/chk-5"], ("s", "o"), 5, False, id="deeper in a root"
+        ),
     ],
 )
 def test_16_newer_checkpoints_of_the_job_are_found_without_being_configured(
@@ -132,6 +138,19 @@ def test_16_newer_checkpoints_of_the_job_are_found_without_being_configured(
 
     ((_, held),) = asked
     assert (held.newer, held.searched) == (newer, searched)
+
+
+@pytest.mark.parametrize(("sink", "newer"), [("c50-incrementing", 4), ("c50-pooling", None)])
+def test_16_a_newer_checkpoint_of_another_job_counts_where_its_sinks_make_the_same_ids(
+    sink: str, newer: int | None, asked: list[tuple[str, Held]], tmp_path: Path
+) -> None:
+    shutil.copytree(DATA / "c50-incrementing" / "savepoint-3-pending", tmp_path / "savepoint-a0d17f-1")
+    shutil.copytree(DATA / sink / "savepoint-3-pending", tmp_path / ("b" * 32) / "chk-4")
+    path = migration(tmp_path, entry("orders", tmp_path / "savepoint-a0d17f-1", sink_cluster="old"))
+    offsetwise.Migration.load(path).transactions("orders")
+
+    ((_, held),) = asked
+    assert held.newer == newer
 
 
 def test_17_a_stated_address_that_is_no_broker_there_is_another_cluster(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.flink.checkpoint import SOURCE_NAME, read_checkpoint
 from offsetwise.engines.flink.details import FlinkDetails, listings
-from offsetwise.engines.flink.folder import METADATA, is_flink, job_folder, newer_than, newest_alone, retained_in
+from offsetwise.engines.flink.folder import (
+    METADATA,
+    in_reach,
+    is_flink,
+    job_folder,
+    newer_than,
+    newest_alone,
+    retained_in,
+    retained_number,
+)
+from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
@@ -25,6 +35,25 @@ def _read(
     committer: Table | None,  # noqa: ARG001 - as above
 ) -> Checkpoint:
     return read_checkpoint(uri, roots=roots, uids=uids)
+
+
+def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:
+    """Look for newer checkpoints: those of the job, and those of any job whose sinks make the same transactional ids.
+
+    A job that was submitted again from a savepoint has another id and goes on with its number and its transactions.
+    """
+    places = tuple(near)
+    newest, searched = newer_than(uri, number, places)
+    own = set(read_checkpoint(uri).details.transactional_id_prefixes)
+    for other in in_reach(uri, places):
+        try:
+            read = read_checkpoint(other)
+        except OffsetwiseError:
+            continue
+        found = retained_number(other) or read.details.checkpoint_id or 0
+        if found > (newest or number) and own & set(read.details.transactional_id_prefixes):
+            newest = found
+    return newest, searched
 
 
 FLINK: Final = CheckpointEngine(
@@ -46,5 +75,5 @@ FLINK: Final = CheckpointEngine(
     instead=job_folder,
     retained=retained_in,
     newest=newest_alone,
-    newer=newer_than,
+    newer=_newer,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from offsetwise.errors import StorageError
@@ -15,6 +15,11 @@ SHOWN: Final = 5
 LISTED: Final = 20
 """How many retained checkpoints are looked into, the newest ones."""
 
+DEPTH: Final = 3
+"""How deep below a root checkpoints of other jobs are looked for."""
+LISTED_FOLDERS: Final = 500
+"""How many folders are listed for that."""
+_OF_STATE: Final = ("shared", "taskowned")
 _RETAINED: Final = re.compile(r"chk-(\d{1,18})")
 _JOB: Final = re.compile(r"[0-9a-f]{32}")
 _SAVEPOINT: Final = re.compile(r"savepoint-([0-9a-f]{6})-[0-9a-f]+")
@@ -127,6 +132,39 @@ def newer_than(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, 
             numbers += [one.id for one in retained_in(open_tree(job or "/"), entries)]
             listed = listed or _JOB.fullmatch(job.rpartition("/")[2]) is not None
     return max(numbers) if max(numbers) > number else None, listed
+
+
+def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
+    """Return the checkpoints and savepoints that other jobs may have written: of a folder's retained ones the newest.
+
+    Args:
+        uri: The checkpoint or savepoint that is started from.
+        near: Folders and checkpoints to look in as well. Folders are listed down to `DEPTH` levels.
+    """
+    folder = uri.rstrip("/").removesuffix(f"/{METADATA}").rstrip("/")
+    waiting = [(each.rstrip("/").removesuffix(f"/{METADATA}"), 0) for each in near]
+    # The folder above may be anybody's: only the jobs directly in it are looked at.
+    waiting.append((folder.rpartition("/")[0], DEPTH - 1))
+    listed: set[str] = set()
+    while waiting and len(listed) < LISTED_FOLDERS:
+        place, depth = waiting.pop(0)
+        entries = _names(place) if place and place not in listed else None
+        listed.add(place)
+        if entries is None:
+            continue
+        if is_flink(entries):
+            yield place
+            continue
+        yield from (each.uri for each in retained_in(open_tree(place), entries)[:1])
+        if depth < DEPTH:
+            names = (each.name for each in entries if each.is_dir is not False and not _RETAINED.fullmatch(each.name))
+            waiting += [(f"{place}/{name}", depth + 1) for name in names if name not in _OF_STATE]
+
+
+def retained_number(uri: str) -> int | None:
+    """Return the number in the name of a retained checkpoint's folder; None of a savepoint."""
+    matched = _RETAINED.fullmatch(uri.rpartition("/")[2])
+    return None if matched is None else int(matched[1])
 
 
 def _is_job(name: str, begins: str) -> bool:
