@@ -89,7 +89,7 @@ NAME = "orders-0-7"
     [
         pytest.param(None, said("Ongoing"), "COMMIT", "same producer and epoch", id="1"),
         pytest.param(POOLED, said("Ongoing"), "COMMIT", "same producer and epoch", id="1 pooling"),
-        pytest.param(POOLED, said("Ongoing", epoch=6), "SETTLED", "in use again", id="3"),
+        pytest.param(POOLED, said("Ongoing", epoch=6), "UNKNOWN", "after an abort", id="3"),
         pytest.param(None, said("CompleteCommit"), "SETTLED", "It is committed.", id="4 v4"),
         pytest.param(None, said("CompleteCommit", epoch=5), "SETTLED", "false alarm", id="4 v5"),
         pytest.param(None, said("CompleteAbort", epoch=5), "LOST", "earlier checkpoint", id="5"),
@@ -133,7 +133,7 @@ def test_one_id_that_is_held_with_two_producers_is_decided_by_each_and_at_the_la
 def test_3_a_name_in_use_again_has_a_row_of_its_own_which_is_aborted() -> None:
     rows = decided(holding("orders-0-0", strategy=POOLED), {"orders-0-0": said("Ongoing", epoch=6)})
 
-    assert [(row.epoch, row.decision) for row in rows.values()] == [(4, Decision.SETTLED), (6, Decision.ABORT)]
+    assert [(row.epoch, row.decision) for row in rows.values()] == [(4, Decision.UNKNOWN), (6, Decision.ABORT)]
 
 
 def test_8_a_foreign_producer_is_not_aborted_either() -> None:
@@ -461,7 +461,7 @@ def test_restoring_an_earlier_checkpoint_aborts_what_only_has_the_name_of_what_i
     rows = decide(held, seen, seen)
 
     assert {row.decision for row in rows if not row.held} == {Decision.ABORT}
-    assert {row.decision for row in rows if row.held} == {Decision.SETTLED}
+    assert {row.decision for row in rows if row.held} == {Decision.UNKNOWN}
     assert len(rows) == 6
 
 

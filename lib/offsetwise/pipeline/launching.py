@@ -18,6 +18,8 @@ from offsetwise.jars import locked, locked_jars
 CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 """What `spark-submit` starts its JVM with."""
+SAFE_PATH: Final = "PYTHONSAFEPATH"
+"""Set to anything, Python imports nothing from the working folder (https://docs.python.org/3/using/cmdline.html)."""
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 """What PySpark puts on the command line of `spark-submit`; its last word is the program."""
 _LATER: Final = (
@@ -83,6 +85,8 @@ def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str]
     *given, program = shlex.split(os.environ.get(_ARGUMENTS, _PROGRAM))
     told = {
         _ARGUMENTS: shlex.join([*given, "--load-spark-defaults", "--properties-file", str(file), program]),
+        # The JVM starts Python workers in the folder of this process, where `python -m` would look for modules first.
+        SAFE_PATH: "1",
         OPTIONS: " ".join([*_LATER, *options, os.environ.get(OPTIONS, ""), f'"-Duser.dir={folder}"']),
     }
     before = {name: os.environ.get(name) for name in told}

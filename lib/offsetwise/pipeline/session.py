@@ -32,7 +32,7 @@ from offsetwise.client_properties import ClientProperties, redaction, resolve_sp
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ConnectorError, SparkError
 from offsetwise.pipeline.class_archive import archive_options
-from offsetwise.pipeline.launching import CONNECTOR, absolute_paths, connector_jars, new_folder, starting
+from offsetwise.pipeline.launching import CONNECTOR, SAFE_PATH, absolute_paths, connector_jars, new_folder, starting
 from offsetwise.pipeline.spark_errors import first_line, hide, tellable
 
 TASKS_PER_CORE: Final = 2
@@ -57,8 +57,6 @@ class _Running:
     ours: bool
 
 
-SAFE_PATH: Final = "PYTHONSAFEPATH"
-"""Set to anything, Python imports nothing from the working folder (https://docs.python.org/3/using/cmdline.html)."""
 _lock = RLock()
 _running: _Running | None = None
 _folder: tempfile.TemporaryDirectory[str] | None = None
@@ -135,8 +133,6 @@ def _stop(session: SparkSession) -> None:
 def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event | None) -> SparkSession:
     local = master.startswith("local")
     wanted = SESSION_CONF | QUIET_CONF | {"spark.master": master, f"spark.executorEnv.{SAFE_PATH}": "1"}
-    # The JVM starts Python workers in the folder of this command, and `python -m` would look for modules there first.
-    os.environ[SAFE_PATH] = "1"
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)

@@ -129,8 +129,10 @@ def _held_and_described(each: Transaction, epoch: int, answer: Described, held: 
         case TransactionState.ONGOING if later == 0:
             return _held_and_open(each)
         case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
-            return Decision.SETTLED, (
-                f"Its name is in use again, with epoch {answer.epoch}: a name goes back to the pool after its commit."
+            return Decision.UNKNOWN, (
+                f"Its name is in use again, with epoch {answer.epoch}: a name goes back to the pool after a commit and "
+                f"after an abort. The coordinator does not keep how the one with epoch {epoch} ended; the control "
+                "records in the topic's log tell. Start from a newer checkpoint, which does not hold it."
             )
         case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT if later <= 1:
             return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
@@ -206,7 +208,7 @@ def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
             yield _row(transactional_id, listed, answer, look, (Decision.FOREIGN, told))
             continue
         number = None if name is None or strategies.get(name.prefix) is NamingStrategy.POOLING else name.number
-        decided = _other(listed, answer, number, held)
+        decided = _held_elsewhere(transactional_id, answer, held) or _other(listed, answer, number, held)
         if decided is not None:
             row = _row(transactional_id, listed, answer, look, decided)
             unsure = decided[0] is Decision.ABORT and transactional_id in superseded
@@ -241,6 +243,19 @@ def _superseded(held: Held, look: Look) -> frozenset[str]:
         pooled = strategies[prefix] is NamingStrategy.POOLING
         made |= {name for number, name in names if (len(names) > 1 if pooled else number < last)}
     return frozenset(made)
+
+
+def _held_elsewhere(transactional_id: str, answer: Answer | None, held: Held) -> Decided | None:
+    """Keep what another checkpoint in reach holds: of a job that was submitted again, whose id is another one."""
+    if not isinstance(answer, Described) or answer.state != TransactionState.ONGOING:
+        return None
+    uri = held.elsewhere.get((transactional_id, answer.producer_id, answer.epoch))
+    if uri is None:
+        return None
+    return Decision.NOT_NEWEST, (
+        f"Checkpoint {held.checkpoint_id} does not hold it, but {uri} does: what that one holds would be lost by an "
+        "abort. Start from the newest one, or state that the job is taken back."
+    )
 
 
 def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: Held) -> Decided | None:
