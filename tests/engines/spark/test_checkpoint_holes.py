@@ -189,3 +189,19 @@ class TestABatchUnderAnotherSpelling:
         message, fix = _said(read, "CHECKPOINT_DAMAGED")
         assert "opens offsets/7, which is there as well" in message
         assert fix == "Delete offsets/007 in a copy of the folder if offsets/7 is right."
+
+
+@pytest.mark.parametrize(
+    ("files", "repair"),
+    [
+        ({"commits/7": b""}, "--repair remove-damaged-commit"),
+        ({"commits/7": b"v1\n{"}, "--repair remove-damaged-commit"),
+        ({"metadata": b""}, "--repair restore-metadata"),
+        ({"metadata": None}, "--repair restore-metadata"),
+    ],
+)
+def test_damage_that_a_repair_mends_leads_to_it(files: dict[str, bytes | None], repair: str) -> None:
+    whole = checkpoint({6: orders(6), 7: orders(7)}, (6, 7))
+    damaged = {path: data for path, data in {**whole, **files}.items() if data is not None}
+
+    assert repair in _said(_read(damaged), "CHECKPOINT_DAMAGED")[1]

@@ -29,7 +29,7 @@ from offsetwise.engines.spark.positions import (
     restart_sentence,
     stale_checksum,
 )
-from offsetwise.engines.spark.restart import Restart, damaged, decide_restart
+from offsetwise.engines.spark.restart import RESTORE, Restart, damaged, decide_restart
 from offsetwise.engines.spark.state import read_state
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import pending_batch, reader_suspected
@@ -47,6 +47,14 @@ ATTEMPTS: Final = 3
 """How often the logs are listed again when they change while they are read."""
 
 _T = TypeVar("_T")
+_METADATA: Final = "metadata"
+_REPAIRS: Final = {
+    "commits": "Draft a repaired copy without it, in which its batch runs again: offsetwise draft --repair "
+    "remove-damaged-commit.",
+    _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --repair restore-metadata --set "
+    "query_id=UUID.",
+}
+"""What mends a file of these names that is lost or garbled."""
 _BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -216,7 +224,8 @@ def _parsed(
 ) -> _T | None:
     data = read.get(path)
     if data is None:
-        problems.append(damaged(f"{path} is missing: Spark would start as a new query with a new id."))
+        told = f"{path} is missing: Spark would start as a new query with a new id."
+        problems.append(checkpoint_damaged.problem(told, _REPAIRS[_METADATA]))
         return None
     effect = "Spark fails on restart." if deciding else "The restart does not use it."
     if isinstance(data, StorageError):
@@ -228,7 +237,8 @@ def _parsed(
     try:
         return parse(data)
     except GarbledError as error:
-        problems.append(damaged(f"{path} is garbled: {error}. {effect}"))
+        fix = _REPAIRS.get(path.partition("/")[0], RESTORE)
+        problems.append(checkpoint_damaged.problem(f"{path} is garbled: {error}. {effect}", fix))
         return None
 
 
