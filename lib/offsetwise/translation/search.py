@@ -196,7 +196,6 @@ def settled(cut: Cut, earliest: int) -> Cut:
     if cut.offset is None or cut.new_from is None or earliest >= cut.new_from:
         return cut
     no_loss = cut.raw_skip == 0
-    unclear = cut.ahead.examined and cut.ahead.missing is None
     return replace(
         cut,
         exactness=Exactness.BOUNDED,
@@ -204,8 +203,8 @@ def settled(cut: Cut, earliest: int) -> Cut:
         offset=earliest,
         lo=earliest,
         hi=cut.hi,
-        # What is still to come may be repeated too: how much the end of the new log does not show.
-        replay=None if cut.replay is None or unclear else cut.replay + cut.offset - earliest,
+        # What lies ahead, or is still to come, may be repeated too where it was not counted.
+        replay=None if cut.replay is None or cut.ahead.missing is None else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,
         ahead=Ahead(examined=False),
