@@ -208,7 +208,7 @@ def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
             yield _row(transactional_id, listed, answer, look, (Decision.FOREIGN, told))
             continue
         number = None if name is None or strategies.get(name.prefix) is NamingStrategy.POOLING else name.number
-        decided = _held_elsewhere(transactional_id, answer, held) or _other(listed, answer, number, held)
+        decided = _other(listed, answer, number, held)
         if decided is not None:
             row = _row(transactional_id, listed, answer, look, decided)
             unsure = decided[0] is Decision.ABORT and transactional_id in superseded
@@ -243,19 +243,6 @@ def _superseded(held: Held, look: Look) -> frozenset[str]:
         pooled = strategies[prefix] is NamingStrategy.POOLING
         made |= {name for number, name in names if (len(names) > 1 if pooled else number < last)}
     return frozenset(made)
-
-
-def _held_elsewhere(transactional_id: str, answer: Answer | None, held: Held) -> Decided | None:
-    """Keep what another checkpoint in reach holds: of a job that was submitted again, whose id is another one."""
-    if not isinstance(answer, Described) or answer.state != TransactionState.ONGOING:
-        return None
-    uri = held.elsewhere.get((transactional_id, answer.producer_id, answer.epoch))
-    if uri is None:
-        return None
-    return Decision.NOT_NEWEST, (
-        f"Checkpoint {held.checkpoint_id} does not hold it, but {uri} does: what that one holds would be lost by an "
-        "abort. Start from the newest one, or state that the job is taken back."
-    )
 
 
 def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: Held) -> Decided | None:

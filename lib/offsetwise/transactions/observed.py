@@ -129,9 +129,6 @@ class Held:
     """The newest retained checkpoint of the job, where this one is not."""
     searched: bool = False
     """Whether the job's folder of retained checkpoints was looked through, so that without `newer` there is none."""
-    elsewhere: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
-    """What other checkpoints in reach hold, whatever their job's id: (transactional id, producer id, epoch), and the
-    checkpoint's URI."""
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
         """Give the strategy of each prefix; None where the checkpoint does not say."""

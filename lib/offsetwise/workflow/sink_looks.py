@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.discovery import find_checkpoints
 from offsetwise.engines.registry import engine_of
-from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError, UsageError
+from offsetwise.errors import ClusterError, ConfigError, UsageError
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
 from offsetwise.progress import Progress
@@ -23,7 +20,6 @@ from offsetwise.transactions.report import Looks
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.transactions.upgrade import Facts
 
-_RETAINED: Final = re.compile(r"/chk-([0-9]{1,18})$")
 _FACTS_S: Final = 5
 """How long brokers are asked for their settings, which no decision about a transaction waits for."""
 
@@ -166,53 +162,11 @@ def _held(read: Checkpoint, migration: Migration) -> Held:
         )
     near = (*migration.checkpoint_roots, *(each.uri for each in migration.checkpoints))
     newer, searched = engine_of(read.engine).newer(read.uri, number, near)
-    others = _others(read, number, migration)
     return Held(
         checkpoint_id=number,
         written_ms=details.written_ms,
         prefixes=details.transactional_id_prefixes,
         transactions=details.transactions,
-        newer=max((each for each in (newer, others.newest) if each is not None), default=None),
+        newer=newer,
         searched=searched,
-        elsewhere=others.held,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Others:
-    """The other checkpoints in reach whose sinks have a prefix of this one's."""
-
-    held: Mapping[tuple[str, int, int], str]
-    """What they hold, by transactional id, producer id and epoch: the checkpoint's URI."""
-    newest: int | None
-    """The highest number of one that is newer."""
-
-
-def _others(read: Checkpoint, number: int, migration: Migration) -> _Others:
-    """Look through all checkpoints that the migration names or that lie below its roots, whatever their job's id.
-
-    A job that was submitted again has another id, and goes on counting its checkpoints from the one that it was started
-    from. A checkpoint that cannot be read holds nothing that is known.
-    """
-    roots, prefixes = migration.checkpoint_roots, set(read.details.transactional_id_prefixes)
-    uris = dict.fromkeys(each.uri for each in migration.checkpoints)
-    for root in roots:
-        with suppress(OffsetwiseError):
-            uris |= dict.fromkeys(find_checkpoints(root, roots=roots).uris)
-    held: dict[tuple[str, int, int], str] = {}
-    numbers = []
-    for uri in uris:
-        if uri.rstrip("/") == read.uri.rstrip("/"):
-            continue
-        with suppress(OffsetwiseError):
-            other = read_checkpoint(uri, roots=roots, batches=0).details
-            if prefixes.isdisjoint(other.transactional_id_prefixes):
-                continue
-            named = _RETAINED.search(uri.rstrip("/"))
-            numbers += [int(named[1])] if named else []
-            numbers += [] if other.checkpoint_id is None else [other.checkpoint_id]
-            for each in other.transactions:
-                if each.producer_id is not None and each.epoch is not None:
-                    held.setdefault((each.transactional_id, each.producer_id, each.epoch), uri)
-    newer = [each for each in numbers if each > number]
-    return _Others(held=held, newest=max(newer, default=None))
