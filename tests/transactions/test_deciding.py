@@ -89,6 +89,13 @@ NAME = "orders-0-7"
     [
         pytest.param(None, said("Ongoing"), "COMMIT", "same producer and epoch", id="1"),
         pytest.param(POOLED, said("Ongoing"), "COMMIT", "same producer and epoch", id="1 pooling"),
+        pytest.param(None, said("Ongoing", start_ms=NOW_MS - 30_001), "COMMIT", "same producer", id="begun before it"),
+        pytest.param(
+            None, said("Ongoing", start_ms=NOW_MS - 29_999), "UNKNOWN", "another cluster", id="begun after it"
+        ),
+        pytest.param(
+            POOLED, said("Ongoing", start_ms=NOW_MS), "UNKNOWN", "another cluster", id="pooled, begun after it"
+        ),
         pytest.param(POOLED, said("Ongoing", epoch=6), "UNKNOWN", "after an abort", id="3"),
         pytest.param(None, said("CompleteCommit"), "SETTLED", "It is committed.", id="4 v4"),
         pytest.param(None, said("CompleteCommit", epoch=5), "SETTLED", "false alarm", id="4 v5"),

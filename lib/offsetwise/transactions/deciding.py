@@ -29,6 +29,7 @@ from offsetwise.transactions.observed import (
     TransactionState,
 )
 from offsetwise.transactions.timing import deadline, left_ms
+from offsetwise.wording import utc
 
 Decided: TypeAlias = tuple[Decision, str]
 """With its reason."""
@@ -126,6 +127,13 @@ def _held_and_described(each: Transaction, epoch: int, answer: Described, held: 
     # At the end of a transaction the epoch may rise by one; what began after the checkpoint is another transaction.
     same = later <= 1 and not _began_after(answer, held)
     match answer.state:
+        case TransactionState.ONGOING if later == 0 and _began_after(answer, held):
+            return Decision.UNKNOWN, (
+                f"The broker has it open with the same producer and epoch, but since {utc(answer.start_ms or 0)}, which "
+                "is after the checkpoint was written: it is another transaction, as on another cluster with equal ids, "
+                "or the file is dated earlier than it was written. Check `sink_cluster`, or give the file as it was "
+                "written."
+            )
         case TransactionState.ONGOING if later == 0:
             return _held_and_open(each)
         case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
