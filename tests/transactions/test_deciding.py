@@ -91,10 +91,10 @@ NAME = "orders-0-7"
         pytest.param(POOLED, said("Ongoing"), "COMMIT", "same producer and epoch", id="1 pooling"),
         pytest.param(None, said("Ongoing", start_ms=NOW_MS - 30_001), "COMMIT", "same producer", id="begun before it"),
         pytest.param(
-            None, said("Ongoing", start_ms=NOW_MS - 29_999), "UNKNOWN", "another cluster", id="begun after it"
+            None, said("Ongoing", start_ms=NOW_MS - 29_999), "UNKNOWN", "a cluster with equal ids", id="begun after it"
         ),
         pytest.param(
-            POOLED, said("Ongoing", start_ms=NOW_MS), "UNKNOWN", "another cluster", id="pooled, begun after it"
+            POOLED, said("Ongoing", start_ms=NOW_MS), "UNKNOWN", "a cluster with equal ids", id="pooled, begun after it"
         ),
         pytest.param(POOLED, said("Ongoing", epoch=6), "UNKNOWN", "after an abort", id="3"),
         pytest.param(None, said("CompleteCommit"), "SETTLED", "It is committed.", id="4 v4"),

@@ -129,8 +129,8 @@ def _held_and_described(each: Transaction, epoch: int, answer: Described, held: 
     match answer.state:
         case TransactionState.ONGOING if later == 0 and _began_after(answer, held):
             return Decision.UNKNOWN, (
-                f"The broker has it open with the same producer and epoch, but since {utc(answer.start_ms or 0)}, which "
-                "is after the checkpoint was written: it is another transaction, as on another cluster with equal ids, "
+                f"The broker has it open with the same producer and epoch, but since {utc(answer.start_ms or 0)}, "
+                "which is after the checkpoint was written: it is another transaction, as on a cluster with equal ids, "
                 "or the file is dated earlier than it was written. Check `sink_cluster`, or give the file as it was "
                 "written."
             )
