@@ -49,6 +49,15 @@ _LEASE: Final = "LEASE"
 _KNOWN: Final = frozenset({"LEADER", "CLIENT_VERSION_MIGRATION", "TABLE_MIGRATION", "WORKER_METRIC_STATS", "STREAM"})
 """Entities that are no leases."""
 _UPGRADES: Final = frozenset({"CLIENT_VERSION_UPGRADE_FROM_2X", "CLIENT_VERSION_INIT"})
+_ATTRIBUTES: Final = frozenset(
+    {
+        *(KEY, "leaseOwner", "leaseCounter", "ownerSwitchesSinceCheckpoint", "parentShardId", "childShardIds"),
+        *("checkpoint", "checkpointSubSequenceNumber", "pendingCheckpoint", "pendingCheckpointSubSequenceNumber"),
+        *("pendingCheckpointState", "startingHashKey", "endingHashKey", "streamName", "shardId", "checkpointOwner"),
+        *("throughputKBps", "entityType"),
+    }
+)
+"""Of a lease, as the KCL 1.x to 3.x write it (`DynamoDBLeaseSerializer`, `DynamoDBMultiStreamLeaseSerializer`)."""
 _SENTINELS: Final = {str(each): each for each in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)}
 _SUB: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -257,6 +266,9 @@ def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
             raise ValueError(f"expected {name} beside {sub_name}, found none")
         return None
     if sub is None:
+        unknown = min(item.keys() - _ATTRIBUTES, default=None)
+        if unknown is not None:
+            raise ValueError(f"expected {sub_name}, found none, and the attribute {unknown[:60]!r} that no KCL writes")
         sub = "0"  # as the KCL reads it
     if not _SUB.fullmatch(sub):
         raise ValueError(f"expected {sub_name}, a number from 0 on, found {sub[:60]}")
