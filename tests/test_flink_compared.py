@@ -98,7 +98,7 @@ def test_inspect_lists_the_retained_checkpoints_so_that_an_earlier_one_can_be_ch
 
     shown, printed = call("inspect", job / "chk-9"), call("inspect", job / "chk-9", "--json")
 
-    lines = [line.split(", written ")[0].strip() for line in shown.out.splitlines() if "checkpoint " in line]
+    lines = [line.split(", file dated ")[0].strip() for line in shown.out.splitlines() if "checkpoint " in line]
     assert [line for line in lines if re.fullmatch(r"checkpoint \d+", line)] == ["checkpoint 10", "checkpoint 8"]
     retained = json.loads(printed.out)["saved"]["retained"]
     assert [(one["id"], one["uri"]) for one in retained] == [(n, str(job / f"chk-{n}")) for n in (10, 8)]

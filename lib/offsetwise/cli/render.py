@@ -127,7 +127,7 @@ def _taken(read: Checkpoint, now_ms: int) -> str:
     engine, details = engine_of(read.engine), read.details
     words = [read.engine, f"{engine.job} {safe(read.job_id or 'unknown')}", *map(safe, details.words)]
     if details.written_ms is not None and not engine.plans_batches:
-        words.append(f"written {utc(details.written_ms)}, {_ago(details.written_ms, now_ms)}")
+        words.append(f"file dated {utc(details.written_ms)}, {_ago(details.written_ms, now_ms)}")
     told = ", ".join(words)
     if details.retained:
         told += "\nalso retained, newest first:" + "".join(f"\n  {_retained(one, now_ms)}" for one in details.retained)
@@ -136,7 +136,7 @@ def _taken(read: Checkpoint, now_ms: int) -> str:
 
 def _retained(one: RetainedCheckpoint, now_ms: int) -> str:
     """Name another checkpoint of the job, so that an earlier one can be chosen."""
-    age = "" if one.written_ms is None else f", written {utc(one.written_ms)}, {_ago(one.written_ms, now_ms)}"
+    age = "" if one.written_ms is None else f", file dated {utc(one.written_ms)}, {_ago(one.written_ms, now_ms)}"
     return f"checkpoint {one.id}{age}: {safe(one.uri)}"
 
 

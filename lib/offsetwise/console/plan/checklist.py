@@ -84,10 +84,16 @@ def _in_range(plan: Plan) -> GateCheck:
 
 
 def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
-    end = one.new.end(isolation)
-    if one.new.log_start is None or end is None:
+    """Say whether an offset lies inside its log; None where a bound is not known or cannot be compared with it.
+
+    The end of a shard is LATEST, which no position is before or behind: it is open.
+    """
+    start, end = one.new.log_start, one.new.end(isolation)
+    if start is None or end is None:
         return None
-    return one.new.log_start <= one.new_offset <= end
+    if one.new_offset < start or one.new_offset > end:
+        return False
+    return True if start <= one.new_offset else None
 
 
 def _quiesced(plan: Plan) -> Iterator[GateCheck]:

@@ -253,10 +253,12 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """Say how many need a look."""
+    """Say how many offsets change, or how many rows need a look."""
     count = sum(row.look is not Look.NOTHING for row in rows)
     if not count:
-        return f"{many(len(rows), 'partition')}, all proven and as before"
+        changed = sum(row.position.old_offset != row.position.new_offset for row in rows)
+        of = f"{number(changed)} of {many(len(rows), 'offset')} {'changes' if changed == 1 else 'change'}"
+        return f"{of if changed else 'no offset changes'}, all proven"
     needs = "needs" if count == 1 else "need"
     return f"{number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
 

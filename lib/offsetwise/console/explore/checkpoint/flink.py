@@ -81,7 +81,11 @@ def _metrics(read: CheckpointReading) -> None:
     blocks.cards(
         (
             ((saved.kind or "kind unknown").capitalize(), number(saved.id), "Its id: it grows by one with each."),
-            ("Age", age, "Since its _metadata was written, as the file system says; a copy may be younger."),
+            (
+                "File age",
+                age,
+                "Since the date of its _metadata in the file system. A copy may be younger than what it holds.",
+            ),
             (
                 "Partitions",
                 number(sum(len(one.positions) + len(one.marked) for one in shown.sources)),
@@ -101,7 +105,7 @@ def _metrics(read: CheckpointReading) -> None:
 
 def _told(saved: Saved) -> str:
     """Say what a checkpoint tells of itself."""
-    told = [f"Written **{moment(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
+    told = [f"File dated **{moment(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
     if saved.format is not None:
         told.append(f"**{saved.format}** format")
     told.append("aligned" if saved.aligned else "**unaligned: it holds records in flight**")

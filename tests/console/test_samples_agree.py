@@ -1,0 +1,82 @@
+"""What the screens say of the bundled samples does not contradict what was proven about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import offsetwise
+from offsetwise import workflow
+from offsetwise.config import load_migration
+from offsetwise.console.explore.checkpoint import flink
+from offsetwise.console.plan import checklist, positions
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.flink.details import FlinkDetails
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Outcome, Plan, Target
+from offsetwise.plan.request import DraftRequest
+from offsetwise.targets.spec import specs
+from tests.subjects import checkpoint
+
+LIBRARY = Path(offsetwise.__file__).parent
+SAMPLES = ("sample", "sample_flink", "sample_kinesis")
+INSIDE = "every offset inside its log"
+
+
+def plans(sample: str) -> Iterator[Plan]:
+    """Draft every job of a sample for every target that takes it."""
+    folder = LIBRARY / sample
+    migration = load_migration(folder / "migration.yaml")
+    for path in sorted(folder.glob("comparison-*.json")):
+        observed = workflow.load_observed(path, folder / "old.json", folder / "new.json")
+        for spec in specs():
+            target = Target(kind=spec.name, group="etl" if spec.takes_group else None)
+            try:
+                yield workflow.draft(
+                    migration,
+                    checkpoint(path.stem.removeprefix("comparison-")),
+                    DraftRequest(targets=(target,), author="ada"),
+                    observed=observed,
+                    drafted_at="2026-11-25T00:00:00Z",
+                )
+            except OffsetwiseError:
+                continue
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_no_proven_offset_is_called_outside_its_log(sample: str) -> None:
+    drafted = [*plans(sample)]
+
+    outcomes = [
+        (plan.targets[0].kind, check.outcome)
+        for plan in drafted
+        for check in checklist.checks(plan, None)
+        if check.name == INSIDE and all(one.exactness.proven for one in plan.positions)
+    ]
+    assert outcomes
+    assert [each for each in outcomes if each[1] is not Outcome.PASSED] == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_headline_of_a_plan_counts_the_offsets_that_change(sample: str) -> None:
+    for plan in plans(sample):
+        rows = positions.rows_of(plan, None)
+        said = positions.headline(rows)
+        changed = sum(one.old_offset != one.new_offset for one in plan.positions)
+
+        assert "as before" not in said
+        if "need" not in said:
+            assert said.startswith(f"{changed:,} of " if changed else "no offset changes"), said
+
+
+def test_the_time_of_a_file_is_called_what_it_is() -> None:
+    folder = LIBRARY / "sample_flink" / "checkpoints"
+    for path in folder.glob("savepoint-*"):
+        details = read_checkpoint(str(path)).details
+        assert isinstance(details, FlinkDetails)
+        told = flink._told(details.saved)
+
+        assert "File dated" in told
+        assert "Written" not in told
