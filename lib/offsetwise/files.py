@@ -1,7 +1,8 @@
 """Offsetwise's own files: versioned JSON, read strictly.
 
 Every file is `{"format": "offsetwise/<kind>", "format_version": "1.0", ...}`, UTF-8, sorted keys, a newline at
-the end. Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is refused.
+the end. Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is refused. A file
+says the lowest version that has all its keys, so what was stored keeps its bytes whichever release writes it again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from offsetwise.model.offsets import IN_FILES_FIRST
 from offsetwise.transactions.snapshot import SinkSnapshot
 
 FORMAT_VERSION: Final = "1.0"
+_PLAN_1_1: Final = ("aggregate", "repair", "settings", "tables")
+"""Keys of a plan, its requirements and positions that make its file one of version 1.1."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 """Of the JSON Schemas."""
 MAX_BYTES: Final = 40 * 1024 * 1024
@@ -93,7 +96,7 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
     kind = next(kind for kind, type_ in KINDS.items() if type(value) is type_)
     body = _adapter(kind, _known()).dump_python(_flattened(value), mode="json")
     if isinstance(value, Comparison) and body["checkpoint"] is not None:
-        body["checkpoint"] |= _header("checkpoint")
+        body["checkpoint"] |= _header("checkpoint", {})
     for one in (body, body.get("checkpoint")):
         if isinstance(one, dict):
             for problem in one.get("problems", ()) if severities else ():
@@ -102,11 +105,11 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
             _leave_out_shards(one)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
         _leave_out(row, _LEFT_OUT_OF_ROWS)
-    body |= _header(kind)
     for step in body.get("steps", ()) if isinstance(value, Receipt) else ():
         _leave_out(step, ("leases",))
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
+    body |= _header(kind, body)
     if isinstance(value, Plan) and indent is not None:
         return _encodable(_by_line(body))
     return _encodable(json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n")
@@ -261,9 +264,10 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
             fix=f"Give a file that says {expected!r}.",
         )
     version = str(body.get("format_version"))
-    if version.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
+    newest = "1.1" if kind == "plan" else FORMAT_VERSION
+    if version.split(".", maxsplit=1)[0] != newest.split(".", maxsplit=1)[0]:
         raise VersionError(
-            f"{subject}: this release reads {expected} version {FORMAT_VERSION}, found version {version}. "
+            f"{subject}: this release reads {expected} version {newest}, found version {version}. "
             "Nothing was used from it.",
             fix="Use the release of Offsetwise that wrote it, or write it again with this one.",
         )
@@ -381,8 +385,10 @@ def _by_line(body: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
-def _header(kind: str) -> dict[str, str]:
-    return {"format": f"offsetwise/{kind}", "format_version": FORMAT_VERSION}
+def _header(kind: str, body: dict[str, Any]) -> dict[str, str]:
+    parts = (body, body["requirements"], *body["positions"]) if kind == "plan" else ()
+    later = any(key in part for part in parts for key in _PLAN_1_1)
+    return {"format": f"offsetwise/{kind}", "format_version": "1.1" if later else FORMAT_VERSION}
 
 
 def _not_ours(subject: str, what: str) -> FileError:

@@ -13,13 +13,23 @@ import pytest
 
 from offsetwise import files
 from offsetwise.errors import FileError, PlanError, VersionError
-from offsetwise.model import MAX_PARTITIONS, NewSavepoint, Plan, PlannedPosition, Proof, RestartPoint, Target
+from offsetwise.model import (
+    MAX_PARTITIONS,
+    NewSavepoint,
+    Plan,
+    PlannedPosition,
+    Proof,
+    RestartPoint,
+    TableBefore,
+    Target,
+)
 from offsetwise.plan import exports
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import plan_bytes, read_plan
 from tests.plan.scene import COPY, comparison, drafted, override, rows
 
 PLAN = drafted(comparison(*rows({}, {})))
+RECORDED = Path(__file__).parent.parent / "data" / "receipts"
 
 
 def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
@@ -60,6 +70,31 @@ def test_a_newer_major_version_is_refused_and_a_newer_minor_one_is_read() -> Non
     read_plan(text.replace('"format_version": "1.0"', '"format_version": "1.7"').encode(), subject="plan.json")
     with pytest.raises(VersionError, match=r"version 2\.0"):
         read_plan(text.replace('"format_version": "1.0"', '"format_version": "2.0"').encode(), subject="plan.json")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        replace(PLAN, settings=(("create_table", "true"),)),
+        replace(PLAN, requirements=replace(PLAN.requirements, tables=(TableBefore(table="app", leases=()),))),
+        first(lambda position: replace(position, aggregate=4)),
+    ],
+    ids=["settings", "tables", "aggregate"],
+)
+def test_a_plan_says_1_1_only_where_it_has_what_1_1_added(later: Plan) -> None:
+    text = files.dump(later)
+
+    assert '"format_version": "1.1"' in text
+    assert files.dump(files.load(text, "plan", subject="plan.json")) == text
+    assert '"format_version": "1.0"' in files.dump(PLAN)
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/plan.json")), ids=lambda path: path.parent.name)
+def test_a_plan_of_version_1_0_keeps_its_bytes(path: Path) -> None:
+    recorded = path.read_bytes()
+
+    assert b'"format_version": "1.0"' in recorded
+    assert files.dump(read_plan(recorded, subject="plan.json")).encode() == recorded
 
 
 @pytest.mark.parametrize(
