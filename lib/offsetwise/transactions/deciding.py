@@ -28,27 +28,14 @@ from offsetwise.transactions.observed import (
     OpenWrite,
     TransactionState,
 )
+from offsetwise.transactions.reasons import IN_USE_AGAIN, MISSING, UNSEARCHED, begun_since
 from offsetwise.transactions.timing import deadline, left_ms
-from offsetwise.wording import utc
 
 Decided: TypeAlias = tuple[Decision, str]
 """With its reason."""
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
 """What a job that still runs takes back, because it decides itself."""
 _STATES: Final = frozenset(TransactionState)
-_UNSEARCHED: Final = (
-    " But its subtask has begun another one since, as when a newer checkpoint is taken, and none could be looked for: "
-    "where the job keeps its checkpoints is not known. An abort loses what a newer one holds. Name the job's folder "
-    "in checkpoint_roots; else whoever approves the abort has to state that there is none."
-)
-_MISSING: Final = {
-    Missing.ABSENT: "The cluster has no such transactional id: it has expired (7 days after its last use), or the "
-    "checkpoint's sink writes to another cluster.",
-    Missing.UNAVAILABLE: "Its coordinator did not answer in time, so nothing is known of it. Ask again.",
-    Missing.NOT_ASKED: "No transaction was ever made on this cluster: it has no topic __transaction_state. The "
-    "checkpoint's sink writes to another cluster.",
-    Missing.UNSUPPORTED: "The brokers are older than Kafka 3.0 and do not say what state a transaction is in.",
-}
 
 
 def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = None) -> tuple[SinkTransaction, ...]:
@@ -110,7 +97,7 @@ def _held(each: Transaction, answer: Answer, held: Held) -> Decided:
     if answer is Missing.DENIED:
         return Decision.DENIED, _denied(each.transactional_id)
     if not isinstance(answer, Described):
-        return Decision.UNKNOWN, _MISSING[answer]
+        return Decision.UNKNOWN, MISSING[answer]
     if each.producer_id is None or each.epoch is None:
         return _named_only(answer)
     return _held_and_described(each, each.epoch, answer, held)
@@ -128,20 +115,11 @@ def _held_and_described(each: Transaction, epoch: int, answer: Described, held: 
     same = later <= 1 and not _began_after(answer, held)
     match answer.state:
         case TransactionState.ONGOING if later == 0 and _began_after(answer, held):
-            return Decision.UNKNOWN, (
-                f"The broker has it open with the same producer and epoch, but since {utc(answer.start_ms or 0)}, "
-                "which is after the checkpoint was written: it is another transaction, as on a cluster with equal ids, "
-                "or the file is dated earlier than it was written. Check `sink_cluster`, or give the file as it was "
-                "written."
-            )
+            return Decision.UNKNOWN, begun_since(answer)
         case TransactionState.ONGOING if later == 0:
             return _held_and_open(each)
         case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
-            return Decision.UNKNOWN, (
-                f"Its name is in use again, with epoch {answer.epoch}: a name goes back to the pool after a commit and "
-                f"after an abort. The coordinator does not keep how the one with epoch {epoch} ended; the control "
-                "records in the topic's log tell. Start from a newer checkpoint, which does not hold it."
-            )
+            return Decision.UNKNOWN, IN_USE_AGAIN.format(now=answer.epoch, then=epoch)
         case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT if later <= 1:
             return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
         case TransactionState.PREPARE_EPOCH_FENCE:
@@ -220,7 +198,7 @@ def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
         if decided is not None:
             row = _row(transactional_id, listed, answer, look, decided)
             unsure = decided[0] is Decision.ABORT and transactional_id in superseded
-            yield replace(row, reason=row.reason + _UNSEARCHED, newer_may_hold=True) if unsure else row
+            yield replace(row, reason=row.reason + UNSEARCHED, newer_may_hold=True) if unsure else row
 
 
 def _superseded(held: Held, look: Look) -> frozenset[str]:
@@ -265,7 +243,7 @@ def _other(listed: Listed | None, answer: Answer | None, number: int | None, hel
         case Described():
             state = answer.state
         case Missing.UNAVAILABLE if listed is not None:
-            return Decision.UNKNOWN, _MISSING[Missing.UNAVAILABLE]
+            return Decision.UNKNOWN, MISSING[Missing.UNAVAILABLE]
         case Missing.DENIED if listed is not None:
             return Decision.DENIED, "The user may list it and not describe it."
         case Missing.NOT_ASKED | Missing.UNSUPPORTED if listed is not None:
