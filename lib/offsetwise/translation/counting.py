@@ -55,10 +55,15 @@ def progress(
     known = frozenset(old)
     copies = [*islice((identity for identity in reversed(new) if identity in known), TAIL + SUPPORT)]
     gap = 0 if natives_excluded else _usual_gap(chain)
+    wanted = frozenset(copies)
+    below: dict[Hashable, list[int]] = {}
+    for end, identity in enumerate(old, start=1):
+        if identity in wanted:
+            below.setdefault(identity, []).append(end)
     least, most = len(old), 0
     likely: int | None = None
     for at, identity in enumerate(copies[:TAIL]):
-        ends = [index + 1 for index, each in enumerate(old) if each == identity]
+        ends = below[identity]
         least, most = min(least, ends[0]), max(most, ends[-1])
         run = copies[at : at + SUPPORT]
         if natives_excluded or any(_in_order(old, end, run, 0) for end in ends):
@@ -66,7 +71,7 @@ def progress(
         if likely is not None:
             continue
         # What the log cleaner has left of records with equals may lie between; records without tell alone.
-        lone = [each for each in copies[at : at + 2 * SUPPORT] if old.count(each) == 1][:SUPPORT]
+        lone = [each for each in copies[at : at + 2 * SUPPORT] if len(below[each]) == 1][:SUPPORT]
         if any(_in_order(old, end, run, gap) for end in ends) or (
             len(ends) == 1 and len(lone) == SUPPORT and _in_order(old, ends[0], lone, gap)
         ):
@@ -169,12 +174,12 @@ class Count:
         # The end may be a run of copies whose originals lie below the window of the old log.
         return Progress(0, 0, 0) if self.natives_excluded else replace(reached, least=0)
 
-    @property
+    @cached_property
     def to_come(self) -> Counter[Hashable]:
         """Records of the old log that the mirror has surely not copied in its present run."""
         return Counter() if self.progress is None else Counter(self.old.identities[self.progress.most :])
 
-    @property
+    @cached_property
     def to_come_at_most(self) -> Counter[Hashable]:
         """Records of the old log that the mirror may not have copied in its present run."""
         return Counter() if self.progress is None else Counter(self.old.identities[self.progress.least :])
@@ -206,8 +211,31 @@ class Count:
 
     def replay(self, cut: int, to_come: Counter[Hashable] | None = None) -> int:
         """Count copies at or after the cut beyond what is unread, with those to come."""
-        above = Counter(self.here[cut:]) + (to_come or Counter())
-        return sum(max(0, count - self.unread[h]) for h, count in above.items() if h in self.known)
+        above = self._above(cut)
+        if to_come:
+            above = above + to_come
+        elif cut in self._replays:
+            return self._replays[cut]
+        unread, known = self.unread, self.known
+        counted = sum(count - unread[h] for h, count in above.items() if count > unread[h] and h in known)
+        if not to_come:
+            self._replays[cut] = counted
+        return counted
+
+    def _above(self, cut: int) -> Counter[Hashable]:
+        """Count the records of the new log at or after a cut; of the one asked about last it is kept."""
+        if cut not in self._counted:
+            self._counted.clear()
+            self._counted[cut] = Counter(self.here[cut:])
+        return self._counted[cut]
+
+    @cached_property
+    def _counted(self) -> dict[int, Counter[Hashable]]:
+        return {}
+
+    @cached_property
+    def _replays(self) -> dict[int, int]:
+        return {}
 
     def lost_before(self, cut: int) -> bool:
         """Whether the old log may have lost records between the one whose copy lies below `cut` and the position.
@@ -271,13 +299,15 @@ class Count:
         ):
             return None
         to_come = self.to_come_at_most
+        if not to_come and not self.replay(cut):
+            return self.place(cut)  # no identity has more copies ahead than it may have
         return self.place(self.lowest_keeping(cut, {h: max(0, self.unread[h] - to_come[h]) for h in self.known}))
 
     def ahead(self, cut: int) -> Ahead:
         """Compare everything ahead, where both logs were read to their ends."""
         if not self.stretch.whole_right:
             return Ahead(examined=False)
-        above = Counter(self.here[cut:])
+        above = self._above(cut)
         missing = sum((self.unread - above).values())
         foreign = sum(count for h, count in above.items() if h not in self.known)
         complete = self.progress is not None and self.progress.least == len(self.old.identities)

@@ -180,8 +180,9 @@ def _facts(row: Row) -> list[str]:
             f"**{markdown(one.override.by)}** put {number(one.override.offset)} in the place of the translated offset"
         )
     else:
-        bounds = " and ".join(map(number, one.bounds))
-        made.append(f"{verdicts.METHOD[one.method]}, between {bounds} on the new cluster")
+        low, high = one.bounds
+        between = f"at or above {number(low)}" if high is None else f"between {number(low)} and {number(high)}"
+        made.append(f"{verdicts.METHOD[one.method]}, {between} on the new cluster")
     if row.changed:
         made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
     if one.reason and (one.override is None or one.override.reason not in one.reason):

@@ -109,7 +109,9 @@ def _why(row: PartitionComparison) -> None:
     st.markdown(verdicts.MEANING[row.exactness])
     statements = [row.evidence.reason, *row.evidence.statements]
     if row.exactness is Exactness.BOUNDED:
-        statements.append(f"It lies between {number(row.bounds[0])} and {number(row.bounds[1])}.")
+        low, high = row.bounds
+        between = f"at or above {number(low)}" if high is None else f"between {number(low)} and {number(high)}"
+        statements.append(f"It lies {between}.")
     st.markdown("\n".join(f"- {markdown(text)}" for text in dict.fromkeys(statements) if text))
     choices = alternatives(row)
     if choices:
