@@ -141,7 +141,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "last record read has no copy": (
         case(row(new_offset=None, exactness=Exactness.UNKNOWN), reasons=frozenset({"NOT_YET_MIRRORED"})),
         "NOT_YET_MIRRORED",
-        "Records read before 1,050 may still have to be copied to the new log, which ends at 1,100",
+        "The last record read before 1,050 has no copy on the new log, which ends at 1,100",
     ),
     "preserved place past the new end": (
         case(row(new_offset=1110, exactness=Exactness.PRESERVED)),

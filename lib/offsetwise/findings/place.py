@@ -52,10 +52,7 @@ def not_yet_mirrored(case: Case) -> Iterator[str]:
     if not_yet_mirrored.code not in case.reasons:
         return
     where = "" if end is None else f", which ends at {end:,}"
-    if row.exactness is Exactness.BOUNDED:
-        yield f"The mirror has begun again and has not come to the end of the old log on the new one{where}."
-        return
-    yield (f"Records read before {row.old_offset:,} may still have to be copied to the new log{where}.")
+    yield (f"The last record read before {row.old_offset:,} has no copy on the new log{where}.")
 
 
 @finding(

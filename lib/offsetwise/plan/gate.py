@@ -10,13 +10,11 @@ from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import Stage, finding
-from offsetwise.findings.place import not_yet_mirrored
 from offsetwise.model import (
     AnyPosition,
     Comparison,
     Exactness,
     GateCheck,
-    Link,
     Outcome,
     PartitionComparison,
     Severity,
@@ -83,7 +81,7 @@ def mirror_skew_exceeds_watermark(gate: Iterable[GateCheck]) -> Iterator[str]:
 
 
 def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
-    judged = [(row, mirrored(row, migration.link)) for row in comparison.partitions]
+    judged = [(row, _copied(row, migration)) for row in comparison.partitions]
     failed = [row for row, outcome in judged if outcome is Outcome.FAILED]
     unknown = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
     if failed:
@@ -99,11 +97,11 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=told)
     every = "the only partition" if len(judged) == 1 else f"all {many(len(judged), 'partition')}"
-    told = f"The last records of {every} are on the new cluster, in their order."
+    told = f"The last record of {every} is on the new cluster."
     return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=told)
 
 
-def mirrored(row: PartitionComparison, link: Link) -> Outcome:
+def _copied(row: PartitionComparison, migration: Migration) -> Outcome:
     """Say whether every record of the old log has been copied, as far as the records or the log ends prove it."""
     old, new = row.old, row.new
     if old.hw is not None and old.hw == old.log_start:
@@ -111,17 +109,13 @@ def mirrored(row: PartitionComparison, link: Link) -> Outcome:
     if old.hw is None:
         # A partition that only the new topic has needs no copy.
         return Outcome.PASSED if row.old_offset is None and new.hw is not None else Outcome.UNKNOWN
-    if not_yet_mirrored.code in row.findings:
-        return Outcome.FAILED
-    if row.ahead.examined:
-        if row.ahead.missing is None:
-            return Outcome.UNKNOWN  # the last records on the new log do not show how far the mirror has come
+    if row.ahead.examined and row.ahead.missing is not None:
         return Outcome.FAILED if row.ahead.missing else Outcome.PASSED
     if row.exactness.proven and row.lag_old == 0:
         return Outcome.PASSED
     if row.exactness is Exactness.PRESERVED and new.hw is not None:
         return Outcome.PASSED if new.hw >= old.hw else Outcome.FAILED
-    if new.hw is None or (new.hw == new.log_start and link is not Link.PRESERVING):
+    if new.hw is None or (new.hw == new.log_start and migration.link != "preserving"):
         return Outcome.FAILED if new.hw is not None else Outcome.UNKNOWN
     return Outcome.UNKNOWN
 
@@ -165,7 +159,7 @@ def _skew(
     is at least as old as the newest one copied of its partition, give or take what producers themselves mix up; it is
     dropped if that lies more than the watermark's delay behind.
     """
-    behind = [row for row in comparison.partitions if mirrored(row, migration.link) is not Outcome.PASSED]
+    behind = [row for row in comparison.partitions if _copied(row, migration) is not Outcome.PASSED]
     if not behind:
         return GateCheck(name=SKEW, outcome=Outcome.PASSED, told="Every partition is mirrored to its end.")
     behind_others = f"{many(len(behind), 'partition')} may be mirrored behind the others"

@@ -42,7 +42,7 @@ def explain(
     return _reason(row, offset, cut), tuple(each for each in statements if each)
 
 
-def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each reason
+def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
     where = str(row.new_topic_partition)
     if row.exactness is Exactness.CLAIMED:
         return f"Too few records could be paired to prove a place; the offset is a claim of {row.method}."
@@ -54,11 +54,12 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
         case Reason.IDENTICAL_RECORDS:
             return (
                 f"Identical records lie on both sides of {offset:,} and their copies on {where} do not add up, so the "
-                f"place is only known to lie {_range(cut)}."
+                f"place is only known to lie in [{cut.lo:,}, {cut.hi:,}]."
             )
         case Reason.REPLAY_UNAVOIDABLE:
-            repeated = "records" if cut.replay is None else f"up to {cut.replay:,} records"
-            return f"{where} holds second copies: every offset that skips nothing repeats {repeated}."
+            return (
+                f"{where} holds second copies: every place that skips nothing repeats at least {cut.replay:,} records."
+            )
         case Reason.NATIVE_BELOW:
             return (
                 f"{cut.foreign_below:,} records below the place on {where} match no record of the old log: others may "
@@ -79,18 +80,6 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
                 f"Copies of unread records may lie below the place that fits on {where}, as where a mirror went back: "
                 f"no place above {cut.lo:,} is sure to skip none."
             )
-        case Reason.NOT_YET_MIRRORED if row.exactness is Exactness.BOUNDED:
-            repeated = "records" if cut.replay is None else f"up to {cut.replay:,} records"
-            return (
-                f"The mirror has begun again and has not reached the old log's end on {where}: {repeated} at or above "
-                f"{cut.lo:,} are repeated once it has."
-            )
-        case Reason.COPIES_TO_COME:
-            repeated = "records" if cut.replay is None else f"up to {cut.replay:,} records"
-            return (
-                f"The last records on {where} have equals on the old log, or may be copies by others, so they do not "
-                f"show how far the mirror has come: {repeated} that the job has read may be read again."
-            )
         case Reason.NOT_YET_MIRRORED:
             return f"The copy of the last record the job read is not on {where} yet."
         case Reason.NO_COMMON_RECORD:
@@ -107,10 +96,6 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
                 f"Only {cut.anchors_before} records before and {cut.anchors_after} after the position could be paired "
                 "within the budget, too few to prove a place."
             )
-
-
-def _range(cut: Cut) -> str:
-    return f"at or above {cut.lo:,}" if cut.hi is None else f"in [{cut.lo:,}, {cut.hi:,}]"
 
 
 def _alignment(cut: Cut, made_of: str) -> str:
@@ -137,8 +122,6 @@ def _ahead(row: PartitionComparison) -> list[str]:
         )
         if count
     ]
-    if not differences and None in (ahead.missing, ahead.duplicated, ahead.foreign):
-        return ["Everything ahead was read on both clusters, but it does not show whether copies are still to come."]
     if not differences:
         return ["Everything ahead was read on both clusters and is the same."]
     return [f"Ahead, read on both clusters to the end: {', '.join(differences)}."]

@@ -202,9 +202,8 @@ def settled(cut: Cut, earliest: int) -> Cut:
         reason=Reason.COPIES_BELOW,
         offset=earliest,
         lo=earliest,
-        hi=cut.hi,
-        # What lies ahead, or is still to come, may be repeated too where it was not counted.
-        replay=None if cut.replay is None or cut.ahead.missing is None else cut.replay + cut.offset - earliest,
+        hi=cut.offset if cut.hi is None else cut.hi,
+        replay=None if cut.replay is None else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,
         ahead=Ahead(examined=False),
