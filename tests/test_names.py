@@ -77,6 +77,7 @@ REGISTERS = {
         packages=targets.FOLDERS,
         allowed={
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
+            ("engines.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
         },
     ),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import describe
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import replay_not_tolerated
-from offsetwise.model import Comparison, Problem
+from offsetwise.model import Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
@@ -27,6 +27,8 @@ class Strategy:
     kind: Way
     why_not: tuple[str, ...]
     commands: tuple[str, ...]
+    objections: tuple[Problem, ...] = ()
+    """Of `why_not`, what the way itself asks for; drafting its target does not ask for that."""
     questions: tuple[str, ...] = ()
     """What nobody has stated and what would be judged by it."""
 
@@ -34,6 +36,15 @@ class Strategy:
     def applies(self) -> bool:
         """Whether nothing speaks against it."""
         return not self.why_not
+
+    @property
+    def drafts(self) -> bool:
+        """Whether it applies, and a plan for it is drafted from the comparison that it was judged by."""
+        return self.applies and not self.kind.elsewhere
+
+    def refused(self, why: str) -> Strategy:
+        """Return it as a draft judged it, which was refused. What the rules say of it already says it shorter."""
+        return self if self.why_not else replace(self, why_not=(why,))
 
 
 def way_of(target: str, comparison: Comparison, *, rewound: bool = False) -> Way:
@@ -75,7 +86,7 @@ def judge_strategies(
     sink_rewound: bool = False,
     migration_file: str = "migration.yaml",
 ) -> tuple[Strategy, ...]:
-    """Judge every way for what was compared.
+    """Judge every way for what was compared, by rules that need no plan. Only a draft asks everything.
 
     Args:
         comparison: The comparison, as nobody has decided anything yet.
@@ -90,16 +101,42 @@ def judge_strategies(
     for way in ways_of(comparison.engine):
         if spec_of(way.target).of_stream not in (None, migration.target.stream):
             continue
-        reasons = [reason.message for reason in _reasons(way, comparison, job, sink_rewound=sink_rewound)]
+        objections = tuple(way.against(comparison, job))
+        reasons = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *objections)
         made.append(
             Strategy(
                 kind=way,
-                why_not=tuple(dict.fromkeys(reasons)),
+                why_not=tuple(dict.fromkeys(reason.message for reason in reasons)),
                 commands=_commands(way, comparison, subject, migration_file, job),
+                objections=objections,
                 questions=tuple(way.questions(comparison, job)),
             )
         )
     return tuple(made)
+
+
+def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target, ...]:
+    """Return what a plan for a way writes unless a person chooses otherwise; empty where that has no known name.
+
+    A group is the namesake of the one that moves, else the first that was read of the new cluster. A table is that of
+    the application itself, where the way is one of its engine.
+    """
+    made = []
+    for name in (way.target, *((way.beside,) if way.beside is not None else ())):
+        spec = spec_of(name)
+        if not spec.takes_group:
+            made.append(Target(kind=name))
+            continue
+        known = _tables(way, comparison) if spec.names_table else [group.name for group in new.groups]
+        if not known:
+            return ()
+        made.append(Target(kind=name, group=comparison.group if comparison.group in known else known[0]))
+    return tuple(made)
+
+
+def _tables(way: Way, comparison: Comparison) -> list[str]:
+    application = None if comparison.checkpoint is None else comparison.checkpoint.job_id
+    return [application] if application and way.engine == comparison.engine else []
 
 
 def against_target(
@@ -164,7 +201,6 @@ def _reasons(way: Way, comparison: Comparison, job: JobTraits, *, sink_rewound: 
         yield from unproven(comparison, job)
         if spec_of(way.target).keeps_state and not way.rewinds and dropped_batch(comparison) is None:
             yield from pending(comparison)
-    yield from way.against(comparison, job)
 
 
 def _subject(comparison: Comparison, migration: Migration, name: str | None) -> str:
@@ -178,8 +214,9 @@ def _subject(comparison: Comparison, migration: Migration, name: str | None) -> 
 def _commands(way: Way, comparison: Comparison, subject: str, path: str, job: JobTraits) -> tuple[str, ...]:
     file = quote(way.migration_file or path)
     group = comparison.group or job.commits_to or "GROUP"
+    table = next(iter(_tables(way, comparison)), "APPLICATION")
     written = [
-        f"{name}:{'APPLICATION' if spec_of(name).names_table else group}" if spec_of(name).takes_group else name
+        f"{name}:{table if spec_of(name).names_table else group}" if spec_of(name).takes_group else name
         for name in (way.target, way.beside)
         if name is not None
     ]

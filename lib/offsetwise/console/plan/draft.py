@@ -89,23 +89,27 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     by = submission.by(seat)
     seen = frozen.observed
     rewound = bool(st.session_state.get(_SINK))
-    strategies = here.reader.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound)
+    strategies = strategy.judged(
+        here,
+        frozen,
+        here.reader.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound),
+        sink_rewound=rewound,
+    )
     blocks.contents(strategy.TITLE, decisions.TITLE, _CHECKLIST, *([] if seat is None else [submission.TITLE]))
-    targets = strategy.choose(strategies, seen.new, group=seen.comparison.group)
-    if not targets:
+    chosen = strategy.choose(strategies, seen)
+    if not chosen.targets:
         return
-    request = _request(targets, work, seat, by)
+    request = _request(chosen.targets, work, seat, by)
     found, marking = sinks.ask(here, migration, frozen)
     if request is None:
         return
     request = replace(request, sink=found, mark_settled=marking)
-    made = drafted(here, frozen, request, _drafted_at(frozen, plans))
+    made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
     if pressed is not None and seat is not None:
         submission.carry_out(pressed, seat, work, plan, observed=frozen.observed)
         st.rerun()
-    if isinstance(made, OffsetwiseError):
-        _refused(made)
+    strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
     _checklist(frozen, plan, recorded_=migration.recorded)
@@ -201,11 +205,6 @@ def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[sinks.MARK] = bool(sheet.plan.marks)
 
 
-def _refused(error: OffsetwiseError) -> None:
-    blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(error.problem)}")
-    st.markdown(f"**What to do:** {markdown(error.fix)}")
-
-
 def _totals(plan: Plan | None) -> None:
     totals = None if plan is None else plan.totals
     blocks.cards(
@@ -230,7 +229,9 @@ def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> None
     checks = checklist(seen.comparison, plan, recorded=recorded_, now=now)
     st.markdown(in_words(checks))
     left = sum(each.outcome is not Outcome.PASSED for each in checks)
-    if left:
+    if plan is None:
+        st.markdown(":gray[Nothing can be saved or submitted: there may be no such plan, as said beside the way.]")
+    elif left:
         st.markdown(f":gray[{many(left, 'check')} to look at: a plan may be drafted, and a reviewer sees them.]")
 
 

@@ -3,52 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from offsetwise.console.answers import Answers
+from offsetwise.console.plan.work import Frozen, plan_of
 from offsetwise.console.widgets import blocks, selectors, table
+from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.model import Snapshot, Target
-from offsetwise.plan.strategies import Strategy
+from offsetwise.errors import OffsetwiseError, PlanError
+from offsetwise.model import Plan, Snapshot, Target
+from offsetwise.plan.request import DraftRequest, refuse
+from offsetwise.plan.strategies import Strategy, targets_of
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spec import spec_of, specs
+from offsetwise.wording.verdicts import Tone
+from offsetwise.workflow import Observed
 
 TITLE: Final = "How the job moves"
 WAY: Final = "way"
 ALSO: Final = "also"
+ELSEWHERE: Final = "? on the command line"
+_NOBODY: Final = "nobody"
+"""The author of what is drafted to judge a way, and thrown away."""
+_NO_GROUP: Final = "No group of the new cluster was read."
+_NAME_A_GROUP: Final = "Name it under `groups` in the migration file."
 
 
-def choose(strategies: tuple[Strategy, ...], new: Snapshot, *, group: str | None) -> tuple[Target, ...]:
-    """Let the person choose a way and what else is written, and say what the way costs. Empty where it is not here.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The way that a person chose, and what it writes."""
+
+    strategy: Strategy
+    targets: tuple[Target, ...]
+    """Empty where nothing can be drafted of it here."""
+    verdict: DeltaGenerator
+    """Where it is said whether it applies, once it was drafted."""
+
+    def refusal(self) -> PlanError | None:
+        """Return why there may be no plan for the way itself, whatever its targets; None where it asks for nothing."""
+        try:
+            refuse(self.strategy.objections)
+        except PlanError as error:
+            return error
+        return None
+
+
+@cached(16)
+def judged(
+    _answers: Answers, frozen: Frozen, strategies: tuple[Strategy, ...], *, sink_rewound: bool
+) -> tuple[Strategy, ...]:
+    """Judge the ways by drafting each, as nobody has decided anything yet; those that can be drafted come first.
 
     Args:
-        strategies: All ways, judged.
-        new: The new cluster, whose groups can be written.
-        group: The group that moves, whose namesake is written unless the person chooses another; None for checkpoints.
+        _answers: What was read.
+        frozen: What is drafted from.
+        strategies: Every way, judged by rules alone.
+        sink_rewound: Whether a person states that the sink is taken back with the job.
+    """
+    seen = frozen.observed
+    made = []
+    for each in strategies:
+        found = each
+        if each.drafts:
+            targets = targets_of(each.kind, seen.comparison, seen.new)
+            request = DraftRequest(targets=targets, author=_NOBODY, sink_rewound=sink_rewound)
+            plan = plan_of(_answers, frozen, request) if targets else PlanError(_NO_GROUP, fix=_NAME_A_GROUP)
+            if not isinstance(plan, Plan):
+                found = each.refused(plan.problem)
+        made.append(found)
+    return tuple(sorted(made, key=lambda each: (not each.drafts, not each.applies)))
+
+
+def choose(strategies: tuple[Strategy, ...], seen: Observed) -> Chosen:
+    """Let the person choose a way and what else is written, and say what the way costs.
+
+    Args:
+        strategies: All ways, judged, in the order in which they are offered.
+        seen: What is drafted from. The namesake of a group that moves is written unless the person chooses another.
     """
     blocks.section(TITLE)
-    fit = sorted(strategies, key=lambda each: (not each.applies, bool(each.kind.elsewhere)))
-    titles = {each.kind.title: each for each in fit}
+    titles = {each.kind.title: each for each in strategies}
     chosen = titles[selectors.choice("Way", list(titles), WAY, width=480)]
+    verdict = st.container()
     _consequences(chosen)
     _commands(chosen)
     _side_by_side(strategies)
-    if chosen.kind.elsewhere:
-        st.markdown(f"**Not drafted here.** {chosen.kind.elsewhere}. On the command line:")
-        st.code(chosen.commands[0], language=None, wrap_lines=True)
-        return ()
-    return _targets(chosen.kind, new, group, {each.kind.target for each in strategies})
+    targets: tuple[Target, ...] = ()
+    if not chosen.kind.elsewhere:
+        targets = _targets(chosen.kind, seen, {each.kind.target for each in strategies})
+    made = Chosen(strategy=chosen, targets=targets, verdict=verdict)
+    if not targets:
+        say(made, strategies, None)
+    return made
+
+
+def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError | None) -> None:
+    """Say beside the way whether it applies: whether what was chosen can be drafted.
+
+    Args:
+        chosen: The way.
+        strategies: All of them, judged.
+        made: Why there may be no such plan; None where there is one, or nothing was drafted.
+    """
+    way = chosen.strategy.kind
+    with chosen.verdict:
+        if chosen.targets and made is None:
+            st.markdown(":green-badge[✓ applies here]")
+            return
+        if way.elsewhere:
+            st.markdown(f":gray-badge[{ELSEWHERE}] **Not drafted here.** {sentence(way.elsewhere)}. Its command:")
+            st.code(chosen.strategy.commands[0], language=None, wrap_lines=True)
+            if chosen.strategy.applies:
+                return
+        reasons = [each for each in chosen.strategy.why_not if made is None or each not in made.problem]
+        told = "".join(f"\n- {markdown(reason)}" for reason in reasons)
+        st.markdown(":red-badge[! does not apply here]" + (f"\n{told}" if told else ""))
+        if made is not None:
+            blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(made.problem)}")
+            st.markdown(
+                f"**What to do:** {markdown(made.fix)} On this page another way is chosen above, and another position "
+                "decided in the table below."
+            )
+        others = [markdown(each.kind.title) for each in strategies if each.drafts and each.kind is not way]
+        if others:
+            st.markdown(f"**Ways that can be drafted here:** {'; '.join(others)}.")
 
 
 def _consequences(chosen: Strategy) -> None:
-    if chosen.applies:
-        st.markdown(":green-badge[✓ applies here]")
-    else:
-        st.markdown(
-            ":red-badge[! does not apply here]\n\n" + "\n".join(f"- {markdown(reason)}" for reason in chosen.why_not)
-        )
     if chosen.questions:
         st.markdown(
             "? Not stated in the migration file:\n\n" + "\n".join(f"- {sentence(each)}" for each in chosen.questions)
@@ -74,17 +160,14 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
         )
 
 
-def _targets(way: Way, new: Snapshot, moved: str | None, shown: Collection[str]) -> tuple[Target, ...]:
-    if spec_of(way.target).takes_group:
-        groups = _each(way.target, new)
-        if not groups:
-            st.markdown("? No group of the new cluster was read. Name it under `groups` in the migration file.")
-            return ()
-        main = _one_of(groups, moved)
-    else:
-        main = Target(kind=way.target)
+def _targets(way: Way, seen: Observed, shown: Collection[str]) -> tuple[Target, ...]:
+    usual = targets_of(way, seen.comparison, seen.new)
+    if not usual:
+        st.markdown(f"? {_NO_GROUP} {_NAME_A_GROUP}")
+        return ()
+    main = tuple(_one_of(each, seen) for each in usual)
     beside = [spec.name for spec in specs() if spec.beside and (spec.of_stream is None or spec.name in shown)]
-    others = {str(each): each for name in beside for each in _each(name, new) if each != main}
+    others = {str(each): each for name in beside for each in _each(name, seen.new) if each not in main}
     also = st.multiselect(
         "Write as well",
         list(others),
@@ -93,12 +176,20 @@ def _targets(way: Way, new: Snapshot, moved: str | None, shown: Collection[str])
         placeholder="nothing else",
         format_func=plain,
     )
-    return (main, *(others[each] for each in also if each in others))
+    return (*main, *(others[each] for each in also if each in others))
 
 
-def _one_of(groups: list[Target], moved: str | None) -> Target:
-    names = {str(each.group): each for each in groups}
-    return names[selectors.choice("Group on the new cluster", list(names), "group", default=moved, width=320)]
+def _one_of(usual: Target, seen: Observed) -> Target:
+    """Let the person choose the group; a table is the application's own, and only the command line takes another."""
+    if usual.group is None:
+        return usual
+    if spec_of(usual.kind).names_table:
+        told = "the application's own. Another one is written on the command line."
+        st.markdown(f":gray[Table **{markdown(usual.group)}**, {told}]")
+        return usual
+    names = [str(group.name) for group in seen.new.groups]
+    chosen = selectors.choice("Group on the new cluster", names, "group", default=usual.group, width=320)
+    return Target(kind=usual.kind, group=chosen)
 
 
 def _each(name: str, new: Snapshot) -> list[Target]:
@@ -111,7 +202,9 @@ def _each(name: str, new: Snapshot) -> list[Target]:
 
 
 def _mark(each: Strategy) -> str:
-    return "✓ applies" if each.applies else "! does not apply"
+    if each.drafts:
+        return "✓ applies"
+    return ELSEWHERE if each.applies else "! does not apply"
 
 
 _WAYS: Final[Columns[Strategy]] = (

@@ -93,7 +93,7 @@ def drafted(
     _answers: Answers, frozen: Frozen, request: DraftRequest, drafted_at: str
 ) -> Drafted | PlanError | ConfigError:
     """Give the plan, or every reason why there may be none."""
-    plan = _plan(_answers, frozen, request)
+    plan = plan_of(_answers, frozen, request)
     if not isinstance(plan, Plan):
         return plan
     plan = replace(plan, drafted_at=drafted_at)
@@ -102,7 +102,7 @@ def drafted(
 
 
 @cached(_KEPT)
-def _plan(_answers: Answers, frozen: Frozen, request: DraftRequest) -> Plan | PlanError | ConfigError:
+def plan_of(_answers: Answers, frozen: Frozen, request: DraftRequest) -> Plan | PlanError | ConfigError:
     """Give the plan as of its reading: when it was drafted changes nothing else of it."""
     seen = frozen.observed
     try:

@@ -13,6 +13,7 @@ from offsetwise.fleet import FleetRow
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import LagPartition, PartitionComparison, PartitionState
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import Strategy
 from offsetwise.review.difference import Difference
 from offsetwise.review.sheet import Sheet
 
@@ -32,6 +33,7 @@ _KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
     Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
     Difference: lambda found: (found.before, found.after),
     DraftRequest: repr,
+    Strategy: lambda way: (way.kind.title, *way.why_not),
     # By their names: their modules cache with this one.
     "offsetwise.console.explore.clusters.summary.View": lambda view: view.ids,
     "offsetwise.console.plan.positions.Row": lambda row: row.name,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from offsetwise.engines.kcl.details import NAME
 from offsetwise.model import Comparison, Prediction
 from offsetwise.plan.moving import Elsewhere, Moving
 from offsetwise.plan.predict import Rows, by_numbers
+from offsetwise.targets.kcl_leases.spec import WAY
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
@@ -20,4 +23,8 @@ def _elsewhere(job: Elsewhere) -> str:
     )
 
 
-MOVING: Final = Moving(predict=_predict, elsewhere=_elsewhere)
+MOVING: Final = Moving(
+    predict=_predict,
+    elsewhere=_elsewhere,
+    ways=(replace(WAY, engine=NAME, order=10, elsewhere=""),),  # of the application itself, whose table is known
+)

@@ -129,7 +129,7 @@ def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # n
             yield f"it says that {one.key} was at {one.before_position} before, and {old} was reviewed"
 
 
-_WAY: Final = Way(
+WAY: Final = Way(
     name="kcl-leases",
     order=100,
     target=_NAME,
@@ -146,7 +146,7 @@ SPEC: Final = Spec(
     name=_NAME,
     label="leases of the application",
     where=Where.CLUSTER,
-    ways=(_WAY,),
+    ways=(WAY,),
     recorded=_recorded,
     takes_group=True,
     names_table=True,
