@@ -62,6 +62,24 @@ MEANING: Final = {
     Exactness.UNKNOWN: "It is not known yet; the evidence gives the reason.",
 }
 
+_ALL_THE_SAME: Final = (
+    "The place is proven on the records, and everything ahead is the same on both. Not exact, because the new log was "
+    "not read from its start: records of other writers may lie below."
+)
+
+
+def meaning(row: PartitionComparison) -> str:
+    """Say what the exactness of one partition means, with what was read ahead of it."""
+    if row.exactness is not Exactness.POSITION_EXACT:
+        return MEANING[row.exactness]
+    found = ahead(row)
+    if found.tone is Tone.RIGHT:
+        return _ALL_THE_SAME
+    if found.tone is Tone.UNKNOWN:
+        return "The place is proven on the records; what lies ahead was not examined to the end."
+    return f"The place is proven on the records; what lies ahead differs: {found.word}."
+
+
 METHOD: Final = {
     Method.CONTENT: "by content",
     Method.PRESERVED: "by preserved offsets",
