@@ -92,11 +92,12 @@ def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: i
     kept = archive.history(subject, [key], end_ms - window_ms, most=MOST_MOMENTS)
     samples = [each.sample for each in kept]
     return PartitionView(
-        key=key, history=kept, old=_side(samples, key, Cluster.OLD), new=_side(samples, key, Cluster.NEW)
+        key=key, history=kept, old=judged(samples, key, Cluster.OLD), new=judged(samples, key, Cluster.NEW)
     )
 
 
-def _side(samples: Sequence[LagSample], key: Key, side: Cluster) -> Side:
+def judged(samples: Sequence[LagSample], key: Key, side: Cluster) -> Side:
+    """Judge one partition on one cluster over samples that ascend in time."""
     row = next((row for row in samples[-1].partitions if row.key == key), None) if samples else None
     place = None if row is None else offset_or_none(row.place(side))
     ends = ends_of(samples, key, side)

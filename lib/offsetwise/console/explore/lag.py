@@ -11,7 +11,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.console.answers import Answers, Question
+from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.explore import lag_charts, lag_tables
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -20,12 +20,13 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Columns, Row, Selection
-from offsetwise.lag.amounts import drift, in_time, lag
+from offsetwise.lag.amounts import drift, in_time, lag, totals
+from offsetwise.lag.proven import Proven, partition_from, proven_of, view_from
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, Subject
+from offsetwise.position import Position
 from offsetwise.watch.background import Sampling
 from offsetwise.wording import duration, many, number, part, signed
-from offsetwise.wording import lag as lag_words
 from offsetwise.wording.behind import behind, quota
 from offsetwise.wording.verdicts import METHOD
 
@@ -77,9 +78,15 @@ def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int
         if held.value is None:
             _no_sample(subject)
             return
-        chosen = _samples(migration, held, held.value)
+        compared = answers.held(Question.of(Reader.comparison, migration.name, subject))
+        proven = proven_of(None if compared is None else compared.value)
+        claimed = held.value
+        view = view_from(claimed, proven)
+        if compared is not None:  # derived values are cached by the id
+            held = Held(id=hash((held.id, compared.id)), at=held.at, value=view)
+        chosen = _samples(migration, held, view, claimed=claimed)
         if chosen is not None:
-            newest = held.value.newest.id
+            newest = view.newest.id
             with guard.block("partition"):
                 _partition(
                     answers,
@@ -87,6 +94,8 @@ def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int
                         Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=newest
                     ),
                     str(chosen.topic_partition),
+                    proven,
+                    edition=0 if compared is None else compared.id,
                 )
 
 
@@ -119,8 +128,15 @@ def _no_sample(subject: Subject) -> None:
     )
 
 
-def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPartition | None:
-    """Draw the newest sample and the totals; give the partition that the person chose."""
+def _samples(migration: Offered, held: lag_tables.Shown, view: LagView, *, claimed: LagView) -> LagPartition | None:
+    """Draw the newest sample and the totals; give the partition that the person chose.
+
+    Args:
+        migration: The migration.
+        held: The samples.
+        view: They, the newest counted from the proven positions where a comparison holds them.
+        claimed: They, as they were kept: counted from the places that the mirror claims.
+    """
     colours, now = palette.current(), datetime.now(UTC)
     sample = view.newest.sample
     st.markdown(f":gray[{lag_tables.newest(view, now)}]")
@@ -128,7 +144,7 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPa
         st.info("**The next sample is overdue.** Nobody seems to sample any more.", icon=":material/schedule:")
     for each in sample.missing:
         st.warning(f"{lag_tables.missing(each)}  \n**What to do:** {markdown(each.fix)}", icon=":material/cloud_off:")
-    _cards(view)
+    _cards(view, claimed)
     blocks.contents(_LEFT, _TABLE, _ONE)
     if view.alerts:
         with st.expander(f"What the samples show ({len(view.alerts)})", expanded=True):
@@ -140,8 +156,9 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPa
         "◆ new, dotted. Where a sample is missing, or nothing was said, the line breaks.]"
         if timed
         else ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
-        "Where a sample is missing, or lacks a cluster, the line breaks. Lag on new counts from the place that the "
-        "mirror claims, often a little early; Compare proves places on the records.]"
+        "Where a sample is missing, or lacks a cluster, the line breaks. The line on new counts from the place that "
+        "the mirror claimed at each moment, often a little early. Cards and table count from the proven positions that "
+        "Compare holds.]"
     )
     figure = lag_charts.totals_chart(held, view, colours)
     said = lag_tables.takeaway(view.points)
@@ -150,15 +167,15 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView) -> LagPa
     if sample.quota is not None:
         st.markdown(f":gray[{quota(sample.quota)}]")
     blocks.section(_TABLE)
-    chosen = choose(held, view, colours)
+    chosen = choose(held, view, colours, claimed)
     if chosen is None:
         blocks.empty("No partition to show.", "The sample holds none, or the filter passes none.")
     return chosen
 
 
-def _cards(view: LagView) -> None:
+def _cards(view: LagView, claimed: LagView) -> None:
     sample, point = view.newest.sample, view.points[-1]
-    summed = point.totals
+    summed = totals(sample)
     cards = [
         (
             f"{lag_tables.MARK[side]} Behind on {side}",
@@ -170,7 +187,7 @@ def _cards(view: LagView) -> None:
         (
             f"{lag_tables.MARK[side]} Lag on {side}",
             lag_tables.total(summed.lag(side)),
-            lag_tables.total_note(summed.lag(side)) or ":gray[known in every partition]",
+            lag_tables.total_note(summed.lag(side)) or lag_tables.counted_from(side, view, claimed),
         )
         for side in Cluster
     ]
@@ -249,7 +266,7 @@ def _told(state: Sampling | None) -> str:
     return f"This console samples every {state.every_s:g} s, since {state.started_at:%H:%M:%S} UTC: {taken}."
 
 
-def choose(held: lag_tables.Shown, view: LagView, colours: Palette) -> LagPartition | None:
+def choose(held: lag_tables.Shown, view: LagView, colours: Palette, claimed: LagView) -> LagPartition | None:
     """Draw the table with its filters and downloads, and the choice of one partition; None where none is left."""
     sample = view.newest.sample
     with st.container(horizontal=True):
@@ -262,7 +279,7 @@ def choose(held: lag_tables.Shown, view: LagView, colours: Palette) -> LagPartit
     names = selectors.row_names(page, among=sample.partitions)
     selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
-        lag_tables.partition_table(held, view, page, colours),
+        lag_tables.partition_table(held, view, page, colours, claimed),
         alt=f"{many(len(page), 'partition')} with position and lag on both clusters.",
     )
     with downloads.beside(
@@ -273,7 +290,9 @@ def choose(held: lag_tables.Shown, view: LagView, colours: Palette) -> LagPartit
             "CSV",
             "lag.csv",
             lambda: downloads.csv(
-                table.frame(lag_tables.partitions(sample, groups=len(sample.groups)), rows, file=True)
+                table.frame(
+                    lag_tables.partitions(sample, claimed.newest.sample, groups=len(sample.groups)), rows, file=True
+                )
             ),
             key="lag-csv",
             says="The rows shown, as CSV.",
@@ -288,8 +307,10 @@ def choose(held: lag_tables.Shown, view: LagView, colours: Palette) -> LagPartit
     return page[selection.choose("Partition over time", width=320)]
 
 
-def _partition(answers: Answers, question: Question[PartitionView | None], name: str) -> None:
-    """Draw it, reading its samples where that was not done yet."""
+def _partition(
+    answers: Answers, question: Question[PartitionView | None], name: str, proven: Proven, *, edition: int
+) -> None:
+    """Draw it, reading its samples where that was not done yet; `edition` is the comparison's that proved it."""
     blocks.section(_ONE, shown=f"{markdown(name)} over time")
     if answers.held(question) is None and answers.reading(question) is None:
         wait([answers.read(question).outcome], _PATIENCE_S)
@@ -305,18 +326,26 @@ def _partition(answers: Answers, question: Question[PartitionView | None], name:
             at_once=True,
         )
         held = blocks.live(answers, question, offer)
-    shown = None if held is None else held.value
+    claimed = None if held is None else held.value
+    shown = None if claimed is None else partition_from(claimed, proven)
     row = None if shown is None else shown.row
-    if held is None or shown is None or row is None:
+    if held is None or claimed is None or shown is None or row is None:
         return
+    held = Held(id=hash((held.id, edition)), at=held.at, value=shown)
     colours = palette.current()
     newest = shown.history[-1].sample
     figure = lag_charts.lag_chart(held, shown, colours)
-    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=_takeaway(shown), key="lag-of-partition", theme=None)
+    st.plotly_chart(
+        figure,
+        config=blocks.CHART_OPTIONS,
+        alt=lag_tables.partition_takeaway(shown),
+        key="lag-of-partition",
+        theme=None,
+    )
     left, right = st.columns(2)
     for side, column in ((Cluster.OLD, left), (Cluster.NEW, right)):
         with column:
-            _facts(shown, row, side)
+            _facts(shown, row, side, claim=None if claimed.row is None else claimed.row.place(side))
     groups = [group for group in newest.groups if group != newest.group]
     group = selectors.choice("Group", groups, "drift-of") if groups else None
     if group is not None:
@@ -329,10 +358,10 @@ def _partition(answers: Answers, question: Question[PartitionView | None], name:
         alt = f"The group is {signed(drift(row, index))} records ahead of the position in the newest sample."
         st.plotly_chart(chart, config=blocks.CHART_OPTIONS, alt=alt, key="drift-of-partition", theme=None)
     columns = lag_tables.history(None if group is None else newest.groups.index(group))
-    _moments(columns, shown.history[::-1], "lag-of-partition", alt=_takeaway(shown))
+    _moments(columns, shown.history[::-1], "lag-of-partition", alt=lag_tables.partition_takeaway(shown))
 
 
-def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
+def _facts(shown: PartitionView, row: LagPartition, side: Cluster, *, claim: Position | None) -> None:
     sample, judged = shown.history[-1].sample, shown.side(side)
     if in_time(sample):
         st.markdown(
@@ -340,27 +369,15 @@ def _facts(shown: PartitionView, row: LagPartition, side: Cluster) -> None:
             f"Position: **{markdown(number(row.place(side)))}**"
         )
         return
+    other = "" if claim == row.place(side) else f" :gray[· the mirror claims {number(claim)}]"
     place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} {METHOD[row.method]}"
     st.markdown(
         f"**{lag_tables.MARK[side]} {side}** · lag {lag_tables.signed_lag(lag(row, side, sample.isolation_level))}  \n"
-        f"{place}: **{number(row.place(side))}**  \n"
+        f"{place}: **{number(row.place(side))}**{other}  \n"
         f"Next record written: {markdown(lag_tables.time(judged.time))}  \n"
         f"Log end grows: {markdown(lag_tables.growth(judged.growth))}  \n"
         f"Log start reaches it: {markdown(lag_tables.start_reaches(judged, sample))}"
     )
-
-
-def _takeaway(shown: PartitionView) -> str:
-    row, sample = shown.row, shown.history[-1].sample
-    timed = in_time(sample)
-    told = [
-        f"Behind on {side}: {behind(None if row is None else row.behind(side))}"
-        if timed
-        else f"Lag on {side} is {lag_words(None if row is None else lag(row, side, sample.isolation_level))}"
-        for side in Cluster
-    ]
-    gaps = sum(each.after_gap for each in shown.history)
-    return f"{', '.join(told)} in the newest of {len(shown.history):,} samples, with {gaps} gaps."
 
 
 def _moments(columns: Columns[Row], moments: Sequence[Row], name: str, *, alt: str) -> None:

@@ -15,7 +15,7 @@ from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import SMALL_PX, axis_title, page_style
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.lag.amounts import Total, behind_ms, drift, in_time, lag
+from offsetwise.lag.amounts import Total, behind_ms, drift, in_time, lag, totals
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster
 from offsetwise.wording.behind import behind
@@ -224,15 +224,18 @@ def totals_chart(held: Shown, view: LagView, colours: Palette) -> Any:  # noqa: 
     """Give the chart of the totals over time; of lags that are times, of the partition that is furthest behind."""
     if any(point.furthest for point in view.points):
         return over_time(_furthest(view), colours, "seconds behind, the one furthest behind")
+    by_claim = view.points[-1].totals.new != totals(view.newest.sample).new
+    on_new = "lag on new, by the mirror's claim" if by_claim else "lag on new"
+    names = {Cluster.OLD: "lag on old", Cluster.NEW: on_new}
     lines = [
         Line(
-            name=f"lag on {side}",
+            name=names[side],
             old=side is Cluster.OLD,
             points=tuple(
                 Point(
                     at_ms=point.head.taken_at_ms,
                     value=point.totals.lag(side).net,
-                    said=hover(f"lag on {side}", point.head.taken_at_ms, _said(point.totals.lag(side))),
+                    said=hover(names[side], point.head.taken_at_ms, _said(point.totals.lag(side))),
                     after_gap=point.after_gap,
                 )
                 for point in view.points

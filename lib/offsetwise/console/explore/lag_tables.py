@@ -14,7 +14,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.lag.amounts import Furthest, Total, behind_ms, drift, in_time, lag
+from offsetwise.lag.amounts import Furthest, Total, behind_ms, drift, in_time, lag, totals
 from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.rates import Rate
 from offsetwise.lag.series import GAP_INTERVALS
@@ -59,8 +59,15 @@ TOTALS: Final[Columns[StoredTotals]] = (
 """The numbers behind the chart of totals."""
 
 
-def partitions(sample: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPartition]:
-    """Give the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift."""
+def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPartition]:
+    """Give the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift.
+
+    Args:
+        sample: The sample, counted from proven offsets where there are any.
+        claimed: It, with the offsets that the mirror claims.
+        groups: How many groups have a column.
+    """
+    claims = {row.key: row.new_position for row in claimed.partitions}
 
     def left(side: Cluster) -> Column[LagPartition]:
         if in_time(sample):
@@ -76,8 +83,15 @@ def partitions(sample: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPa
         Column("p", lambda row: row.partition, 36, "Partition.", pinned=True),
         Column("position", lambda row: row.position),
         left(Cluster.OLD),
-        Column("place on new", lambda row: row.new_position, 94),
+        Column("place on new", lambda row: row.new_position, 94, "Proven on the records where `exactness` says so."),
         left(Cluster.NEW),
+        Column(
+            "claimed",
+            lambda row: claims.get(row.key),
+            70,
+            "Where the mirror says that the position is; the lag does not count from it where another one is proven.",
+            when=lambda rows: any(claims.get(row.key) != row.new_position for row in rows),
+        ),
         *(
             Column(f"drift of {cell(group)}", partial(drift, group=index))
             for index, group in enumerate(sample.groups[:groups])
@@ -148,9 +162,15 @@ def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bo
 
 
 @cached(32)
-def partition_table(held: Shown, view: LagView, page: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+def partition_table(
+    held: Shown,  # noqa: ARG001 - the key
+    view: LagView,
+    page: Rows,
+    colours: Palette,
+    claimed: LagView,
+) -> table.Prepared:
     """Give the coloured table of these partitions."""
-    return table.prepared(partitions(view.newest.sample), page, colours)
+    return table.prepared(partitions(view.newest.sample, claimed.newest.sample), page, colours)
 
 
 @cached(32)
@@ -299,6 +319,28 @@ def command(migration_file: str, subject: str) -> str:
     kind, _, name = subject.partition(" ")
     quoted = "'" + plain(name).replace("'", "'\\''") + "'"
     return f"offsetwise watch --migration {migration_file} --{kind} {quoted} --every 30"
+
+
+def counted_from(side: Cluster, view: LagView, claimed: LagView) -> str:
+    """Say what a lag is counted from, with the claim beside it where that is another number. Markdown."""
+    by_claim = totals(claimed.newest.sample).lag(side)
+    if by_claim == totals(view.newest.sample).lag(side):
+        return ":gray[known in every partition]"
+    return f":gray[from proven positions; {total(by_claim)} by the mirror's claim]"
+
+
+def partition_takeaway(shown: PartitionView) -> str:
+    """Say what the chart of one partition shows, for those who do not see it."""
+    row, sample = shown.row, shown.history[-1].sample
+    timed = in_time(sample)
+    told = [
+        f"Behind on {side}: {behind(None if row is None else row.behind(side))}"
+        if timed
+        else f"Lag on {side} is {wording.lag(None if row is None else lag(row, side, sample.isolation_level))}"
+        for side in Cluster
+    ]
+    gaps = sum(each.after_gap for each in shown.history)
+    return f"{', '.join(told)} in the newest of {len(shown.history):,} samples, with {gaps} gaps."
 
 
 def _told_late(point: StoredTotals, side: Cluster) -> str:

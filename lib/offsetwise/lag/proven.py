@@ -1,0 +1,54 @@
+"""Lag counted from the positions that a comparison proved, in the place of those that a mirror claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from offsetwise.lag.moments import Key
+from offsetwise.lag.view import LagView, PartitionView, judged
+from offsetwise.model import Cluster, Comparison, LagPartition, LagSample, PartitionComparison
+from offsetwise.position import offset_or_none
+
+Proven = Mapping[Key, PartitionComparison]
+"""Rows of a comparison whose target offset is proven, by source, topic and partition."""
+
+
+def proven_of(comparison: Comparison | None) -> Proven:
+    """Return the rows whose target offset is a proven number; none of positions that tell no number of records."""
+    return {
+        (row.source, row.topic, row.partition): row
+        for row in (() if comparison is None else comparison.partitions)
+        if row.exactness.proven and offset_or_none(row.new_offset) is not None
+    }
+
+
+def is_proven(row: LagPartition, proven: Proven) -> bool:
+    """Say whether the position of a sample is the one that was proven: a job that moved on is elsewhere."""
+    found = proven.get(row.key)
+    return found is not None and row.position is not None and row.position == found.old_offset
+
+
+def counted_from(sample: LagSample, proven: Proven) -> LagSample:
+    """Return a sample whose target offsets are the proven ones, where the job is still at the position proven."""
+    rows = (_at(row, proven[row.key]) if is_proven(row, proven) else row for row in sample.partitions)
+    return replace(sample, partitions=tuple(rows)) if proven else sample
+
+
+def view_from(view: LagView, proven: Proven) -> LagView:
+    """Return a view whose newest sample counts from the proven offsets. Its totals over time stay those claimed."""
+    newest = replace(view.newest, sample=counted_from(view.newest.sample, proven))
+    return replace(view, newest=newest) if proven else view
+
+
+def partition_from(view: PartitionView, proven: Proven) -> PartitionView:
+    """Return one partition over time, counted from the proven offset for as long as the job was at that position."""
+    if view.key not in proven:
+        return view
+    history = tuple(replace(each, sample=counted_from(each.sample, proven)) for each in view.history)
+    new = judged([each.sample for each in history], view.key, Cluster.NEW)
+    return replace(view, history=history, new=new)
+
+
+def _at(row: LagPartition, found: PartitionComparison) -> LagPartition:
+    return replace(row, new_position=found.new_offset, method=found.method, exactness=found.exactness)
