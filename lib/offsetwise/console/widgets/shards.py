@@ -61,6 +61,13 @@ class Shards(Sequence[Sharded]):
         return next(islice(self, at, None))
 
 
+def in_shards(checkpoint: Checkpoint) -> bool:
+    """Say whether all positions of a checkpoint are in shards, so that there are no offsets to draw or to count."""
+    return any(source.shards for source in checkpoint.sources) and not any(
+        source.positions or source.marked for source in checkpoint.sources
+    )
+
+
 def several(sources: Iterable[str]) -> bool:
     """Whether sources but the first occur: only then it is worth saying which one."""
     return any(source not in ("", "0") for source in sources)

@@ -19,7 +19,7 @@ from offsetwise.console.widgets import blocks, downloads, palette, selectors, ta
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.console.widgets.shards import several
+from offsetwise.console.widgets.shards import in_shards, several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.wording import duration, many, number
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -82,20 +82,23 @@ def timeline(held: sources.Reading) -> None:
         if not held.value.checkpoint.details.batches:
             blocks.empty("No batch is retained.", "A query plans its first batch when it starts.")
             return
-        if not topics:
+        shards = in_shards(held.value.checkpoint)
+        if not topics and not shards:
             blocks.empty("No Kafka offsets in the retained batches.", "Their files are shown below as they are.")
         with st.container(horizontal=True):
             scope = _scope(held, topics)
         facts = batch_facts(held, scope)
-        st.markdown(
-            ":gray[Solid: committed. Hollow and hatched: planned, not committed. Records are differences of end "
-            "offsets: compacted topics and transactions hold fewer.]"
-        )
+        if not shards:
+            st.markdown(
+                ":gray[Solid: committed. Hollow and hatched: planned, not committed. Records are differences of end "
+                "offsets: compacted topics and transactions hold fewer.]"
+            )
         _charts(held, scope, facts)
+        columns = _IN_SHARDS if shards else _BATCHES
         with st.expander("Data", expanded=True):
-            table.show(_BATCHES, facts[::-1], alt=_ends(facts))
+            table.show(columns, facts[::-1], alt=_ends(facts))
         with downloads.beside(f":gray[{many(len(facts), 'retained batch', 'retained batches')}.]"):
-            downloads.rows("batches", "batches", lambda: table.frame(_BATCHES, facts[::-1]))
+            downloads.rows("batches", "batches", lambda: table.frame(columns, facts[::-1]))
 
 
 def _scope(held: sources.Reading, topics: dict[str, Scope]) -> Scope:
@@ -111,8 +114,11 @@ def _scope(held: sources.Reading, topics: dict[str, Scope]) -> Scope:
 
 def _charts(held: sources.Reading, scope: Scope, facts: tuple[BatchFact, ...]) -> None:
     ends, amounts, times = batch_charts(held, scope, palette.current())
-    if scope.count:
-        st.plotly_chart(ends, config=blocks.CHART_OPTIONS, alt=_ends(facts), key="chart-ends", theme=None)
+    if not scope.count:
+        st.markdown("**Time between batches**")
+        st.plotly_chart(times, config=blocks.CHART_OPTIONS, alt=_paced(facts), key="chart-times", theme=None)
+        return
+    st.plotly_chart(ends, config=blocks.CHART_OPTIONS, alt=_ends(facts), key="chart-ends", theme=None)
     left, right = st.columns(2)
     with left:
         st.markdown("**Records per batch**")
@@ -159,7 +165,9 @@ def compared(answers: Answers, migration: str, name: str, held: sources.Reading)
             second = ids[selectors.choice("Second batch", names, "second", width=160)]
         rows = moved_between(held, first, second)
         st.markdown(_said(found, first, second))
-        if not rows:
+        if not rows and in_shards(held.value.checkpoint):
+            st.markdown(":gray[Where each shard ends in them: see their files below.]")
+        elif not rows:
             blocks.empty("Neither batch has Kafka offsets that can be read.", "Look at their files below.")
         else:
             steps = [row.moved for row in rows if row.moved is not None]
@@ -287,6 +295,12 @@ _BATCHES: Final[Columns[BatchFact]] = (
     Column("watermark", lambda fact: watermark(fact.batch.watermark_ms)),
     Column("note", note, 260, when=lambda facts: any(map(note, facts))),
 )
+
+
+_IN_SHARDS: Final[Columns[BatchFact]] = tuple(
+    column for column in _BATCHES if column.name not in ("records", "end offset", "note")
+)
+"""Of shards, whose sequence numbers tell no number of records."""
 
 
 def moved(history: History, first: int, second: int) -> list[Moved]:

@@ -128,8 +128,10 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
     first = lanes.start or 0
     figure = go.Figure()
     drawn = [_drawn(history, at, place, first + place) for place in places]
-    longest = max((one["last"] for one in drawn), default=1) or 1
-    ticks = round_ticks(longest)
+    first_drawn = min((one["low"] for one in drawn), default=0)
+    longest = max(max((one["last"] for one in drawn), default=1) - first_drawn, 1)
+    apart = max(1, *round_ticks(longest)[1:2])
+    ticks = list(range(-(-first_drawn // apart) * apart, first_drawn + longest + 1, apart))
     names = [str(history.lanes[first + place].topic_partition) for place in places]
     _segments(figure, "later batches", drawn, ("end", "last"), {"color": colours.grid, "line": {"width": 0}})
     _segments(figure, "read and committed", drawn, ("low", "start"), solid(colours))
@@ -138,7 +140,7 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
         gone = {"color": colours.page, "line": {"width": 1, "color": colours.wrong}}
         pattern = {"shape": "\\", "fgcolor": colours.wrong, "bgcolor": colours.page, "size": 5, "solidity": 0.35}
         _segments(figure, "the plan goes back", drawn, ("planned", "start"), gone | {"pattern": pattern})
-    _marks(figure, drawn, colours, right=longest * 1.02)
+    _marks(figure, drawn, colours, right=first_drawn + longest * 1.02)
     figure.update_layout(
         barmode="overlay",
         height=96 + _LANE_PX * max(1, len(drawn)),
@@ -146,11 +148,11 @@ def step(history: History, at: Standing, places: Sequence[int], lanes: slice, co
         **dress(colours),
     )
     figure.update_xaxes(
-        range=[0, longest * 1.5],
+        range=[first_drawn, first_drawn + longest * 1.5],
         tickvals=ticks,
         ticktext=[f"{tick:,}" for tick in ticks],
         tickfont={"color": colours.muted, "size": SMALL_PX},
-        title=axis_title("records since the oldest retained position", colours),
+        title=axis_title("offset", colours),
         gridcolor=colours.grid,
         zeroline=False,
         fixedrange=True,
@@ -196,7 +198,7 @@ def hatched(colours: Palette) -> dict[str, Any]:
 
 
 def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, Any]:
-    """Give the ends of one lane's bars, counted from its oldest known position, and what is said about it."""
+    """Give the offsets at which one lane's bars begin and end, from its oldest known one, and what is said about it."""
     known = history.known[:, lane]
     ends = history.ends[known, lane]
     low, last = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
@@ -205,11 +207,11 @@ def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, A
     end = int(at.end[place]) if end_known else start
     again = end - start if start_known and end_known else None
     return {
-        "low": 0,
-        "start": start - low,
-        "end": max(start, end) - low,
-        "planned": end - low,
-        "last": last - low,
+        "low": low,
+        "start": start,
+        "end": max(start, end),
+        "planned": end,
+        "last": last,
         "known": start_known,
         "back": start_known and end < start,
         "label": _label(start if start_known else None, end if end_known else None, again),

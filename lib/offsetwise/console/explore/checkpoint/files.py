@@ -119,7 +119,7 @@ def _offsets(parsed: OffsetFile) -> None:
         elif source.kind is None:
             st.markdown(f"Source **{markdown(source.id)}** has no offset yet.")
         elif not source.is_kafka:
-            st.markdown(f"Source **{markdown(source.id)}** is not Kafka; its text is on the left.")
+            st.markdown(f"Source **{markdown(source.id)}**: its text is on the left.")
     rows = [
         (source.id, one.topic, partition, offset)
         for source in parsed.sources

@@ -11,7 +11,7 @@ from offsetwise.console.answers import Held
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, table
 from offsetwise.console.widgets.escaping import markdown, plain
-from offsetwise.console.widgets.shards import SHARDS, Shards, several
+from offsetwise.console.widgets.shards import SHARDS, Shards, in_shards, several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.registry import engine_of
@@ -99,8 +99,11 @@ def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
     return (
         Column("source", lambda one: one.id),
         Column("kind", _kind),
-        Column("topics", _topics),
-        Column("partitions", lambda one: len(one.shards or one.positions) + len(one.marked) if _kafka(one) else None),
+        Column("streams" if in_shards(checkpoint) else "topics", _topics),
+        Column(
+            "shards" if in_shards(checkpoint) else "partitions",
+            lambda one: len(one.shards or one.positions) + len(one.marked) if _kafka(one) else None,
+        ),
         Column("planned ahead", lambda one: _ahead(one, checkpoint.details.reruns_batch), when=lambda _: planned),
     )
 

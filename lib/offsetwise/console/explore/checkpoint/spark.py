@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import streamlit as st
@@ -14,6 +15,7 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, table
 from offsetwise.console.widgets.blocks import asked
 from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.shards import in_shards
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.spark.details import StateStore, spark_details
@@ -132,15 +134,11 @@ def _metrics(read: CheckpointReading) -> None:
         (
             ("Last committed batch", _or_none(details.last_committed_batch), "The newest file in commits/."),
             ("Last planned batch", _or_none(details.last_planned_batch), "The newest file in offsets/."),
+            *_again(shown),
             (
-                "Read again on restart",
-                number(again_on_restart(shown)),
-                "Records between the committed and the planned end, added up.",
-            ),
-            (
-                "Partitions",
+                "Shards" if in_shards(shown) else "Partitions",
                 number(sum(len(one.positions) + len(one.shards) for one in shown.sources)),
-                "Of its sources; of Kinesis, shards.",
+                "Of its sources.",
             ),
             ("State", size(details.state_bytes) if details.state else "none", "Bytes of all files in state/."),
         )
@@ -151,6 +149,13 @@ def _metrics(read: CheckpointReading) -> None:
         f"{moment(newest.timestamp_ms if newest else None)}** · offset log v"
         f"{number(details.offset_log_version)} · commit log v{number(details.commit_log_version)}]"
     )
+
+
+def _again(shown: Checkpoint) -> Iterator[tuple[str, str, str]]:
+    """Count what a restart reads again; of shards nothing, because sequence numbers tell no number of records."""
+    if not in_shards(shown):
+        says = "Records between the committed and the planned end, added up."
+        yield "Read again on restart", number(again_on_restart(shown)), says
 
 
 @st.fragment

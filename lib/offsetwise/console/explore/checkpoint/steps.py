@@ -18,8 +18,9 @@ from offsetwise.console.widgets import blocks, palette, selectors, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.console.widgets.shards import several
+from offsetwise.console.widgets.shards import in_shards, several
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import Checkpoint
 from offsetwise.wording import many, number
 from offsetwise.wording.verdicts import Tone
 
@@ -41,6 +42,9 @@ def draw(held: sources.Reading) -> None:
     """Draw one step, with the buttons to the ones before and after it."""
     blocks.section("What a failure would read again")
     with guard.block("step"):
+        if in_shards(held.value.checkpoint):
+            _in_shards(held.value.checkpoint)
+            return
         steps = steps_of(held)
         if not steps:
             blocks.empty("No step to show.", "No batch is planned, and no initial offsets are recorded.")
@@ -71,6 +75,25 @@ def draw(held: sources.Reading) -> None:
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="step-chart", theme=None)
         with st.expander("Data"):
             table.show(_STANDING, lanes_of(found, standing_at(held, moment, scope), places, scope.first), alt=said)
+
+
+def _in_shards(shown: Checkpoint) -> None:
+    """Say it of shards, whose sequence numbers tell no number of records."""
+    ahead = [at for source in shown.sources for at in source.shards if at.planned_position not in (None, at.position)]
+    rerun, committed = shown.details.reruns_batch, shown.details.last_committed_batch
+    if rerun is None:
+        done = "No batch is committed yet." if committed is None else f"Batch {number(committed)} is committed."
+        st.markdown(f"{done} :green-badge[✓ A failure right now reads nothing twice.]")
+        return
+    until = (
+        f"in {many(len(ahead), 'shard')}: from the position to where it was planned until, both listed under Sources."
+        if ahead
+        else "from the positions listed under Sources. Where it was planned until is in the batch's files."
+    )
+    st.markdown(
+        f":orange-badge[▲ A failure right now runs batch {number(rerun)} again] {until} Sequence numbers tell no "
+        "number of records. The sink may hold part of them already."
+    )
 
 
 def _choose(held: sources.Reading, names: list[str]) -> Scope | None:
