@@ -59,6 +59,13 @@ class FleetRow:
         return FleetVerdict.RESTARTABLE if self.read.details.reruns_batch is None else FleetVerdict.PENDING
 
     @property
+    def warned(self) -> bool:
+        """Whether it can be restarted, and one of its problems warns: a person should look at it first."""
+        return self.verdict is FleetVerdict.RESTARTABLE and any(
+            severity_of(code) is Severity.WARNS for code in self.codes
+        )
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """The codes of its problems, each once; of an unreadable one, the name of the error."""
         if not isinstance(self.read, Checkpoint):

@@ -7,4 +7,4 @@ with guard.page("Fleet") as head:
     here = answers.current()
     migration = selectors.migration(here)
     if held := fleet.fleet(here, migration, head):
-        fleet.draw(held, migration.name)
+        fleet.draw(held, migration)

@@ -69,9 +69,10 @@ class TestAThousand:
         assert cards(page) == {
             "Checkpoints": "1,000",
             "? Unreadable": "3",
-            "! Problems": "7",
+            "! Blocked": "7",
             "◇ Pending batch": "40",
             "✓ Restartable": "950",
+            "▲ Warned": "0",
             "Copies": "4",
         }
         table = rows_of(page)

@@ -57,7 +57,7 @@ def test_the_checkpoint_page_tells_what_a_savepoint_is_and_holds(open_page: Open
     assert "**The restart.** Savepoint" in said
     assert "canonical" in said
     assert "restoring reads nothing twice" in said
-    assert {"Savepoint", "File age", "Operators", "Open transactions"} <= {one.label for one in page.metric}
+    assert {"Savepoint", "Age", "Operators", "Open transactions"} <= {one.label for one in page.metric}
     assert "SourceReaderState" in held
     assert "1050" in held
     assert "Batches over time" not in [one.value for one in page.subheader]

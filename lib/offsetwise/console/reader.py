@@ -6,7 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from offsetwise.lag.archive import Archive
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
-from offsetwise.model import Cluster, Comparison, Plan, Reconciliation, Subject, SubjectKind, time_of
+from offsetwise.model import Checkpoint, Cluster, Comparison, Plan, Reconciliation, Subject, SubjectKind, time_of
 from offsetwise.model.plan import transactions_of
 from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
@@ -165,7 +165,8 @@ class Reader:
     ) -> CheckpointReading:
         """Read a checkpoint, or another retained one of its job by its id, with what its page shows beside it."""
         progress("read the checkpoint", 0, 1)
-        return workflow.checkpoint_reading(self._migrations[migration], name, retained=retained)
+        reading = workflow.checkpoint_reading(self._migrations[migration], name, retained=retained)
+        return replace(reading, checkpoint=self._as_recorded(migration, reading.checkpoint))
 
     def fitting_repairs(self, migration: str, name: str, progress: Progress) -> tuple[FittingRepair, ...]:
         """Read which repairs a checkpoint fits. Nothing is written."""
@@ -216,7 +217,24 @@ class Reader:
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration."""
         with self._spark.in_use():
-            return workflow.fleet(self._migrations[migration], progress=progress)
+            found = workflow.fleet(self._migrations[migration], progress=progress)
+        if migration not in self._samples:
+            return found
+        rows = (
+            replace(row, read=self._as_recorded(migration, row.read)) if isinstance(row.read, Checkpoint) else row
+            for row in found.rows
+        )
+        return replace(found, rows=tuple(rows))
+
+    def _as_recorded(self, migration: str, checkpoint: Checkpoint) -> Checkpoint:
+        """Return a checkpoint of a bundled sample with the time of its recording: its files were copied since."""
+        if migration not in self._samples:
+            return checkpoint
+        named = (each.name for each in self._migrations[migration].checkpoints if each.uri == checkpoint.uri)
+        recorded = (workflow.sample_comparison(name, self._samples[migration]).checkpoint for name in named)
+        times = (each.details.written_ms for each in recorded if each is not None)
+        at_ms = next(times, None)
+        return checkpoint if at_ms is None else replace(checkpoint, details=checkpoint.details.recorded(at_ms))
 
     def drift(self, migration: str, of: PlanOf, progress: Progress) -> tuple[Drift, ...]:
         """Say what is not as a plan requires it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from offsetwise.model.closed_sets import NamingStrategy
 from offsetwise.model.clusters import ShardRange
@@ -195,6 +196,10 @@ class Details:
     def written_ms(self) -> int | None:
         """When it was written last; None where its files do not say."""
         return None
+
+    def recorded(self, at_ms: int) -> Self:  # noqa: ARG002 - as of every engine
+        """Return these with the time of a recording in the place of one that only the file system told."""
+        return self
 
     @property
     def kind(self) -> str:

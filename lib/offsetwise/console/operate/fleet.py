@@ -65,7 +65,7 @@ def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
     return f"{name} · {where} · {read} · :material/lock: read-only"
 
 
-def draw(held: Held[Fleet], migration: str) -> None:
+def draw(held: Held[Fleet], migration: Offered) -> None:
     """Draw the whole screen of one fleet."""
     shown, colours = held.value, palette.current()
     _troubles(shown)
@@ -112,13 +112,19 @@ def _metrics(held: Held[Fleet]) -> None:
                 (_title(verdict), number(known.counts[verdict]), fleet_table.MEANING[verdict])
                 for verdict in FleetVerdict
             ),
+            (
+                "▲ Warned",
+                number(sum(row.warned for row in held.value.rows)),
+                "Those that can be restarted and have a problem that warns: the column problems names it.",
+            ),
             ("Copies", number(known.copies), "Checkpoints whose query id another one carries too."),
         )
     )
 
 
 def _title(verdict: FleetVerdict) -> str:
-    return f"{fleet_table.VERDICTS[verdict].icon} {verdict.value.capitalize()}"
+    called = "blocked" if verdict is FleetVerdict.PROBLEMS else verdict.value
+    return f"{fleet_table.VERDICTS[verdict].icon} {called.capitalize()}"
 
 
 def _map(held: Held[Fleet], colours: Palette) -> None:
@@ -131,7 +137,7 @@ def _map(held: Held[Fleet], colours: Palette) -> None:
 
 
 @st.fragment
-def _rows(held: Held[Fleet], migration: str, colours: Palette) -> None:
+def _rows(held: Held[Fleet], migration: Offered, colours: Palette) -> None:
     st.subheader("Every checkpoint", anchor=False)
     with guard.block("rows"):
         known = fleet_table.facts(held)
@@ -174,13 +180,13 @@ def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
         )
 
 
-def _facts_of(held: Held[Fleet], row: FleetRow, migration: str) -> None:
+def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     """Draw the facts of one row."""
     label = fleet_table.facts(held).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
     st.subheader(f"Facts · {markdown(label)}", anchor=False)
     st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(fleet_table.MEANING[row.verdict])}")
-    _links(row, migration)
+    _links(row, migration.name)
     st.code(plain(row.uri), language=None, wrap_lines=True)
     if isinstance(row.read, FailedCheckpoint):
         _failed(row.read)
@@ -188,7 +194,7 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: str) -> None:
     st.markdown(f"**{markdown(row.read.restart)}**")
     _problems(row.read)
     _alike(held, row)
-    _numbers(held, row, row.read)
+    _numbers(held, row, row.read, recorded=migration.recorded and bool(row.names))
     _positions(row.read)
     import_module(engine_of(row.read.engine).screen).facts(row.read)
 
@@ -250,14 +256,15 @@ def _alike(held: Held[Fleet], row: FleetRow) -> None:
         )
 
 
-def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint) -> None:
+def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint, *, recorded: bool) -> None:
     now = fleet_table.now_ms(held)
     end = f"{_topics(row)}; state: {fleet_table.size(row.state_bytes)}; engine {markdown(checkpoint.engine)}."
     if not engine_of(checkpoint.engine).plans_batches:
         details = checkpoint.details
         age = fleet_table.age(fleet_table.age_ms(details.written_ms, now))
+        dated = "recorded as written" if recorded else "file dated"
         called = markdown((details.words or (details.kind,))[0].capitalize())
-        st.markdown(f"**{called}**, written {moment(details.written_ms)} ({age} before this was read). {end}")
+        st.markdown(f"**{called}**, {dated} {moment(details.written_ms)} ({age} before this was read). {end}")
         return
     planned, committed = (
         fleet_table.age(fleet_table.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms)

@@ -375,6 +375,10 @@ def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
     else:
         tone, head = Tone.RIGHT, f"{'The checkpoint' if len(rows) == 1 else f'All {total}'} can be restarted."
         said.append("No planned batch is uncommitted.")
+    warned = sum(row.warned for row in rows)
+    if warned:
+        tone = Tone.CAREFUL if tone is Tone.RIGHT else tone
+        said.append(f"{_have(warned, 'warnings')}: the column problems names them.")
     if alike:
         tone = Tone.CAREFUL if tone is Tone.RIGHT else tone
         said.append(f"{number(alike)} carry a query id that another has too: they are copies.")

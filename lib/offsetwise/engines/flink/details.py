@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from offsetwise.engines.engine import Listing
 from offsetwise.model import Checkpoint, Details, RetainedCheckpoint, Transaction
@@ -87,6 +88,11 @@ class FlinkDetails(Details):
     def written_ms(self) -> int | None:
         """When `_metadata` was written, as the file system says."""
         return self.saved.written_ms
+
+    def recorded(self, at_ms: int) -> Self:
+        """Return these with the time of a recording: its files are dated by whoever copied them."""
+        others = tuple(replace(each, written_ms=None) for each in self.saved.retained)
+        return replace(self, saved=replace(self.saved, written_ms=at_ms, retained=others))
 
     @property
     def kind(self) -> str:

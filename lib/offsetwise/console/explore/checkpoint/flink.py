@@ -41,7 +41,7 @@ _STATES: Final[Columns[tuple[Operator, OperatorState]]] = (
 )
 _RETAINED: Final[Columns[RetainedCheckpoint]] = (
     Column("checkpoint", lambda one: one.id),
-    Column("written (UTC)", lambda one: wording.moment(one.written_ms)),
+    Column("file dated (UTC)", lambda one: wording.moment(one.written_ms)),
     Column("folder", lambda one: one.uri),
 )
 _APART: Final[Columns[tuple[SourcePosition, int]]] = (
@@ -53,10 +53,14 @@ _APART: Final[Columns[tuple[SourcePosition, int]]] = (
 )
 
 
+_OF_FILE: Final = "Since the time that the file system has for its _metadata; a copy is younger than what it copies."
+_OF_RECORDING: Final = "Since it was written, as the recording says."
+
+
 def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading) -> None:
     """Draw everything below the restart and its banners."""
     shown = held.value.checkpoint
-    _metrics(held.value)
+    _metrics(held.value, recorded=migration.recorded)
     blocks.contents("What a failure would read again", "Sources", "Operators", decided.TITLE)
     with guard.block("failure"):
         named = answers.held(Question.of(Reader.checkpoint_reading, migration.name, name, None))
@@ -72,7 +76,7 @@ def facts(read: Checkpoint) -> None:
     """Draw what the Fleet screen shows of a job alone: nothing."""
 
 
-def _metrics(read: CheckpointReading) -> None:
+def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
     shown = read.checkpoint
     details = flink_details(shown)
     saved = details.saved
@@ -81,11 +85,7 @@ def _metrics(read: CheckpointReading) -> None:
     blocks.cards(
         (
             ((saved.kind or "kind unknown").capitalize(), number(saved.id), "Its id: it grows by one with each."),
-            (
-                "File age",
-                age,
-                "Since the date of its _metadata in the file system. A copy may be younger than what it holds.",
-            ),
+            ("Age" if recorded else "File age", age, _OF_RECORDING if recorded else _OF_FILE),
             (
                 "Partitions",
                 number(sum(len(one.positions) + len(one.marked) for one in shown.sources)),
@@ -100,12 +100,13 @@ def _metrics(read: CheckpointReading) -> None:
             ),
         )
     )
-    st.markdown(f":gray[{_told(saved)}]")
+    st.markdown(f":gray[{_told(saved, recorded=recorded)}]")
 
 
-def _told(saved: Saved) -> str:
+def _told(saved: Saved, *, recorded: bool = False) -> str:
     """Say what a checkpoint tells of itself."""
-    told = [f"File dated **{moment(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
+    dated = "Recorded as written" if recorded else "File dated"
+    told = [f"{dated} **{moment(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
     if saved.format is not None:
         told.append(f"**{saved.format}** format")
     told.append("aligned" if saved.aligned else "**unaligned: it holds records in flight**")
