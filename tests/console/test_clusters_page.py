@@ -85,7 +85,7 @@ def test_topics_stand_side_by_side_under_both_names_with_what_differs(open_page:
     rows = topic_rows(page)
     assert rows["old topic"].tolist() == ["clicks", "orders"]
     assert rows["new topic"].tolist() == ["old.clicks", "orders"]
-    assert rows["verdict"].tolist() == ["✓ same", "▲ 1 difference"]
+    assert rows["configuration"].tolist() == ["✓ same", "▲ 1 difference"]
     assert rows["retention"].tolist() == ["7 d", "7 d → 1 d"]
     assert rows["held old"].tolist() == [1100, 2180]
     assert page.warning[0].value.startswith("**1 of 2 topics differ**")
@@ -278,7 +278,7 @@ def test_one_cluster_down_leaves_the_other_whole_and_says_what_to_do(open_page: 
     assert "**What to do:** Start the broker" in words(page)
     assert "**The new cluster was not read.**" in words(page)
     rows = topic_rows(page)
-    assert rows["verdict"].tolist() == ["? other cluster not read"] * 2
+    assert rows["configuration"].tolist() == ["? other cluster not read"] * 2
     assert rows["held new"].isna().all()
 
 
@@ -320,7 +320,7 @@ def test_a_cluster_that_takes_its_time_does_not_hold_up_the_other(open_page: Ope
     finally:
         asked.cluster_gates[Cluster.NEW].set()
     settled(page)
-    assert topic_rows(page)["verdict"].tolist() == ["✓ same", "▲ 1 difference"]
+    assert topic_rows(page)["configuration"].tolist() == ["✓ same", "▲ 1 difference"]
 
 
 MIGRATION = """
@@ -364,7 +364,7 @@ def test_a_topic_that_the_new_cluster_lacks_is_the_answer(open_page: OpenPage) -
     asked.clusters |= {Cluster.OLD: old(topic("orders")), Cluster.NEW: new()}
     page = open_page(asked, CLUSTERS)
     assert "has no counterpart on the new one" in page.error[0].value
-    assert topic_rows(page)["verdict"].tolist() == ["! not on new"]
+    assert topic_rows(page)["configuration"].tolist() == ["! not on new"]
 
 
 def test_problems_of_a_partial_reading_are_named(open_page: OpenPage) -> None:

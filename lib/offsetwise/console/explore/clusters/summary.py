@@ -64,6 +64,7 @@ class View:
 
 OLD: Final = "● old"
 NEW: Final = "◆ new"
+_NOT_RECORDS: Final = "What they hold is not compared here: Compare does that on the records."
 _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
@@ -122,8 +123,8 @@ def answer(view: View) -> tuple[Tone, str]:
     if not view.pairs:
         return Tone.UNKNOWN, "**No topic to show.** Neither cluster shows one of this migration to the user."
     if len(view.pairs) == 1:
-        return Tone.RIGHT, "**The topic agrees** in partitions and configuration."
-    return Tone.RIGHT, f"**All {len(view.pairs):,} topics agree** in partitions and configuration."
+        return Tone.RIGHT, f"**The topic agrees** in partitions and configuration. {_NOT_RECORDS}"
+    return Tone.RIGHT, f"**All {len(view.pairs):,} topics agree** in partitions and configuration. {_NOT_RECORDS}"
 
 
 def duration(milliseconds: str | None) -> str:

@@ -194,7 +194,12 @@ def topics(view: View) -> Columns[TopicPair]:
     return (
         Column("old topic", lambda pair: pair.old_name or "", 112, pinned=True),
         Column("new topic", lambda pair: pair.new_name or "", 112),
-        Column("verdict", lambda pair: summary.verdict(pair, view.differences[pair.key]), 158),
+        Column(
+            "configuration",
+            lambda pair: summary.verdict(pair, view.differences[pair.key]),
+            158,
+            "How partitions and configuration compare. What the logs hold is not compared here: Compare does that.",
+        ),
         Column("p old", lambda pair: _count(pair.old), 46, "Partitions on the old cluster."),
         Column("p new", lambda pair: _count(pair.new), 50, "Partitions on the new cluster."),
         Column("held old", lambda pair: _held(pair.old), 70, held.format("old")),
