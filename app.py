@@ -37,7 +37,8 @@ with guard.block("identity"):
     wanted_page.come_back(
         chosen, [page for group in PAGES.values() for page in group], signed_in=identity.current().signed_in
     )
-    identity.sidebar()
+    if board.playing() is None or identity.current().signed_in:
+        identity.sidebar()
 with guard.block("demonstration"):
     board.sidebar()
 chosen.run()

@@ -16,8 +16,10 @@ from tools.screenshots import LINKS, THEMES, WIDTHS, ask, linked, pages, rest
 BYTES_PER_CLICK = 200_000
 SERVER_MIB = 600
 SERIOUS = ("serious", "critical")
-NOT_OURS = {"exclude": [['[data-testid="stSidebar"]'], ['[data-testid="stHeader"]'], [".js-plotly-plot"]]}
-"""Streamlit's own sidebar and toolbar, and Plotly's drawing, which has a text of its own beside it."""
+_FRAME = tuple(f'[data-testid="{each}"]' for each in ("stSidebar", "stHeader", "stToast"))
+NOT_OURS = {"exclude": [[each] for each in (*_FRAME, ".js-plotly-plot")]}
+"""Streamlit's own sidebar, toolbar and toast, whose dialog has no name and whose words stand on the page too; and
+Plotly's drawing, which has a text of its own beside it."""
 
 Windows = Mapping[str, Page]
 

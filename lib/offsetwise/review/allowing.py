@@ -11,7 +11,7 @@ from offsetwise.approval import strict
 from offsetwise.approval.keys import OWN_ISSUER, RESERVED
 from offsetwise.review.access import Access, Role
 from offsetwise.review.answers import NotAllowed
-from offsetwise.review.people import Person, is_of, who, why_barred
+from offsetwise.review.people import DEMO_ISSUER, Person, is_of, who, why_barred
 from offsetwise.store.review_rows import EditorRow
 
 
@@ -47,7 +47,6 @@ NEEDED: Final = {
 }
 """Of these roles, one is enough."""
 
-DEMO_ISSUER: Final = f"{RESERVED}demo"
 _ASK: Final = "Ask the operator to name you in the access file: issuer and subject exactly as said here."
 
 
@@ -66,7 +65,7 @@ def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, 
             why=f"To {verb}, you have to be signed in, and you are not.",
             fix="Sign in; where no provider is set up, docs/sign-in.md says how.",
         )
-    named = f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
+    named = _called(person)
     if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
         return NotAllowed(
             why=f"Your identity, {named}, cannot be in a plan or an approval: expected {strict.A_NAME}.",
@@ -90,6 +89,11 @@ def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, 
     return _why_not_decide(person, rules, now) if verb.decides else None
 
 
+def _called(person: Person) -> str:
+    """Name somebody by their identity, of the demonstration by the name that nobody else has."""
+    return person.name if person.issuer == DEMO_ISSUER else f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
+
+
 def why_not_own(
     person: Person, verb: Verb, rules: Access, editors: Iterable[EditorRow], names: Iterable[str]
 ) -> NotAllowed | None:
@@ -111,7 +115,7 @@ def why_not_own(
             )
     if verb in (Verb.SUBMIT, Verb.WITHDRAW) and not is_of(person, editors):
         return NotAllowed(
-            why=f"Only its author and editors {verb} a plan, and {person.subject!a} of {person.issuer!a} is none.",
+            why=f"Only its author and editors {verb} a plan, and {_called(person)} is none.",
             fix="Ask one of them, or save a version of your own first.",
         )
     return None

@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 
 from offsetwise.approval.demo import demo_key
 from offsetwise.review.access import Access, Grant, Role, Roles
-from offsetwise.review.allowing import DEMO_ISSUER
 from offsetwise.review.board import Board
-from offsetwise.review.people import Person
+from offsetwise.review.people import DEMO_ISSUER, Person
 from offsetwise.store.reviews import Reviews
 
 AUTHOR = "demo author"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from offsetwise.approval.keys import RESERVED
 from offsetwise.approval.people import plain, same_person
 from offsetwise.model import Identity
 from offsetwise.store.review_rows import EditorRow, Who
@@ -14,6 +15,8 @@ from offsetwise.store.review_rows import EditorRow, Who
 _NAMES: Final = ("name", "preferred_username", "email")
 """Claims that may hold what a person is called, for the screen only: the first that is there."""
 MAX_NAME: Final = 200
+DEMO_ISSUER: Final = f"{RESERVED}demo"
+"""Of the people of the demonstration, who are nobody elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,7 @@ def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]
     for each in editors:
         what = "author" if each.since_number == 1 else "editor"
         if (each.issuer, each.subject) == (somebody.issuer, somebody.subject):
-            return f"{somebody.subject} of {somebody.issuer} is its {what}"
+            return f"{called(somebody)} is its {what}"
         theirs = [each.subject] if each.address is None else [each.subject, each.address]
         if any(same_person(one, other) for one in own for other in theirs):
             return f"{somebody.subject} of {somebody.issuer} may be its {what} {each.subject} of {each.issuer}"
@@ -116,6 +119,14 @@ def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]
         if any(same_person(name, one) for one in own):
             return f"{somebody.subject} of {somebody.issuer} is, or may be, {name!r}, who is recorded in it"
     return None
+
+
+def called(somebody: Who) -> str:
+    """Return what somebody is called in a sentence: the identity, whose name anybody may choose.
+
+    A person of the demonstration has a name that nobody else may have, and is called by it everywhere.
+    """
+    return somebody.name if somebody.issuer == DEMO_ISSUER else f"{somebody.subject} of {somebody.issuer}"
 
 
 def may_be_one(one: Who, other: Who) -> bool:

@@ -41,6 +41,7 @@ from offsetwise.review.people import Person
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many
+from offsetwise.wording.verdicts import Tone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class Off:
 
 Answer = DecideAnswer | OtherAnswer | SubmitAnswer
 _TOLD: Final = "review-told"
+_NEW: Final = "review-told-new"
+"""Whether the answer was not on the screen yet."""
 _NO_REASON: Final = NotAllowed(
     why="Whoever rejects a plan says why, and the remark is empty. Nothing was decided.",
     fix="Write the reason as a remark, then reject.",
@@ -127,6 +130,7 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
                 help=f"{standing.why_typed(sheet.plan, sheet.facts.risky)}: approving it takes one more word.",
                 autocomplete="off",
             )
+        _answer(plan)
         with st.container(horizontal=True):
             st.button(
                 "Approve",
@@ -289,6 +293,32 @@ def _tell(plan: int, ask: Callable[[Board, Person | None], Answer], *, remarked:
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
     st.session_state[_TOLD] = Told(plan=plan, answer=answer, remarked=remarked)
+    st.session_state[_NEW] = True
+
+
+def _answer(plan: int) -> None:
+    """Draw the last answer where its button is, and once more in the corner of the window while it is new."""
+    found = told(plan)
+    if found is None:
+        return
+    with guard.block("told"):
+        answered(found)
+    if st.session_state.pop(_NEW, False):
+        right = isinstance(found.answer, (Approved, Rejected, Submitted, Done))
+        blocks.toast(Tone.RIGHT if right else Tone.WRONG, _in_short(found.answer))
+
+
+def _in_short(answer: Answer | Exception) -> str:
+    match answer:
+        case Approved():
+            return "Approved." if answer.complete else "Your approval is signed and kept."
+        case Rejected():
+            return "Rejected."
+        case Submitted():
+            return "Submitted: it waits for decisions."
+        case Done():
+            return "The plan is withdrawn." if answer.state is State.WITHDRAWN else "Your remark is kept."
+    return "Nothing was decided. Why is said beside the buttons."
 
 
 def answered(told: Told) -> None:

@@ -25,7 +25,7 @@ from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person
 from offsetwise.review.risk import risks
 from offsetwise.review.sheet import Sheet
-from offsetwise.wording import many, number, verdicts
+from offsetwise.wording import many, number, signed, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 from offsetwise.workflow import Observed
 
@@ -82,6 +82,15 @@ POSITIONS: Final[Columns[Row]] = (
     Column("p", lambda row: row.position.partition, 34, "Partition.", pinned=True),
     Column("from", lambda row: row.position.old_offset, 64, "The next record to read on the old cluster."),
     Column("to", lambda row: row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
+    Column(
+        "shift",
+        lambda row: shift(row.position),
+        56,
+        "New offset minus old offset; 0 stays.",
+        printed=signed,
+        right=True,
+        when=lambda rows: any(shift(row.position) is not None for row in rows),
+    ),
     Column("exactness", lambda row: mark(row.position), 92, "How well that place is known, or that a person chose it."),
     Column(
         "replays",
@@ -254,14 +263,25 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """Say how many offsets change, or how many rows need a look."""
+    """Say how many offsets change, and how many partitions need a look."""
     count = sum(row.look is not Look.NOTHING for row in rows)
+    changed = sum(moves(row.position) for row in rows)
+    of = f"{number(changed)} of {many(len(rows), 'offset')} {'changes' if changed == 1 else 'change'}"
+    told = of if changed else "no offset changes"
     if not count:
-        changed = sum(row.position.old_offset != row.position.new_offset for row in rows)
-        of = f"{number(changed)} of {many(len(rows), 'offset')} {'changes' if changed == 1 else 'change'}"
-        return f"{of if changed else 'no offset changes'}, all proven"
+        return f"{told}, all proven"
     needs = "needs" if count == 1 else "need"
-    return f"{number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
+    return f"{told}; {number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
+
+
+def moves(one: PlannedPosition) -> bool:
+    """Say whether the plan resumes at another position than the job's current one."""
+    return one.old_offset != one.new_offset
+
+
+def shift(one: PlannedPosition) -> int | None:
+    """Return new offset minus old offset; None where either is not known, or tells no number of records."""
+    return None if one.old_offset is None else one.new_offset - one.old_offset
 
 
 def mark(one: PlannedPosition) -> Verdict:
@@ -325,13 +345,15 @@ def _look(one: PlannedPosition, found: tuple[str, ...], parts: tuple[str, ...]) 
     return Look.NOTHING if one.exactness.proven else Look.INEXACT
 
 
-def _order(row: Row) -> tuple[int, bool, int, int, str, int, str]:
+def _order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
     one = row.position
     return (
         row.look,
         one.override is None,
         -(one.skip or 0),
         -(one.replay or 0),
+        not moves(one),
+        -abs(shift(one) or 0),
         one.topic,
         one.partition,
         one.source,

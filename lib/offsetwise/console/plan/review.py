@@ -46,10 +46,6 @@ def show(head: guard.Head) -> None:
 
 def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
     _title(sheet)
-    told = decision.told(sheet.row.id)
-    if told is not None:
-        with guard.block("told"):
-            decision.answered(told)
     overtaken = _overtaken(seat, sheet)
     with st.container(horizontal=True, gap="large"):
         left, right = st.container(width=_PLAN_PX), st.container()

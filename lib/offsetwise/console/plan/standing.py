@@ -7,8 +7,9 @@ from typing import Final
 
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import MAX_TIME_MS, Plan, Target
+from offsetwise.review.people import DEMO_ISSUER, called
 from offsetwise.review.sheet import Sheet, Standing
-from offsetwise.store.review_rows import State, Who
+from offsetwise.store.review_rows import EditorRow, State, Who
 from offsetwise.targets.spec import spec_of
 from offsetwise.wording import duration, many
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -47,9 +48,9 @@ def ago(at_ms: int, now: datetime) -> str:
 
 def named(who: Who) -> str:
     """Name somebody with the identity behind the name, which anybody may choose."""
-    if who.name == who.subject:
-        return f"{who.subject} of {who.issuer}"
-    return f"{who.name} ({who.subject} of {who.issuer})"
+    if who.name == who.subject or who.issuer == DEMO_ISSUER:
+        return called(who)
+    return f"{who.name} ({called(who)})"
 
 
 def target(one: Target) -> str:
@@ -126,4 +127,15 @@ def why_typed(plan: Plan, unsafe: int) -> str:
 
 def people(sheet: Sheet) -> tuple[str, ...]:
     """Name everybody who is barred from deciding, the author first."""
-    return tuple(f"{each.subject} of {each.issuer}" for each in sheet.editors)
+    return tuple(
+        editor(sheet, each) if each.issuer == DEMO_ISSUER else f"{each.subject} of {each.issuer}"
+        for each in sheet.editors
+    )
+
+
+def editor(sheet: Sheet, row: EditorRow) -> str:
+    """Name somebody who is barred as they were called when they saved or submitted a version."""
+    submitted = () if sheet.standing.submission is None else (sheet.standing.submission.by,)
+    people = (*(version.by for version in sheet.versions), *submitted)
+    own = (row.issuer, row.subject)
+    return next((named(who) for who in people if (who.issuer, who.subject) == own), f"{row.subject} of {row.issuer}")

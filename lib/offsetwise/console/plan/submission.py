@@ -10,6 +10,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import board
+from offsetwise.console.plan import standing
 from offsetwise.console.plan.work import Drafted, Work
 from offsetwise.console.widgets import blocks, downloads
 from offsetwise.console.widgets.escaping import markdown
@@ -51,6 +52,8 @@ class Said:
     text: str
     """Markdown, names escaped."""
     plan: int | None = None
+    short: str = "Nothing was saved or submitted. Why is said beside the buttons."
+    """For the corner of the window."""
 
 
 class Wish(StrEnum):
@@ -83,8 +86,13 @@ def names(seat: board.Seat | None, by: str | None, plan: int | None) -> Credits:
 
 
 def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
-    """Say that a plan of this is open, and what saving makes of it; `begin` goes on with its newest version."""
+    """Say that a plan of this is open, and what saving makes of it; `begin` goes on with its newest version.
+
+    Not where a button was just pressed: its answer says so, and must not be pushed out of sight by a box above it.
+    """
     newest = work.base == sheet.digest
+    if newest and SAID in st.session_state:
+        return
     told = (
         f"**Plan {sheet.row.id} is open for this already:** {sheet.standing.state}, version {sheet.row.number}, "
         f"`{sheet.digest[:8]}`. "
@@ -140,7 +148,6 @@ def _press(wish: Wish, digest: str) -> None:
 def draw(seat: board.Seat, work: Work, made: Drafted | None, sheet: Sheet | None) -> None:
     """Draw what would be saved, who is barred by it, and the buttons."""
     blocks.section(TITLE)
-    _answer()
     why_not = _why_not(seat, work, made)
     new = made is not None and _changes(work, made)
     _barred(seat, sheet)
@@ -148,6 +155,7 @@ def draw(seat: board.Seat, work: Work, made: Drafted | None, sheet: Sheet | None
         _digest(seat, made, work, sheet, new=new)
     saving = why_not or (None if new else "Nothing is changed against the version that is kept.")
     submitting = why_not or _why_not_submit(new=new, sheet=sheet)
+    _answer()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Save as a draft",
@@ -197,7 +205,10 @@ def _why_not_submit(*, new: bool, sheet: Sheet | None) -> str | None:
 
 def _barred(seat: board.Seat, sheet: Sheet | None) -> None:
     own = None if seat.person is None else markdown(seat.person.name)
-    others = [] if sheet is None else [f"{each.subject} of {each.issuer}" for each in sheet.editors]
+    person = seat.person
+    editors = [] if sheet is None else [(each, standing.editor(sheet, each)) for each in sheet.editors]
+    own_identity = None if person is None else (person.issuer, person.subject)
+    others = [named for each, named in editors if (each.issuer, each.subject) != own_identity]
     told = f"**Barred from deciding about it:** {own or 'whoever saves it'}"
     if others:
         told += f", and whoever wrote, edited or submitted a version before: {markdown(', '.join(others))}"
@@ -262,10 +273,10 @@ def saved_in_words(answer: SaveAnswer) -> Said:
         case Saved():
             dropped = "" if not answer.dropped else f" {many(answer.dropped, 'approval')} of before count no more."
             told = f"Saved as version {answer.number} of plan {answer.plan}, digest `{answer.digest[:8]}`.{dropped}"
-            return Said(done=True, text=told, plan=answer.plan)
+            return Said(done=True, text=told, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
         case Unchanged():
             told = f"Exactly this is kept already, as version {answer.number} of plan {answer.plan}."
-            return Said(done=True, text=told, plan=answer.plan)
+            return Said(done=True, text=told, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
         case AlreadyOpen():
             return Said(done=False, text=markdown(answer.told), plan=answer.plan)
         case Stale() | NotAllowed():
@@ -277,7 +288,7 @@ def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
     match answer:
         case Submitted():
             told = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
-            return Said(done=True, text=told, plan=plan)
+            return Said(done=True, text=told, plan=plan, short=f"Plan {plan} is submitted for review.")
         case AlreadyDecided():
             return Said(done=False, text=markdown(answer.told), plan=plan)
         case Stale() | NotAllowed():
@@ -300,6 +311,7 @@ def _answer() -> None:
     said: Said | None = st.session_state.pop(SAID, None)
     if said is None:
         return
+    blocks.toast(Tone.RIGHT if said.done else Tone.WRONG, said.short)
     blocks.box(Tone.RIGHT if said.done else Tone.WRONG, said.text)
     if said.plan is not None:
         st.page_link(

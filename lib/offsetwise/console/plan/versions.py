@@ -22,7 +22,7 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import PlannedPosition
 from offsetwise.review.board import Board
 from offsetwise.review.difference import Difference, PositionChange
-from offsetwise.review.people import Person
+from offsetwise.review.people import Person, called
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import VersionRow, Who
 from offsetwise.wording import many, number
@@ -108,12 +108,17 @@ def discussion(sheet: Sheet, now: datetime) -> None:
     for place, entry in enumerate(found[table.page(len(found), "talk", label="Entries", size=_ENTRIES)]):
         st.markdown(
             f"**{markdown(entry.by.name)}** {entry.did}  \n"
-            f":gray[{markdown(entry.by.subject)} of {markdown(entry.by.issuer)}, "
-            f"{markdown(standing.ago(entry.at_ms, now))}]" + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
+            f":gray[{markdown(_identity(entry.by))}{markdown(standing.ago(entry.at_ms, now))}]"
+            + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
         )
         if len(entry.said) > _LONG:
             with st.expander(f"All {len(entry.said):,} characters", key=f"talk-{place}"):
                 st.markdown(text(entry.said))
+
+
+def _identity(somebody: Who) -> str:
+    """Return the identity behind a name, which anybody may choose; nothing of people of the demonstration."""
+    return "" if called(somebody) == somebody.name else f"{called(somebody)}, "
 
 
 def text(said: str) -> str:

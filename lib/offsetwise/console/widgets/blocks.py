@@ -187,6 +187,16 @@ def denied(why: str, *, permission: str, next_step: str, command: str | None = N
             st.code("\n".join(map(plain, command.splitlines())), language=None, wrap_lines=True)
 
 
+def toast(tone: Tone, text: str) -> None:
+    """Say for a few seconds in the corner of the window what came of a button, wherever the page is scrolled to.
+
+    Args:
+        tone: Whether it went right.
+        text: Markdown, names escaped.
+    """
+    st.toast(f"**{tone.icon}** {text}", duration="long")
+
+
 def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", kept: str = "") -> None:
     """Show an error as problem and fix, its details folded, with a way to try again.
 
