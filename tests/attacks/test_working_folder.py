@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import offsetwise
 
 WORK = """
 import sys
@@ -63,3 +66,37 @@ def test_python_itself_would_run_them(planted: Path) -> None:
     subprocess.run([sys.executable, "-c", "import psutil"], cwd=planted, env=environment, check=False)
 
     assert ran(planted) == ["ran-psutil"]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "with Lab.at(Path(sys.argv[1])).no_longer_than_this_process(): pass",
+        "try:\n    with sample._job(Lab.at(Path(sys.argv[1]))): pass\nexcept LabError: pass",
+    ],
+    ids=["the watch over a lab", "the sample job"],
+)
+def test_a_lab_runs_no_module_of_its_working_folder(planted: Path, tmp_path: Path, work: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    lab = tmp_path / "lab"
+    (lab / "logs").mkdir(parents=True)
+    imports = "import sys\nfrom pathlib import Path\nfrom offsetwise.errors import LabError\n"
+    imports += "from offsetwise.lab import Lab, sample\n"
+    # Only the child is asked about; nothing listens where the job's broker would be.
+    imports += "Lab.old_bootstrap = '127.0.0.1:1'\n"
+
+    command = [sys.executable, "-P", "-c", imports + work, str(lab)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=planted, env=environment, check=False)
+
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert ran(planted) == []
+
+
+def test_every_python_that_is_started_leaves_the_working_folder_out() -> None:
+    started = re.compile(r"\[(?:sys\.executable|python), (.*)")
+    sources = sorted(Path(offsetwise.__file__).parent.rglob("*.py"))
+
+    starts = [(path.name, match[1]) for path in sources for match in started.finditer(path.read_text(encoding="utf-8"))]
+
+    assert len(starts) >= 4
+    assert [start for start in starts if not start[1].startswith('"-P"')] == []

@@ -113,7 +113,7 @@ class Lab:
     def no_longer_than_this_process(self) -> Iterator[Self]:
         """Stop the lab at the end of the block, and also if this process is killed inside it."""
         watch = "import sys; sys.stdin.read(); from offsetwise.lab import Lab; Lab.at(sys.argv[1]).down()"
-        command = [sys.executable, "-c", watch, str(self.directory)]
+        command = [sys.executable, "-P", "-c", watch, str(self.directory)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):  # noqa: S603 - our own code
             yield self
             self.down()
