@@ -38,8 +38,10 @@ from offsetwise.model.offsets import IN_FILES_FIRST
 from offsetwise.transactions.snapshot import SinkSnapshot
 
 FORMAT_VERSION: Final = "1.0"
-_PLAN_1_1: Final = ("aggregate", "repair", "settings", "tables")
-"""Keys of a plan, its requirements and positions that make its file one of version 1.1."""
+PLAN_VERSION: Final = "1.1"
+"""The newest of a plan."""
+_LATER_KEYS: Final = ("aggregate", "repair", "settings", "tables")
+"""Keys of a plan, its requirements and positions that make its file one of `PLAN_VERSION`."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 """Of the JSON Schemas."""
 MAX_BYTES: Final = 40 * 1024 * 1024
@@ -264,7 +266,7 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
             fix=f"Give a file that says {expected!r}.",
         )
     version = str(body.get("format_version"))
-    newest = "1.1" if kind == "plan" else FORMAT_VERSION
+    newest = PLAN_VERSION if kind == "plan" else FORMAT_VERSION
     if version.split(".", maxsplit=1)[0] != newest.split(".", maxsplit=1)[0]:
         raise VersionError(
             f"{subject}: this release reads {expected} version {newest}, found version {version}. "
@@ -387,8 +389,8 @@ def _by_line(body: dict[str, Any]) -> str:
 
 def _header(kind: str, body: dict[str, Any]) -> dict[str, str]:
     parts = (body, body["requirements"], *body["positions"]) if kind == "plan" else ()
-    later = any(key in part for part in parts for key in _PLAN_1_1)
-    return {"format": f"offsetwise/{kind}", "format_version": "1.1" if later else FORMAT_VERSION}
+    later = any(key in part for part in parts for key in _LATER_KEYS)
+    return {"format": f"offsetwise/{kind}", "format_version": PLAN_VERSION if later else FORMAT_VERSION}
 
 
 def _not_ours(subject: str, what: str) -> FileError:

@@ -222,8 +222,8 @@ def plan(out: Console, made: Plan) -> None:
         (made.positions and many(total.partitions, "partition")),
         (made.transactions and many(len(made.transactions), "transaction")),
     )
-    count = "".join(f": {each}" for each in (", ".join(each for each in counted if each),) if each)
-    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}{count}", soft_wrap=True)
+    count = ", ".join(each for each in counted if each)
+    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}{f': {count}' if count else ''}", soft_wrap=True)
     if made.positions:
         unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
         out.print(

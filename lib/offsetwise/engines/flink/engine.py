@@ -45,7 +45,7 @@ def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool
     places = tuple(near)
     newest, searched = newer_than(uri, number, places)
     own = set(read_checkpoint(uri).details.transactional_id_prefixes)
-    for other in in_reach(uri, places):
+    for other in in_reach(uri, places) if own else ():
         try:
             read = read_checkpoint(other)
         except OffsetwiseError:

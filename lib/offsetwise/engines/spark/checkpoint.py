@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from offsetwise.engines.spark.details import SparkDetails, StateStore
 from offsetwise.engines.spark.folder import require_checkpoint
+from offsetwise.engines.spark.later_batches import BATCH, crc_path
 from offsetwise.engines.spark.offset_log import (
     GarbledError,
     OffsetFile,
@@ -55,7 +56,6 @@ _REPAIRS: Final = {
     "query_id=UUID.",
 }
 """What mends a file of these names that is lost or garbled."""
-_BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -175,7 +175,7 @@ def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
 
 
 def _batch_ids(entries: Sequence[Entry]) -> tuple[int, ...]:
-    ids = [int(name) for name, *_ in entries if name[0] != "." and _BATCH.fullmatch(name)]
+    ids = [int(name) for name, *_ in entries if name[0] != "." and BATCH.fullmatch(name)]
     return tuple(sorted(batch for batch in ids if batch < 2**63))
 
 
@@ -187,7 +187,7 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     paths = [f"offsets/{batch}" for batch in wanted]
     if restart.last_committed is not None:
         paths.append(f"commits/{restart.last_committed}")
-    paths += [crc for path in paths if (crc := _crc(path)) in listing.sizes]
+    paths += [crc for path in paths if (crc := crc_path(path)) in listing.sizes]
     sizes = {path: listing.sizes.get(path) for path in paths}
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
     read = folder.read_many(sizes)
@@ -231,9 +231,9 @@ def _parsed(
     if isinstance(data, StorageError):
         problems.append(damaged(f"{path} cannot be read: {data.problem} {effect}"))
         return None
-    checksum = read.get(_crc(path))
+    checksum = read.get(crc_path(path))
     if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
-        problems.append(stale_checksum(path, _crc(path)))
+        problems.append(stale_checksum(path, crc_path(path)))
     try:
         return parse(data)
     except GarbledError as error:
@@ -357,11 +357,6 @@ def _young_tmp(folder: FolderReader, log: str) -> str | None:
 def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
     found = read.get(f"offsets/{batch}")
     return found if isinstance(found, bytes) else None
-
-
-def _crc(path: str) -> str:
-    folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}.{name}.crc"
 
 
 def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:

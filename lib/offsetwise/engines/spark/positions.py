@@ -159,9 +159,9 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         said = f"Batch {restart.last_planned} is committed: {following}"
     else:
         first = " from the initial offsets" if restart.from_initial else ""
-        told = {one.code for one in problems}
-        runs = "and lacks partitions: Spark does not run it" if topic_dropped.code in told else "it runs again"
-        said = f"Batch {restart.reruns} is planned and not committed{':' if runs[0] == 'i' else ''} {runs}{first}"
+        lacks = any(one.code == topic_dropped.code for one in problems)
+        then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
+        said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
         said += f", {places}" if places else ""
     return f"{said}.{unread}"
 

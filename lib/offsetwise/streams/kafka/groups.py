@@ -62,9 +62,8 @@ def read_groups(
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
         state, kind = states.get(name, (None if unlisted or error else "Dead", None))
         if name in states and kind == "Unknown" and _says_no_group(future):
-            kind = (
-                "Share"  # it is listed, and no consumer group: of the types that there are, librdkafka lacks this one
-            )
+            # It is listed, and no consumer group: of the types that there are, librdkafka lacks this one.
+            kind = "Share"
         groups.append(
             GroupState(name=name, state=state, type=kind, offsets=offsets, error=None if error is None else error.why)
         )

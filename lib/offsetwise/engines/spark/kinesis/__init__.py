@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from offsetwise.engines.spark.kinesis.places import object_of, place_of
+from offsetwise.engines.spark.later_batches import BATCH
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checksum_fits
 from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.errors import MissingError, StorageError
@@ -40,7 +41,6 @@ KIND: Final = "kinesis"
 AWSLABS_ENDS: Final = "shard-source"
 LEFT_UNREAD: Final = closed_shard_unread.code
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _KEYS: Final = frozenset({"metadataKey", "metadataSortKey"})
 """The key of a committer's table."""
 
@@ -98,7 +98,7 @@ def parse_line(text: str | None) -> Line | None:
     if not isinstance(metadata, dict) or "streamName" not in metadata:
         return None
     stream, batch = metadata["streamName"], metadata.get("batchId")
-    if not isinstance(stream, str) or not stream or not isinstance(batch, str) or not _BATCH.fullmatch(batch):
+    if not isinstance(stream, str) or not stream or not isinstance(batch, str) or not BATCH.fullmatch(batch):
         raise GarbledError("expected a stream's name and a batch's id as texts in the metadata, found others")
     shards = {name: value for name, value in body.items() if name != "metadata"}
     places = {}
@@ -168,7 +168,7 @@ def _is_lost(folder: FolderReader, source: str, line: Line, committer: Table | N
     if committer is not None:
         return False
     try:
-        return any(_BATCH.fullmatch(entry.name) for entry in folder.entries(f"sources/{source}/{line.folder}"))
+        return any(BATCH.fullmatch(entry.name) for entry in folder.entries(f"sources/{source}/{line.folder}"))
     except StorageError:
         return False
 

@@ -42,10 +42,9 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
         UnrepairableError: The checkpoint does not fit the repair.
         StorageError: It cannot be read.
     """
-    before = read_from(folder)
     made = KINDS[kind](Damaged.of(folder), values)
     after = read_from(Overlay(folder=folder, replaced=made.replaced, dropped=made.dropped))
-    known = {problem.message for problem in before.problems}
+    known = {problem.message for problem in read_from(folder).problems}
     blocks = [each for each in after.problems if severity_of(each.code) is Severity.BLOCKS]
     worse = next((each for each in blocks if each.message not in known and each.code not in made.leaves), None)
     if worse is not None:

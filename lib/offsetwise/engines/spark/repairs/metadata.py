@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
-from offsetwise.engines.spark.later_batches import crc_of
+from offsetwise.engines.spark.later_batches import crc_of, crc_path
 from offsetwise.engines.spark.offset_log import GarbledError, parse_query_id
 from offsetwise.engines.spark.repairs.damaged import Damaged, state_used
 
@@ -24,7 +24,7 @@ def restore_metadata(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
             f"metadata is whole and names the query {known}.", fix="Nothing is to be written: start the query as it is."
         )
     written = json.dumps({"id": query_id}, separators=(",", ":")).encode()
-    checksum = ".metadata.crc"
+    checksum = crc_path("metadata")
     replaced = {"metadata": written} | ({checksum: crc_of(written)} if damaged.read(checksum) is not None else {})
     return Repaired(
         replaced=replaced,

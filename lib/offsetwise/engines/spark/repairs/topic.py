@@ -51,9 +51,8 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
         if added and each != batch:
             path = f"offsets/{each}"
             replaced[path] = _with(damaged.read(path) or b"", added)
-    for path in tuple(replaced):
-        if len(damaged.logs.with_checksum(path)) > 1:
-            replaced[damaged.logs.with_checksum(path)[1]] = crc_of(replaced[path])
+    for path, data in tuple(replaced.items()):
+        replaced |= {checksum: crc_of(data) for checksum in damaged.logs.with_checksum(path)[1:]}
     ends = ", ".join(
         f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True)
     )
