@@ -76,7 +76,7 @@ KINDS: Final[dict[str, type]] = {
 _HALF: Final = re.compile("[\ud800-\udfff]")
 """Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "quota")
+_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota")
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts")
 """Of the partitions of a comparison or a sample, where they are null or empty."""
 _LEFT_OUT_OF_POSITIONS: Final = ("aggregate",)

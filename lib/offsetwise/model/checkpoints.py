@@ -236,6 +236,11 @@ class Details:
         """Of the job's Kafka sinks that write in transactions, sorted."""
         return ()
 
+    @property
+    def pooled_prefixes(self) -> tuple[str, ...]:
+        """Those of `transactional_id_prefixes` whose ids are used again, so that their numbers are no checkpoint's."""
+        return ()
+
     def without_pending(self) -> Details:
         """Give what holds of a job that is taken back to the end of an earlier batch: none runs again."""
         return self

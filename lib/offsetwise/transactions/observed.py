@@ -125,6 +125,8 @@ class Held:
     prefixes: tuple[str, ...]
     """Of the transactional ids of its sinks."""
     transactions: tuple[Transaction, ...] = ()
+    pooled: tuple[str, ...] = ()
+    """The prefixes whose names are used again (POOLING), as the writers' states say, also where nothing is held."""
     newer: int | None = None
     """The newest retained checkpoint of the job, where this one is not."""
     searched: bool = False
@@ -137,7 +139,7 @@ class Held:
             name = parse(each.transactional_id)
             if name is not None and each.strategy is not None:
                 made[name.prefix] = each.strategy
-        return made
+        return made | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
 
     def own(self, names: Iterable[str]) -> list[str]:
         """Give, of some transactional ids, those held and those that a sink of this job makes."""
@@ -155,6 +157,7 @@ def together(many: Iterable[Held]) -> Held:
         written_ms=None,
         prefixes=tuple(dict.fromkeys(prefix for one in each for prefix in one.prefixes)),
         transactions=tuple(held for one in each for held in one.transactions),
+        pooled=tuple(dict.fromkeys(prefix for one in each for prefix in one.pooled)),
     )
 
 

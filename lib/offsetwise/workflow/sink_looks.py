@@ -167,6 +167,7 @@ def _held(read: Checkpoint, migration: Migration) -> Held:
         written_ms=details.written_ms,
         prefixes=details.transactional_id_prefixes,
         transactions=details.transactions,
+        pooled=details.pooled_prefixes,
         newer=newer,
         searched=searched,
     )

@@ -139,7 +139,9 @@ def read_from(
         sources=sources,
         problems=tuple(problems),
         pins=((METADATA, hashlib.sha256(data).hexdigest()), *opened.digests()),
-        details=FlinkDetails(saved=saved, operators=operators, transactions=sinks.transactions),
+        details=FlinkDetails(
+            saved=saved, operators=operators, transactions=sinks.transactions, pooled_prefixes=sinks.pooled
+        ),
     )
 
 

@@ -68,6 +68,8 @@ class FlinkDetails(Details):
     saved: Saved
     operators: tuple[Operator, ...] = ()
     transactions: tuple[Transaction, ...] = ()
+    pooled_prefixes: tuple[str, ...] = ()
+    """Of its KafkaSinks whose writers use their transactional ids again (POOLING), sorted. Not written if empty."""
 
     @property
     def checkpoint_id(self) -> int:

@@ -36,6 +36,8 @@ class Sinks:
     transactions: tuple[Transaction, ...]
     prefixes: Mapping[str, str]
     """The prefix of transactional ids, by operator."""
+    pooled: tuple[str, ...]
+    """The prefixes whose names a writer uses again (POOLING), sorted."""
     problems: tuple[Problem, ...]
 
 
@@ -66,7 +68,13 @@ def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
     open_ = [one for one in made if one.state not in ("failed", "committed")]
     if open_:
         problems += _pending(open_)
-    return Sinks(transactions=tuple(made), prefixes=prefixes, problems=tuple(problems))
+    pooling = (state for states in writers.values() for state in states if state.strategy is NamingStrategy.POOLING)
+    return Sinks(
+        transactions=tuple(made),
+        prefixes=prefixes,
+        pooled=tuple(sorted({state.prefix for state in pooling})),
+        problems=tuple(problems),
+    )
 
 
 def _writers(sink: SinkElements, problems: list[Problem]) -> list[WriterState]:
