@@ -117,9 +117,7 @@ def prove(
             for first, last in (_offsets(each),)
             if first is not None and last is not None
         },
-        log_starts=lambda side, wanted: _as_offsets(
-            reader_of(migration.cluster(side)).log_starts(migration.cluster(side), wanted)
-        ),
+        log_ranges=lambda side, wanted: reader_of(migration.cluster(side)).log_ranges(migration.cluster(side), wanted),
     )
     answered = match.find(*by_job)
     found = {key: answered[ask] for key, ask in asks.items() if ask in answered}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from offsetwise import workflow
-from offsetwise.config import load_migration
+from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.errors import ClusterError
 from offsetwise.lab import Lab
-from offsetwise.model import TopicPartition
+from offsetwise.model import LogRange, TopicPartition
 from offsetwise.streams.kafka import reader as kafka
 from tests.integration.topics import copies, create, produce
 
@@ -18,19 +18,20 @@ TOPIC = "counted"
 
 
 @pytest.mark.parametrize(
-    ("start", "said"),
+    ("start", "end", "said"),
     [
-        (7, "retention moved the log start from 0 to 7 while the records were read"),
-        (None, "expected its log start once more after the records were read, but the broker did not say"),
+        (7, 20, "retention moved the log start from 0 to 7 while the records were read"),
+        (None, 20, "expected its log start and end once more after the records were read, but the broker did not say"),
+        (0, 19, r"two looks at the log differ: it lay in \[0, 20\), then in \[0, 19\)"),
     ],
-    ids=["cut back", "silent"],
+    ids=["cut back", "silent", "shorter"],
 )
 def test_counts_that_retention_may_have_passed_are_not_given(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int | None, said: str
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int | None, end: int, said: str
 ) -> None:
     for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
-        create(bootstrap, f"{TOPIC}-{start}")
-        produce(bootstrap, {f"{TOPIC}-{start}": copies(0, 20)})
+        create(bootstrap, f"{TOPIC}-{start}-{end}")
+        produce(bootstrap, {f"{TOPIC}-{start}-{end}": copies(0, 20)})
     (tmp_path / "m.yaml").write_text(
         "name: counting\n"
         f'source: {{name: a, properties: {{bootstrap.servers: "{lab.old_bootstrap}"}}}}\n'
@@ -38,8 +39,18 @@ def test_counts_that_retention_may_have_passed_are_not_given(
         'spark: {master: "local[2]"}\n'
     )
     migration = load_migration(tmp_path / "m.yaml")
-    at = TopicPartition(f"{TOPIC}-{start}", 0)
-    monkeypatch.setattr(kafka, "log_starts", lambda config, _wanted: {at: 0 if config is migration.source else start})
+    at = TopicPartition(f"{TOPIC}-{start}-{end}", 0)
+
+    def ranges(config: ClusterConfig, _wanted: object) -> dict[TopicPartition, LogRange]:
+        return {
+            at: LogRange(
+                log_start=0 if config is migration.source else start,
+                lso=None,
+                hw=20 if config is migration.source else end,
+            )
+        }
+
+    monkeypatch.setattr(kafka, "log_ranges", ranges)
 
     with pytest.raises(ClusterError, match=said):
         workflow.reconcile(migration, at.topic)

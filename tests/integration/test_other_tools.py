@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
-from offsetwise.model import Cluster, Exactness, TopicPartition
+from offsetwise.model import Cluster, Exactness, LogRange, TopicPartition
 from offsetwise.pipeline.content import Found
-from offsetwise.streams.kafka.snapshot import log_starts
+from offsetwise.streams.kafka.snapshot import log_ranges
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
 from tests.integration.topics import Record, copies, create, natives, produce, trim
@@ -127,17 +128,48 @@ def test_windows_that_retention_passed_while_they_were_read_are_void_and_read_ag
     both = read_both(lab.old_bootstrap, lab.new_bootstrap, partition, "tool-passed")
     new = ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap})
 
-    def passed(side: Cluster, wanted: Sequence[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+    def passed(side: Cluster, wanted: Sequence[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
         trim(lab.new_bootstrap, "tool-passed", 100)
-        return dict.fromkeys(wanted, 0) if side is Cluster.OLD else log_starts(new, wanted)
+        still = LogRange(log_start=0, lso=N, hw=N)
+        return dict.fromkeys(wanted, still) if side is Cluster.OLD else log_ranges(new, wanted)
 
-    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_starts=passed)
+    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_ranges=passed)
     cut = _cut(found, both, 50)
     assert (cut.offset, cut.exactness, cut.ahead.missing) == (100, Exactness.POSITION_EXACT, 50)
 
-    found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_starts=lambda _, wanted: dict.fromkeys(wanted))
+    silent = LogRange(log_start=None, lso=None, hw=None)
+    bootstraps = lab.old_bootstrap, lab.new_bootstrap
+    found = find(*bootstraps, {both: [50]}, log_ranges=lambda _, wanted: dict.fromkeys(wanted, silent))
     cut = _cut(found, both, 50)
     assert (cut.offset, cut.exactness, cut.reason) == (None, Exactness.UNKNOWN, Reason.LOG_MOVED)
+
+
+def _by_turns(
+    lies: Cluster, says: Iterator[LogRange], honest: LogRange, side: Cluster, wanted: Sequence[TopicPartition]
+) -> Mapping[TopicPartition, LogRange]:
+    return dict.fromkeys(wanted, next(says, honest) if side is lies else honest)
+
+
+def test_two_looks_at_a_log_that_disagree_leave_its_positions_unknown(lab: Lab) -> None:
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, "tool-by-turns")
+        produce(bootstrap, {"tool-by-turns": copies(0, N)})
+    partition = TopicPartition("tool-by-turns", 0)
+    both = read_both(lab.old_bootstrap, lab.new_bootstrap, partition, "tool-by-turns")
+    honest = LogRange(log_start=0, lso=N, hw=N)
+
+    for side in Cluster:
+        # By turns the log began somewhere else: what looks like retention first is contradicted by the next look.
+        for lies in (
+            [replace(honest, log_start=N // 2), honest],
+            [replace(honest, hw=N - 1)],
+            [replace(honest, hw=0)],
+        ):
+            asked = partial(_by_turns, side, iter(lies), honest)
+            found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_ranges=asked)
+            cut = _cut(found, both, 50)
+            assert (cut.offset, cut.exactness, cut.reason) == (None, Exactness.UNKNOWN, Reason.LOOKS_DIFFER), lies
+            assert f"the {side} log was" in cut.looks
 
 
 def test_of_two_lost_positions_of_one_partition_each_is_looked_for_at_its_own_time(

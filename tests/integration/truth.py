@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from offsetwise.config import ClusterConfig, SparkSettings
-from offsetwise.model import Cluster, IsolationLevel, TopicPartition
+from offsetwise.model import Cluster, IsolationLevel, LogRange, TopicPartition
 from offsetwise.pipeline.content import ContentMatch, Found
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import have_client, ship
@@ -18,8 +18,8 @@ from offsetwise.translation.search import Span, Target
 from tests.lab.reading import Log, Read, read_log
 from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin, right_somewhere
 
-LogStarts = Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int | None]]
-"""How the log starts are read again after the records."""
+LogRanges = Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, LogRange]]
+"""How the log ranges are read again after the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def match_of(
     *,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     spark: SparkSettings | None = None,
-    log_starts: LogStarts | None = None,
+    log_ranges: LogRanges | None = None,
     by_clients: bool | None = None,
     salt: bytes | None = None,
 ) -> ContentMatch:
@@ -122,7 +122,7 @@ def match_of(
         new: Those of the new one.
         isolation: What the job reads.
         spark: Where Spark runs.
-        log_starts: How the log starts are read again.
+        log_ranges: How the log ranges are read again.
         by_clients: Whether the workers' own clients read narrow windows, or Spark's source reads everything. By
             default as in the product: clients where all workers have one.
         salt: Of the hashes; a new one by default.
@@ -147,7 +147,7 @@ def match_of(
     return ContentMatch(
         reader=reader,
         offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
-        log_starts=log_starts or (lambda side, wanted: kafka.log_starts(configs[side], wanted)),
+        log_ranges=log_ranges or (lambda side, wanted: kafka.log_ranges(configs[side], wanted)),
     )
 
 
@@ -163,13 +163,13 @@ def find(
     natives_excluded: bool = False,
     preserving: bool = False,
     spark: SparkSettings | None = None,
-    log_starts: LogStarts | None = None,
+    log_ranges: LogRanges | None = None,
     by_clients: bool | None = None,
     salt: bytes | None = None,
 ) -> dict[tuple[Both, int], Found]:
     """Find positions by content on Spark, all in one run."""
     match = match_of(
-        old, new, isolation=isolation, spark=spark, log_starts=log_starts, by_clients=by_clients, salt=salt
+        old, new, isolation=isolation, spark=spark, log_ranges=log_ranges, by_clients=by_clients, salt=salt
     )
     asks = {
         (both, position): Ask(

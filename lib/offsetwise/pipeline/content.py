@@ -6,12 +6,13 @@ positions, whatever the size of the topics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from offsetwise.model import Cluster, TopicPartition
+from offsetwise.model import Cluster, LogRange, TopicPartition
 from offsetwise.pipeline.window_reader import Ask, Place, WindowReader
+from offsetwise.position import offset_or_none
 from offsetwise.translation.preserved import Probe, places, preserved
 from offsetwise.translation.search import (
     Phase,
@@ -27,7 +28,7 @@ from offsetwise.translation.search import (
     wants_time,
 )
 from offsetwise.translation.windows import Cut
-from offsetwise.translation.worker import Answer, Question, Task, moved
+from offsetwise.translation.worker import Answer, Question, Task, looks_differ, moved
 
 ROUND_BUDGET_OFFSETS = 20_000_000
 """Offsets that one confirming round may read in all; positions beyond it keep their place, unexamined ahead."""
@@ -59,7 +60,8 @@ class ContentMatch:
     reader: WindowReader
     offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
     """On the new cluster."""
-    log_starts: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, int | None]]
+    log_ranges: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, LogRange]]
+    """As they are now: a second look."""
     batch_ends: Mapping[Place, int] = field(default_factory=dict)
     """Where the batch that is pending at a position ends: compared with the records that are read for the position."""
 
@@ -80,17 +82,19 @@ class ContentMatch:
         found = self._probe([ask for ask in asks if ask.preserving])
         ahead = [ask for ask in asks if ask not in found or not found[ask].preserved]
         found = self._hopeful(found | self._search(ahead, found, jobs), jobs)
-        passed = self._passed_by_retention(list(found))
+        passed, differ = self._looked_again(list(found))
         if passed:
             again = self._search(
                 list(passed.values()), {}, [[passed[ask] for ask in job if ask in passed] for job in jobs]
             )
-            still = self._passed_by_retention(list(again))
+            still, differ_again = self._looked_again(list(again))
             for ask, renewed in passed.items():
                 if renewed in self.reader.unread:
                     self.reader.unread[ask] = self.reader.unread[renewed]
                 elif renewed in again:
                     found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
+                    differ |= {ask: differ_again[renewed]} if renewed in differ_again else {}
+        found |= {ask: Found(answer=looks_differ(told)) for ask, told in differ.items() if ask in found}
         return {ask: each for ask, each in found.items() if ask not in self.reader.unread}
 
     def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
@@ -111,8 +115,12 @@ class ContentMatch:
             if max(len(ask.target.old), len(ask.target.new)) <= ask.target.budget
         }
         answers = self.reader.answers(tasks, "compare the pending batch")
-        passed = self._passed_by_retention(list(answers))
-        return {ask: bool(given.same) for ask, given in answers.items() if ask not in passed}
+        logs = self._logs_now(list(answers))
+        return {
+            ask: bool(given.same)
+            for ask, given in answers.items()
+            if all(_still_holds(span, log) for _, span, log in logs[ask])
+        }
 
     def _task(self, ask: Ask, windows: Windows) -> Task:
         return Task(
@@ -250,25 +258,56 @@ class ContentMatch:
             left -= now.items()
         return {ask: known[ask.new_partition, time] for ask, time in times.items()}
 
-    def _passed_by_retention(self, asks: Sequence[Ask]) -> dict[Ask, Ask]:
-        """Give the positions whose log starts moved meanwhile, or are not told, with their logs as they are now."""
+    def _looked_again(self, asks: Sequence[Ask]) -> tuple[dict[Ask, Ask], dict[Ask, str]]:
+        """Look at the logs once more, after their records were read.
+
+        Returns:
+            The positions whose log starts moved up, or are not told, with their logs as they are now; and those of
+            whose logs two looks disagree, with a clause that says how: no start goes back, no end does.
+        """
+        passed: dict[Ask, Ask] = {}
+        differ: dict[Ask, str] = {}
+        for ask, looks in self._logs_now(asks).items():
+            target = ask.target
+            told = next((clause for each in looks for clause in _disagreeing(*each)), None)
+            starts = [offset_or_none(log.log_start) for _, _, log in looks]
+            if told is not None:
+                differ[ask] = told
+            elif (
+                None in starts
+                or any(log.hw is None for _, _, log in looks)
+                or starts != [target.old.start, target.new.start]
+            ):
+                spans = [
+                    replace(span, start=min(span.start if start is None else start, span.end))
+                    for (_, span, _), start in zip(looks, starts, strict=True)
+                ]
+                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]))
+        return passed, differ
+
+    def _logs_now(self, asks: Sequence[Ask]) -> dict[Ask, tuple[tuple[str, Span, LogRange], ...]]:
+        """Ask for both logs of each position: which it is, its span as it was, and its range now."""
         if not asks:
             return {}
-        old = self.log_starts(Cluster.OLD, sorted({ask.partition for ask in asks}))
-        new = self.log_starts(Cluster.NEW, sorted({ask.new_partition for ask in asks}))
-        made = {}
-        for ask in asks:
-            target = ask.target
-            starts = (old.get(ask.partition), new.get(ask.new_partition))
-            old_start, new_start = max(target.old.start, starts[0] or 0), max(target.new.start, starts[1] or 0)
-            if None in starts or (old_start, new_start) != (target.old.start, target.new.start):
-                renewed = replace(
-                    target,
-                    old=replace(target.old, start=min(old_start, target.old.end)),
-                    new=replace(target.new, start=min(new_start, target.new.end)),
-                )
-                made[ask] = replace(ask, target=renewed)
-        return made
+        old = self.log_ranges(Cluster.OLD, sorted({ask.partition for ask in asks}))
+        new = self.log_ranges(Cluster.NEW, sorted({ask.new_partition for ask in asks}))
+        return {
+            ask: (("old", ask.target.old, old[ask.partition]), ("new", ask.target.new, new[ask.new_partition]))
+            for ask in asks
+        }
+
+
+def _still_holds(span: Span, log: LogRange) -> bool:
+    start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
+    return start is not None and end is not None and start <= span.start and span.end <= end
+
+
+def _disagreeing(side: str, first: Span, log: LogRange) -> Iterator[str]:
+    start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
+    if start is not None and start < first.start:
+        yield f"the start of the {side} log was {first.start:,}, then {start:,}"
+    if end is not None and end < first.end:
+        yield f"the end of the {side} log was {first.end:,}, then {end:,}"
 
 
 def _updated(found: Found, read: Windows, given: Answer, at_time: int | None) -> Found:

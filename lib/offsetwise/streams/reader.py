@@ -14,6 +14,7 @@ from offsetwise.model import (
     Behind,
     Cluster,
     Count,
+    LogRange,
     PlannedTransaction,
     Problem,
     QuotaUse,
@@ -112,10 +113,10 @@ class Reader(Protocol):
         None where there is no such record, or the cluster gave no answer: this is where to look, never an answer.
         """
 
-    def log_starts(
+    def log_ranges(
         self, config: ClusterConfig, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, AnyPosition | None]:
-        """Give the log start of each partition now; None where the cluster gave no answer."""
+    ) -> Mapping[TopicPartition, LogRange]:
+        """Return where the log of each partition begins and ends now; None where the cluster gave no answer."""
 
     def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
         """Give the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""

@@ -91,6 +91,11 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
                 "Nothing says that retention kept what was read: twice, a log start moved past records while they were "
                 "read, or the broker did not tell it again."
             )
+        case Reason.LOOKS_DIFFER:
+            return (
+                f"Two looks at a log disagree: {cut.looks}. A log start never goes back and a log does not become "
+                "shorter, unless its topic was created again or a leader without its last records took over."
+            )
         case _:
             return (
                 f"Only {cut.anchors_before} records before and {cut.anchors_after} after the position could be paired "

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     FEW_ANCHORS = "FEW_ANCHORS"
     EMPTY_LOGS = "EMPTY_LOGS"
     LOG_MOVED = "LOG_MOVED"
+    LOOKS_DIFFER = "LOOKS_DIFFER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,8 @@ class Cut:
     """New offset minus old offset at the pair nearest to the position: where to look next."""
     old_records: int = 0
     new_records: int = 0
+    looks: str = ""
+    """How two looks at a log disagree, as a clause."""
     neighbours: tuple[Neighbour, ...] = ()
     at_raw: tuple[Neighbour, ...] = ()
 

@@ -287,3 +287,8 @@ def _no_better_than_masked(cut: Cut, identified: Identified) -> Cut:
 def moved() -> Answer:
     """Answer for a log whose start passed the records while they were read."""
     return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOG_MOVED))
+
+
+def looks_differ(told: str) -> Answer:
+    """Answer for a log that was another one when it was looked at again; `told` is a clause with both numbers."""
+    return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOOKS_DIFFER, looks=told))

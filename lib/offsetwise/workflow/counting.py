@@ -90,15 +90,22 @@ def _topic_log(migration: Migration, side: Cluster, name: str, properties: Clien
 
 def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> None:
     config = migration.cluster(side)
-    starts = reader_of(config).log_starts(config, [each.topic_partition for each in log.ranges])
+    ranges = reader_of(config).log_ranges(config, [each.topic_partition for each in log.ranges])
     for each in log.ranges:
-        now = starts.get(each.topic_partition)
+        found = ranges[each.topic_partition]
+        now, end = found.log_start, found.hw
         where = f"{each.topic_partition} on {migration.cluster(side).name!r}"
-        if now is None:
+        if now is None or end is None:
             raise ClusterError(
-                f"{where}: expected its log start once more after the records were read, but the broker did not say. "
-                "Retention may have passed, so the counts cannot be relied on.",
+                f"{where}: expected its log start and end once more after the records were read, but the broker did "
+                "not say. Retention may have passed, so the counts cannot be relied on.",
                 fix="Check the broker that leads it, then run it again.",
+            )
+        if now < each.start or end < each.end:
+            raise ClusterError(
+                f"{where}: two looks at the log differ: it lay in [{each.start}, {each.end}), then in [{now}, {end}). "
+                "A log start never goes back and a log does not become shorter, so the counts say nothing.",
+                fix="Find out whether the topic was created again or a leader changed, then run it again.",
             )
         if now > each.start:
             raise ClusterError(

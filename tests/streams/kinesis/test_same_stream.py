@@ -305,7 +305,8 @@ def test_a_time_is_a_position_and_every_place_has_its_arrival(stream: Stream, tm
     first, second = TopicPartition(STREAM, 0), TopicPartition(STREAM, 1)
 
     assert reader.offsets_for_times(config, {first: 1_795_335_840_604}) == {first: at_time(1_795_335_840_604)}
-    assert reader.log_starts(config, [first, first._replace(partition=9)]) == {first: at(1), (STREAM, 9): None}
+    ranges = reader.log_ranges(config, [first, first._replace(partition=9)])
+    assert {key: log.log_start for key, log in ranges.items()} == {first: at(1), (STREAM, 9): None}
     arrived = reader.timestamps_at(config, [(first, after(5)), (second, after(9)), (second, SHARD_END)])
     assert arrived[first, after(5)] is not None
     assert (arrived[second, after(9)], arrived[second, SHARD_END]) == (None, None)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Cluster, PartitionState, Snapshot, TopicPartition, TopicState
+from offsetwise.model import Cluster, LogRange, PartitionState, Snapshot, TopicPartition, TopicState
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.streams.reader import Place, ReadAt
@@ -89,11 +89,11 @@ def offsets_for_times(
     return dict.fromkeys(times)
 
 
-def log_starts(
+def log_ranges(
     config: ClusterConfig,  # noqa: ARG001 - as above
     partitions: Iterable[TopicPartition],
-) -> Mapping[TopicPartition, int | None]:
-    return dict.fromkeys(partitions)
+) -> Mapping[TopicPartition, LogRange]:
+    return dict.fromkeys(partitions, LogRange(log_start=None, lso=None, hw=None))
 
 
 def timestamps_at(

@@ -10,7 +10,7 @@ from offsetwise.streams.kafka.connection import try_connection
 from offsetwise.streams.kafka.mirror_topics import recognise
 from offsetwise.streams.kafka.permissions import minimum_acls, principal_of, read_permissions
 from offsetwise.streams.kafka.record_times import timestamps_at
-from offsetwise.streams.kafka.snapshot import log_starts, offsets_for_times, read_cluster, read_whole
+from offsetwise.streams.kafka.snapshot import log_ranges, offsets_for_times, read_cluster, read_whole
 from offsetwise.streams.kafka.transaction_ends import read_ends
 from offsetwise.streams.kafka.transactions import look_at_transactions
 from offsetwise.streams.reader import Place, ReadAt
@@ -18,7 +18,7 @@ from offsetwise.transactions.upgrade import Facts
 
 __all__ = [
     "is_of_mirror",
-    "log_starts",
+    "log_ranges",
     "look_at_transactions",
     "minimum_acls",
     "offsets_for_times",

@@ -6,7 +6,7 @@ time is named in the snapshot's `problems`; only a cluster that says nothing at 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from offsetwise.garbage import collected_seldom
 from offsetwise.model import (
     Cluster,
     GroupState,
+    LogRange,
     MirrorState,
     PartitionState,
     Problem,
@@ -36,7 +37,7 @@ from offsetwise.model import (
 )
 from offsetwise.streams.kafka.client import NO_LEADER, NOT_THERE, Client, Failure, RequestCounter, failure
 from offsetwise.streams.kafka.groups import read_groups
-from offsetwise.streams.kafka.logs import EARLIEST, Key, LogAnswer, ask_logs, list_offsets, take_logs
+from offsetwise.streams.kafka.logs import EARLIEST, LATEST, Key, LogAnswer, ask_logs, list_offsets, take_logs
 from offsetwise.streams.kafka.mirror import read_mirror
 
 CONFIGS: Final = (
@@ -248,35 +249,48 @@ def offsets_for_times(
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
     # A negative time would be Kafka's word for an end of the log.
-    return _offsets(config, {partition: max(time, 0) for partition, time in times.items()}, timeout_s)
+    (found,) = _offsets(config, [{partition: max(time, 0) for partition, time in times.items()}], timeout_s)
+    return found
 
 
-def log_starts(
+def log_ranges(
     config: ClusterConfig, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
-) -> dict[TopicPartition, int | None]:
-    """Give the log start of each partition now; None where the broker gave no answer.
+) -> dict[TopicPartition, LogRange]:
+    """Return where the log of each partition begins and ends now; None where the broker gave no answer.
 
     Raises:
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    return _offsets(config, dict.fromkeys(partitions, EARLIEST), timeout_s)
+    wanted = [*partitions]
+    starts, ends = _offsets(config, [dict.fromkeys(wanted, EARLIEST), dict.fromkeys(wanted, LATEST)], timeout_s)
+    return {at: LogRange(log_start=starts[at], lso=None, hw=ends[at]) for at in wanted}
 
 
 def _offsets(
-    config: ClusterConfig, wanted: Mapping[TopicPartition, int], timeout_s: float
-) -> dict[TopicPartition, int | None]:
-    if not wanted:
-        return {}
+    config: ClusterConfig, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
+) -> list[dict[TopicPartition, int | None]]:
+    """Put questions of one offset of each partition, all by one client."""
+    if not any(questions):
+        return [{} for _ in questions]
     client = Client(config, timeout_s=timeout_s)
     metadata = client.contact().topics
-    known = {
-        (partition.topic, partition.partition): spec
-        for partition, spec in wanted.items()
-        if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
+    asked = {
+        str(number): list_offsets(
+            client,
+            {
+                (partition.topic, partition.partition): spec
+                for partition, spec in wanted.items()
+                if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
+            },
+        )
+        for number, wanted in enumerate(questions)
     }
-    answers = take_logs(client, {"asked": list_offsets(client, known)})
-    return {at: answers["asked"].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
+    answers = take_logs(client, asked)
+    return [
+        {at: answers[str(number)].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
+        for number, wanted in enumerate(questions)
+    ]
 
 
 def _wanted(metadata: Mapping[str, Any], topics: tuple[str, ...] | None) -> list[str]:

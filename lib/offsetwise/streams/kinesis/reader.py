@@ -16,6 +16,7 @@ from offsetwise.findings.logs import topic_missing
 from offsetwise.model import (
     AnyPosition,
     Cluster,
+    LogRange,
     PartitionState,
     PlannedTransaction,
     Problem,
@@ -52,7 +53,7 @@ from offsetwise.transactions.upgrade import Facts
 
 __all__ = [
     "is_of_mirror",
-    "log_starts",
+    "log_ranges",
     "look_at_transactions",
     "minimum_acls",
     "offsets_for_times",
@@ -160,14 +161,13 @@ def offsets_for_times(
     return {key: at_time(time_ms) for key, time_ms in times.items()}
 
 
-def log_starts(
-    config: ClusterConfig, partitions: Iterable[TopicPartition]
-) -> Mapping[TopicPartition, AnyPosition | None]:
-    """Give where each shard begins now; None where it is not listed any more."""
+def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+    """Return where each shard begins and ends now; None where it is not listed any more."""
     wanted = tuple(partitions)
     names = tuple(sorted({each.topic for each in wanted}))
     read = read_cluster(Cluster.OLD, config, topics=names, groups=(), if_there=names).partitions()
-    return {key: state.log_start if (state := read.get(key)) is not None else None for key in wanted}
+    nothing = LogRange(log_start=None, lso=None, hw=None)
+    return {key: read[key].log if key in read else nothing for key in wanted}
 
 
 def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
