@@ -179,11 +179,7 @@ def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standi
 
 def planned_at_ms(checkpoint: Checkpoint | None) -> int | None:
     """Say when the batch that ended at the restart's positions was planned."""
-    if checkpoint is None:
-        return None
-    return next(
-        (b.timestamp_ms for b in checkpoint.details.batches if b.id == checkpoint.details.last_committed_batch), None
-    )
+    return None if checkpoint is None else _planned_ms(checkpoint, checkpoint.details.last_committed_batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +240,8 @@ def _stated(scene: Scene) -> Iterator[Position]:
     checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
     if checkpoint is not None:
         back, processed = scene.subject.rewound_to, engine_of(checkpoint.engine).processed
+        batch = checkpoint.details.last_committed_batch if back is None else back
+        planned = _planned_ms(checkpoint, batch)
         for source in checkpoint.sources:
             for each in scene.subject.positions(source):
                 certain = processed(each.offset)
@@ -251,13 +249,21 @@ def _stated(scene: Scene) -> Iterator[Position]:
                     _position(scene, source.id, each.topic, each.partition),
                     offset=each.offset,
                     processed=None if certain == each.offset else certain,
-                    batch=checkpoint.details.last_committed_batch if back is None else back,
+                    batch=batch,
                     planned=each.planned_offset,
                     planned_batch=checkpoint.details.reruns_batch,
+                    batch_ms=planned,
+                    planned_batch_ms=_planned_ms(checkpoint, checkpoint.details.reruns_batch),
+                    saved_ms=planned or checkpoint.details.written_ms,
                 )
     elif group is not None:
         for committed in group.offsets:
             yield replace(_position(scene, group.name, committed.topic, committed.partition), offset=committed.offset)
+
+
+def _planned_ms(checkpoint: Checkpoint, batch: int | None) -> int | None:
+    """Say when a batch was planned; 0 is what an engine writes that does not know."""
+    return next((each.timestamp_ms or None for each in checkpoint.details.batches if each.id == batch), None)
 
 
 def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position]:
@@ -331,6 +337,7 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             timed=None if answer is None else answer.timed,
             aborted_visible=cut.aborted_visible if cut is not None and row.counted else None,
             pending_equal=learnt.pending_equal,
+            replaced=learnt.told.replaced or (learnt.planned.replaced if learnt.planned is not None else ""),
             syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),
             syncs_read_first=scene.live and bool(scene.old.mirror.syncs),
             old_commit=scene.commits[Cluster.OLD].get(position.topic_partition),

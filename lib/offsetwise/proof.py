@@ -21,14 +21,18 @@ from offsetwise.model import (
     TopicPartition,
     Translation,
     Writers,
+    epoch_ms,
 )
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.explain import Way
+from offsetwise.translation.replaced import read_too_early
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span, affordable
+from offsetwise.translation.worker import Answer
+from offsetwise.wording import utc
 
 if TYPE_CHECKING:
     from offsetwise.pipeline.content import ContentMatch, Found
@@ -260,12 +264,34 @@ def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Tol
     return replace(
         told,
         answer=found.answer,
+        replaced=_replaced(scene, position, offset, found.answer),
         preserved=found.preserved,
         probed=_probed(found),
         ways=read.ways.get((partition, offset), frozenset()),
         candidates=(*candidates, *_guesses(found, offset)),
         old_read=found.old_offsets_read,
         new_read=found.new_offsets_read,
+    )
+
+
+def _replaced(scene: Scene, position: Position, offset: int, answer: Answer) -> str:
+    """Say why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
+    of_start = offset == position.offset
+    saved_ms, skew_s = (
+        position.saved_ms if of_start else position.planned_batch_ms,
+        scene.migration.content.clock_skew_s,
+    )
+    time = read_too_early(
+        answer.times, saved_ms=saved_ms, clock_skew_ms=skew_s * 1000, now_ms=epoch_ms(scene.old.taken_at)
+    )
+    if time is None or saved_ms is None:
+        return ""
+    batch = position.batch if of_start else position.planned_batch
+    said = f"batch {batch}, planned" if batch is not None else "the checkpoint, written"
+    return (
+        f"The record before {offset:,} of {position.topic_partition} on the old cluster is of {utc(time)}, and {said} "
+        f"{utc(saved_ms)}, says that the job had read it: this log is not the one that the job read, as where the "
+        "topic was deleted and created again. Where the job goes on in it, no record tells."
     )
 
 

@@ -128,6 +128,11 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "TOPIC_RECREATED",
         "went on from old offset 1,000 (new 900) to 1,100 (new 0)",
     ),
+    "records younger than the batch that read them": (
+        case(replaced="The record before 1,050 is too young."),
+        "LOG_REPLACED",
+        "The record before 1,050 is too young.",
+    ),
     "transaction open on the old cluster": (
         case(row(old=LogRange(log_start=100, lso=1190, hw=1200))),
         "OPEN_TRANSACTION",
@@ -297,6 +302,7 @@ SILENT: dict[str, tuple[Case, str]] = {
         case(new_topic=TopicState(name="orders", error="not authorised")),
         "PARTITION_MISSING",
     ),
+    "log that may be the one that was read": (case(), "LOG_REPLACED"),
     "partition that failed to answer": (
         case(row(new=UNREAD), new_topic=topic()),
         "PARTITION_MISSING",

@@ -66,6 +66,8 @@ class Case:
     """Records of aborted transactions that are ordinary records on the new log."""
     pending_equal: bool | None = None
     """Whether the pending batch holds the same records on both clusters; None where it was not read in full."""
+    replaced: str = ""
+    """Why the old log is not the one that the job read, as a sentence; empty where nothing shows that."""
     syncs: tuple[OffsetSync, ...] = ()
     """The mirror's retained syncs for this partition, in log order."""
     syncs_read_first: bool = False

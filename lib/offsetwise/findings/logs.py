@@ -89,6 +89,21 @@ def topic_recreated(case: Case) -> Iterator[str]:
 
 
 @finding(
+    code="LOG_REPLACED",
+    severity=Severity.BLOCKS,
+    title="The old log is not the one that the job read",
+    remedy="Find out when the topic was deleted and created again, and decide where the job starts: --override "
+    "topic:partition=offset --reason TEXT. If a producer's clock runs ahead, raise `content.clock_skew_s`.",
+    rank=65,
+    overridable=True,
+)
+def log_replaced(case: Case) -> Iterator[str]:
+    """Records below the position are younger than the batch, or the savepoint, that says they were read."""
+    if case.replaced:
+        yield case.replaced
+
+
+@finding(
     code="OPEN_TRANSACTION",
     severity=Severity.BLOCKS,
     title="A transaction is open",

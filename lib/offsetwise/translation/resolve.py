@@ -42,6 +42,11 @@ class Position(OfTwins):
     """The batch that ended at `offset`, where a checkpoint says so."""
     planned: AnyPosition | None = None
     planned_batch: int | None = None
+    batch_ms: int | None = None
+    """When that batch was planned, epoch ms."""
+    planned_batch_ms: int | None = None
+    saved_ms: int | None = None
+    """When the job had read up to `offset` at the latest, epoch ms; None where nothing says so."""
     oldest: AnyPosition | None = None
     """What begins at the oldest record, where that is another position than the start of the log."""
     processed: AnyPosition | None = None
@@ -69,6 +74,8 @@ class Told:
     old_read: int = 0
     new_read: int = 0
     salt: str = ""
+    replaced: str = ""
+    """Why the old log is not the one that the job read, as a sentence; empty where nothing shows that."""
 
 
 def resolve(position: Position, told: Told, *, planned: Told | None = None) -> PartitionComparison:
@@ -87,6 +94,8 @@ def resolve(position: Position, told: Told, *, planned: Told | None = None) -> P
         row = _without_position(row, position)
     elif told.stream is not None:
         row = _of_stream(row, told.stream)
+    elif told.replaced:
+        row = _replaced(row, offset, told)
     elif told.preserved:
         row = _preserved(row, offset, told)
     elif told.answer is not None and told.answer.cut is not None:
@@ -216,6 +225,19 @@ def _preserved(row: PartitionComparison, offset: AnyPosition, told: Told) -> Par
 
 
 _RAW_IF_PRESERVED = {True: RawVerdict.SAME, False: RawVerdict.OUT_OF_RANGE, None: RawVerdict.UNKNOWN}
+
+
+def _replaced(row: PartitionComparison, offset: AnyPosition, told: Told) -> PartitionComparison:
+    """Leave the position open: no record of this log says where the job was in another one."""
+    evidence = Evidence(
+        reason=told.replaced,
+        statements=_said(read_by(told.ways)),
+        candidates=told.candidates,
+        old_records_read=told.old_read,
+        new_records_read=told.new_read,
+        salt=told.salt,
+    )
+    return replace(row, raw=_raw(row, offset, None), mirror_maker=told.mirror_maker, evidence=evidence)
 
 
 def _by_content(row: PartitionComparison, offset: AnyPosition, told: Told, cut: Cut) -> PartitionComparison:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -34,6 +34,8 @@ RECORD_COLUMNS = (
     "headers",
 )
 ANSWER_SCHEMA = "task long, answer string"
+RUN = 3
+"""Records in a row whose times tell more than one record's."""
 
 
 class Question(StrEnum):
@@ -79,6 +81,24 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """When the records that were read were written, epoch ms, and what of both logs that was."""
+
+    before: tuple[int, ...] = ()
+    """Of the last records before the position on the old log, at most `RUN`; empty where one has no time."""
+    by_broker: bool = False
+    """Whether a broker set the last of `before`."""
+    newest_before: int | None = None
+    """The newest of all that were read before the position; None where one has no time."""
+    old_is_empty: bool = False
+    """The whole old log was read, and holds no record that the job reads."""
+    new_is_whole: bool = False
+    """The whole new log was read."""
+    newest_new: int | None = None
+    """The newest that was read of the new log; None where one has no time, or there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What the records said, and what their identities were made of."""
 
@@ -95,6 +115,7 @@ class Answer:
     schema_ids: tuple[tuple[int, int], ...] = ()
     time_before: int | None = None
     """Timestamp of the last record before the position: where to look next."""
+    times: Times = Times()
     origin_shift: int | None = None
     """New minus old offset, as the provenance header nearest to the position claims."""
     record_bytes: int | None = None
@@ -173,6 +194,7 @@ def answer(
         ignored_headers=identified.ignored_headers,
         schema_ids=identified.schema_ids,
         time_before=_time_before(task.position, old),
+        times=_times(task, old, new),
         origin_shift=_origin_shift(task.position, origins or {}),
     )
     if task.question is Question.PROBE:
@@ -275,6 +297,29 @@ def _window(span: Span, whole: Span, records: Records, identities: tuple[bytes, 
 def _time_before(position: int, old: Records) -> int | None:
     at = bisect_left(old.offsets, position)
     return old.timestamps[at - 1] if at else None
+
+
+def _times(task: Task, old: Records, new: Records) -> Times:
+    at = bisect_left(old.offsets, task.position)
+    last = old.timestamps[max(0, at - RUN) : at]
+    before = tuple(time for time in last if time is not None)
+    return Times(
+        before=before if len(before) == len(last) else (),
+        by_broker=at > 0 and old.log_append[at - 1],
+        newest_before=_newest(old.timestamps[:at]),
+        old_is_empty=not old.offsets and _is_whole(task.old, task.old_whole),
+        new_is_whole=_is_whole(task.new, task.new_whole),
+        newest_new=_newest(new.timestamps),
+    )
+
+
+def _newest(timestamps: Sequence[int | None]) -> int | None:
+    known = [time for time in timestamps if time is not None]
+    return max(known) if known and len(known) == len(timestamps) else None
+
+
+def _is_whole(span: Span, whole: Span) -> bool:
+    return span.start <= whole.start and span.end >= whole.end
 
 
 def _no_better_than_masked(cut: Cut, identified: Identified) -> Cut:

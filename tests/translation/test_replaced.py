@@ -1,0 +1,122 @@
+"""A log that cannot be the one that the job read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from offsetwise.model import Exactness, IsolationLevel
+from offsetwise.translation.identify import Records
+from offsetwise.translation.replaced import read_too_early
+from offsetwise.translation.resolve import Told, resolve
+from offsetwise.translation.search import Span
+from offsetwise.translation.worker import Answer, Question, Task, answer
+from tests.translation.test_resolve import CUT, POSITION
+
+SAVED_MS, NOW_MS, SKEW_MS = 1_766_000_000_000, 1_795_000_000_000, 300_000
+LATEST = SAVED_MS + SKEW_MS
+"""The latest time of a record that was read."""
+FUTURE = NOW_MS + SKEW_MS + 1
+
+
+def records(first: int, times: list[int | None]) -> Records:
+    count = len(times)
+    return Records(
+        offsets=list(range(first, first + count)),
+        timestamps=times,
+        log_append=[False] * count,
+        content=[b"%d" % each for each in range(count)],
+        masked=[None] * count,
+        key_schema=[None] * count,
+        value_schema=[None] * count,
+        headers=[()] * count,
+    )
+
+
+def told(times: list[int | None], *, position: int | None = None, by_broker: bool = False) -> int | None:
+    """Read a log of records of these times, and say what the position tells of it."""
+    whole = Span(start=0, end=len(times))
+    at = len(times) if position is None else position
+    log = replace(records(0, times), log_append=[by_broker] * len(times))
+    task = Task(question=Question.CUT, position=at, old=whole, new=whole, old_whole=whole, new_whole=whole)
+    given = answer(task, log, Records(), Records())
+    return read_too_early(given.times, saved_ms=SAVED_MS, clock_skew_ms=SKEW_MS, now_ms=NOW_MS)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [LATEST + 1] * 3,
+        [SAVED_MS - 9_000 * number for number in range(90)] + [LATEST + 1, LATEST + 2, LATEST + 3],
+        [LATEST + 86_400_000 * number for number in range(1, 150)],
+        [NOW_MS, NOW_MS, NOW_MS],
+    ],
+    ids=["as little as that", "the last three of many", "all of them", "written just now"],
+)
+def test_a_run_of_records_that_are_younger_than_the_batch_shows_another_log(times: list[int | None]) -> None:
+    assert told(times) == times[-1]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [LATEST] * 200,
+        [SAVED_MS] * 200 + [LATEST + 1],
+        [SAVED_MS] * 200 + [LATEST + 1, LATEST + 1],
+        [LATEST + 1, LATEST + 1, SAVED_MS],
+        [LATEST + 1, LATEST + 1],
+        [FUTURE] * 200,
+        [SAVED_MS, FUTURE, *[LATEST + 1] * 9],
+        [LATEST + 1, LATEST + 1, None],
+        [],
+    ],
+    ids=[
+        "as far as clocks differ",
+        "one ahead",
+        "two ahead",
+        "not the last",
+        "only two there",
+        "all still to come",
+        "one still to come",
+        "one without a time",
+        "no record",
+    ],
+)
+def test_times_of_producers_that_may_be_ahead_show_nothing(times: list[int | None]) -> None:
+    assert told(times) is None
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 50])
+def test_one_time_that_a_broker_set_is_enough(before: int) -> None:
+    old: list[int | None] = [SAVED_MS] * before
+    assert told([*old, LATEST + 1], by_broker=True) == LATEST + 1
+    assert told([*old, FUTURE], by_broker=True) == FUTURE
+    assert told([*old, LATEST], by_broker=True) is None
+
+
+def test_unread_records_are_younger_than_the_batch_as_they_should_be() -> None:
+    for by_broker in (True, False):
+        assert told([*[SAVED_MS] * 10, *[NOW_MS] * 90], position=10, by_broker=by_broker) is None
+
+
+def test_without_a_time_of_the_batch_nothing_is_told() -> None:
+    whole = Span(start=0, end=3)
+    task = Task(question=Question.CUT, position=3, old=whole, new=whole, old_whole=whole, new_whole=whole)
+    given = answer(task, records(0, [LATEST + 1] * 3), Records(), Records())
+    assert read_too_early(given.times, saved_ms=None, clock_skew_ms=SKEW_MS, now_ms=NOW_MS) is None
+
+
+@pytest.mark.parametrize("preserved", [False, True], ids=["found by records", "kept by the link"])
+def test_no_answer_is_proven_of_a_log_that_was_replaced(preserved: bool) -> None:
+    learnt = Told(
+        answer=Answer(cut=replace(CUT, raw_skip=0)),
+        preserved=preserved,
+        probed="Probed.",
+        replaced="It is another log.",
+    )
+
+    row = resolve(replace(POSITION, isolation=IsolationLevel.READ_UNCOMMITTED), learnt)
+
+    assert (row.exactness, row.new_offset, row.bounds) == (Exactness.UNKNOWN, None, (None, None))
+    assert (row.raw.verdict, row.raw.skip, row.evidence.reason) == ("UNKNOWN", None, "It is another log.")
