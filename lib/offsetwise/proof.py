@@ -27,6 +27,7 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import Standing
+from offsetwise.translation.empty import in_empty_log
 from offsetwise.translation.explain import Way
 from offsetwise.translation.replaced import read_too_early
 from offsetwise.translation.resolve import Position, Told
@@ -227,6 +228,8 @@ def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:
         told = replace(told, stream=_unread(scene, position, told.stream))
     planned = None if position.planned is None else _told(scene, position, position.planned, read)
     equal = None if first is None or last is None else read.pending_equal.get((partition, first, last))
+    if first is not None and first == last:
+        equal = True  # the batch has no record of this partition
     if planned is not None and _kept(told) and _kept(planned):
         equal = True  # the same records, between the same numbers
     return Learnt(position=position, told=told, planned=planned, pending_equal=equal)
@@ -263,7 +266,7 @@ def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Tol
         return replace(told, preserved=scene.migration.link is Link.PRESERVING and position.new is not None)
     return replace(
         told,
-        answer=found.answer,
+        answer=_in_empty_log(scene, position, offset, found.answer),
         replaced=_replaced(scene, position, offset, found.answer),
         preserved=found.preserved,
         probed=_probed(found),
@@ -271,6 +274,20 @@ def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Tol
         candidates=(*candidates, *_guesses(found, offset)),
         old_read=found.old_offsets_read,
         new_read=found.new_offsets_read,
+    )
+
+
+def _in_empty_log(scene: Scene, position: Position, offset: int, answer: Answer) -> Answer:
+    if position.old is None or position.new is None:
+        return answer
+    return in_empty_log(
+        offset,
+        answer,
+        old=position.old,
+        new=position.new,
+        isolation=position.isolation,
+        batch_ms=position.batch_ms if offset == position.offset else position.planned_batch_ms,
+        clock_skew_ms=scene.migration.content.clock_skew_s * 1000,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -13,10 +14,14 @@ from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.lab import Lab
 from tests.commands import call
-from tests.integration.topics import TIMEOUT_S
+from tests.integration.clusters import commit
+from tests.integration.topics import TIMEOUT_S, trim
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
+QUIET_BATCH_MS = 1_766_000_080_000
+RESET_BATCH_MS = 1_766_000_000_000
 OF_16_JANUARY_MS = 1_768_521_600_000
+QUIET = {0: 0, 1: 25, 2: 10, 3: 5, 4: 6, 5: 11}
 Times = Mapping[int, Iterable[int]]
 
 
@@ -50,6 +55,56 @@ def migration(lab: Lab, folder: Path, case: Path | None) -> Path:
     path = folder / "migration.yaml"
     path.write_text(yaml.safe_dump({"name": "quiet", "spark": {"master": "local[2]"}, **stated}), encoding="utf-8")
     return path
+
+
+def rows(body: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    return {row["partition"]: row for row in body["partitions"]}
+
+
+def test_a_partition_that_nobody_ever_wrote_to_holds_no_job_back(lab: Lab, tmp_path: Path) -> None:
+    before = {partition: [QUIET_BATCH_MS - 9_000_000 + n for n in range(count)] for partition, count in QUIET.items()}
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, "e9609", len(QUIET))
+        write(bootstrap, "e9609", before)
+    file = migration(lab, tmp_path, CASES / "kafka-12635-empty-partition" / "emptypart")
+
+    body = call("compare", "-m", file, "--checkpoint", "etl", "--json").answered()
+
+    found = {n: (row["exactness"], row["new_offset"], row["raw"]["verdict"]) for n, row in rows(body).items()}
+    assert found == {partition: ("EXACT", str(offset), "SAME") for partition, offset in QUIET.items()}
+    assert body["summary"]["blocked"] == 0
+    plan = tmp_path / "plan.json"
+    drafted = call(
+        "draft", "-m", file, "--checkpoint", "etl", "--target", "starting-offsets", "--author", "ana", "--out", plan
+    )
+    assert drafted.code == 0, drafted.err
+
+
+@pytest.mark.parametrize(
+    ("on_new", "expected"),
+    [
+        ([], ("EXACT", "0", ["0", "0"])),
+        ([OF_16_JANUARY_MS], ("BOUNDED", "0", ["0", "1"])),
+        ([1_000, 2_000], ("BOUNDED", "0", ["0", "2"])),
+    ],
+    ids=["empty", "young", "old: a group tells no time"],
+)
+def test_a_log_that_expired_to_nothing_is_exact_where_nothing_can_be_lost(
+    lab: Lab, tmp_path: Path, on_new: list[int], expected: tuple[str, str, list[str]]
+) -> None:
+    topic = f"a12635-{len(on_new)}"
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, topic, 1)
+    write(lab.old_bootstrap, topic, {0: [1_000 + number for number in range(500)]})
+    trim(lab.old_bootstrap, topic, 500)
+    write(lab.new_bootstrap, topic, {0: on_new})
+    commit(lab.old_bootstrap, f"{topic}-etl", topic, {0: 500})
+
+    body = call("compare", "-m", migration(lab, tmp_path, None), "--group", f"{topic}-etl", "--json").answered()
+
+    row = rows(body)[0]
+    assert (row["exactness"], row["new_offset"], row["bounds"]) == expected
+    assert "UNTRANSLATED" not in row["findings"]
 
 
 def test_a_topic_that_was_created_again_and_grew_past_the_position_is_no_proof(lab: Lab, tmp_path: Path) -> None:

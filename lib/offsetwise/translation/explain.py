@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from offsetwise.model import AnyPosition, Candidate, Exactness, PartitionComparison
 from offsetwise.translation.windows import Cut, Reason
+from offsetwise.wording import many
 
 
 class Way(StrEnum):
@@ -42,7 +43,7 @@ def explain(
     return _reason(row, offset, cut), tuple(each for each in statements if each)
 
 
-def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
+def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each reason
     where = str(row.new_topic_partition)
     if row.exactness is Exactness.CLAIMED:
         return f"Too few records could be paired to prove a place; the offset is a claim of {row.method}."
@@ -86,6 +87,21 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
             return f"No record read on {where} is a copy of one read on the old log."
         case Reason.EMPTY_LOGS:
             return "Neither log holds a record to tell a place from."
+        case Reason.EMPTY_PARTITION if row.exactness is Exactness.EXACT:
+            held = (
+                "holds none either"
+                if not cut.new_records
+                else f"holds {many(cut.new_records, 'record')}, all older than the batch that ended there"
+            )
+            return (
+                f"The old log holds no record at or above {offset:,} and none below, and {where} {held}: reading goes "
+                f"on at its end, {cut.offset:,}."
+            )
+        case Reason.EMPTY_PARTITION:
+            return (
+                f"The old log holds no record to compare with {where}, of whose records nothing tells whether the job "
+                f"has read them: the position lies in [{cut.lo:,}, {cut.hi:,}]."
+            )
         case Reason.LOG_MOVED:
             return (
                 "Nothing says that retention kept what was read: twice, a log start moved past records while they were "

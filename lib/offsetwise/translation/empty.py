@@ -1,0 +1,77 @@
+"""A position in an old log that holds no record: no anchor can be paired, and nothing can be lost.
+
+The argument. The whole old log was read and holds no record for the job, and the position lies inside it. So every
+record that the old log ever had lay below the position and was read: a record of the new log is a copy of a read one,
+or was written by somebody else. If the new log is empty as well, its end skips, repeats and passes over nothing. If all
+its records are older than the batch that ended at the position, by more than clocks may differ, they were there when
+the job read past them, and its end is right. Else one of them may be a copy of what came since: only both ends of the
+log bound the position, and a person decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from offsetwise.model import Ahead, Exactness, IsolationLevel, LogRange
+from offsetwise.position import offset_or_none
+from offsetwise.translation.windows import Reason
+from offsetwise.translation.worker import Answer
+
+
+def in_empty_log(
+    position: int,
+    answer: Answer,
+    *,
+    old: LogRange,
+    new: LogRange,
+    isolation: IsolationLevel,
+    batch_ms: int | None,
+    clock_skew_ms: int,
+) -> Answer:
+    """Return the answer with the cut that follows from an empty old log; any other answer as it is.
+
+    Args:
+        position: The next record to read on the old log.
+        answer: What the records said.
+        old: The old log.
+        new: The new log.
+        isolation: That of the job.
+        batch_ms: When the batch that ended at the position was planned, epoch ms; None where nobody says.
+        clock_skew_ms: How far two clocks may differ.
+    """
+    cut, read = answer.cut, answer.times
+    start, end = (offset_or_none(each) for each in (new.log_start, new.end(isolation)))
+    if cut is None or not read.old_is_empty or start is None or end is None:
+        return answer
+    first = offset_or_none(old.log_start)
+    none_lost = first is not None and position >= first
+    older = batch_ms is not None and read.newest_new is not None and read.newest_new < batch_ms - clock_skew_ms
+    seen = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
+    if none_lost and read.new_is_whole and (older or not cut.new_records):
+        same = 0 if not cut.new_records and start <= position <= end else None
+        found = replace(
+            seen,
+            exactness=Exactness.EXACT,
+            offset=end,
+            lo=end,
+            replay=0,
+            foreign_below=0,
+            ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
+            caught_up=True,
+            raw_skip=same,
+            raw_replay=same,
+        )
+    else:
+        found = replace(
+            seen,
+            exactness=Exactness.BOUNDED,
+            offset=start,
+            lo=start,
+            replay=cut.new_records if read.new_is_whole else end - start,
+            foreign_below=None,
+            ahead=Ahead(examined=False),
+            caught_up=False,
+            raw_skip=None,
+            raw_replay=None,
+        )
+    return replace(answer, cut=found)
