@@ -22,7 +22,7 @@ TOPIC = "counted"
     [
         (7, 20, "retention moved the log start from 0 to 7 while the records were read"),
         (None, 20, "expected its log start and end once more after the records were read, but the broker did not say"),
-        (0, 19, r"two looks at the log differ: it lay in \[0, 20\), then in \[0, 19\)"),
+        (0, 19, r"two looks differ: the log lay in \[0, 20\), then in \[0, 19\)"),
     ],
     ids=["cut back", "silent", "shorter"],
 )

@@ -392,7 +392,7 @@ class TestRefusals:
     def test_a_finding_that_blocks_does_so_whatever_a_person_decides(self, code: str) -> None:
         refused(code, comparison(findings=(blocking(code, partition=0),)), overrides=((FIRST, override(940)),))
 
-    @pytest.mark.parametrize("code", ["BELOW_LOG_START", "TOPIC_RECREATED"])
+    @pytest.mark.parametrize("code", ["BELOW_LOG_START", "LOG_REPLACED", "TOPIC_RECREATED"])
     def test_a_finding_about_one_place_gives_way_to_a_decision_about_it(self, code: str) -> None:
         made = comparison(findings=(blocking(code, partition=0),))
         refused(code, made)

@@ -75,6 +75,13 @@ partition(
     case(row(partition=2), old_topic=topic(partitions=3), new_topic=topic(partitions=3)),
 )
 partition("logs", "topic_recreated", "Stop the mirror, reset", "mirror wrote past the new log's end", case())
+partition(
+    "logs",
+    "log_replaced",
+    "If a producer's clock runs ahead, raise",
+    "records younger than the batch that read them",
+    case(),
+)
 partition("logs", "open_transaction", "Let the producers end", "transaction open on the old cluster", case())
 partition(
     "logs",

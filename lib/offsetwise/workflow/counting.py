@@ -95,17 +95,19 @@ def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> Non
         found = ranges[each.topic_partition]
         now, end = found.log_start, found.hw
         where = f"{each.topic_partition} on {migration.cluster(side).name!r}"
+        told = None
         if now is None or end is None:
-            raise ClusterError(
-                f"{where}: expected its log start and end once more after the records were read, but the broker did "
-                "not say. Retention may have passed, so the counts cannot be relied on.",
-                fix="Check the broker that leads it, then run it again.",
+            told = "but the broker did not say. Retention may have passed"
+        elif now < each.start or end < each.end:
+            told = (
+                f"and two looks differ: the log lay in [{each.start}, {each.end}), then in [{now}, {end}), and no log "
+                "start goes back nor does a log become shorter"
             )
-        if now < each.start or end < each.end:
+        if now is None or told is not None:
             raise ClusterError(
-                f"{where}: two looks at the log differ: it lay in [{each.start}, {each.end}), then in [{now}, {end}). "
-                "A log start never goes back and a log does not become shorter, so the counts say nothing.",
-                fix="Find out whether the topic was created again or a leader changed, then run it again.",
+                f"{where}: expected its log start and end once more after the records were read, {told}, so the counts "
+                "cannot be relied on.",
+                fix="Check the broker that leads it, then run it again.",
             )
         if now > each.start:
             raise ClusterError(
