@@ -139,12 +139,29 @@ def test_an_old_log_with_a_record_is_no_empty_one() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "times", "verdict", "said"),
     [
-        ((0, 0), (0, 0), [], RawVerdict.SAME, "and orders-0 holds none either: reading goes on at its end, 0."),
-        ((500, 500), (0, 0), [], RawVerdict.OUT_OF_RANGE, "reading goes on at its end, 0."),
-        ((2, 2), (0, 9), [OLDER], RawVerdict.REPLAY, "holds 1 record, all older than the batch that ended there"),
+        (
+            (0, 0),
+            (0, 0),
+            [],
+            RawVerdict.SAME,
+            "orders-0 holds none either: reading goes on at the end of the new log, 0.",
+        ),
+        ((500, 500), (0, 0), [], RawVerdict.OUT_OF_RANGE, "reading goes on at the end of the new log, 0."),
+        ((2, 2), (0, 9), [OLDER], RawVerdict.REPLAY, "holds 1 record, no more than it ever did and all older than"),
+        ((9, 9), (0, 9), [OLDER], RawVerdict.SAME, "so copies of what was read"),
+        ((2, 2), (0, 9), [OLDER] * 3, RawVerdict.UNKNOWN, "the position lies in [0, 9]."),
+        ((0, 0), (0, 9), [OLDER], RawVerdict.UNKNOWN, "the position lies in [0, 9]."),
         ((2, 2), (0, 9), [BATCH_MS], RawVerdict.UNKNOWN, "the position lies in [0, 9]."),
     ],
-    ids=["never written", "expired", "old copies", "young copies"],
+    ids=[
+        "never written",
+        "expired",
+        "old copies",
+        "below the number",
+        "more than it ever held",
+        "never written",
+        "young copies",
+    ],
 )
 def test_the_row_says_why_and_what_the_number_as_it_is_would_do(
     old: tuple[int, int], new: tuple[int, int], times: list[int | None], verdict: RawVerdict, said: str

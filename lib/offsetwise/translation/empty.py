@@ -2,10 +2,10 @@
 
 The argument. The whole old log was read and holds no record for the job, and the position lies inside it. So every
 record that the old log ever had lay below the position and was read: a record of the new log is a copy of a read one,
-or was written by somebody else. If the new log is empty as well, its end skips, repeats and passes over nothing. If all
-its records are older than the batch that ended at the position, by more than clocks may differ, they were there when
-the job read past them, and its end is right. Else one of them may be a copy of what came since: only both ends of the
-log bound the position, and a person decides.
+or was written by somebody else. If the new log is empty as well, its end skips, repeats and passes over nothing. If it
+holds no more records than the old log ever did, all older than the batch that ended at the position by more than clocks
+may differ, they are the copies of those, and its end is right. Else some are nobody's copy, as all are beside an old
+log that was never written to: only both ends of the new log bound the position, and a person decides.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def in_empty_log(
     first = offset_or_none(old.log_start)
     none_lost = first is not None and position >= first
     older = batch_ms is not None and read.newest_new is not None and read.newest_new < batch_ms - clock_skew_ms
+    copies = older and cut.new_records <= position  # as many as the old log ever held, at most
     seen = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
-    if none_lost and read.new_is_whole and (older or not cut.new_records):
-        same = 0 if not cut.new_records and start <= position <= end else None
+    if none_lost and read.new_is_whole and (copies or not cut.new_records):
+        inside = start <= position <= end
         found = replace(
             seen,
             exactness=Exactness.EXACT,
@@ -58,8 +59,8 @@ def in_empty_log(
             foreign_below=0,
             ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
             caught_up=True,
-            raw_skip=same,
-            raw_replay=same,
+            raw_skip=0 if inside else None,
+            raw_replay=read.new_ahead if inside else None,
         )
     else:
         found = replace(

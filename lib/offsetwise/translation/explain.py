@@ -91,11 +91,12 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
             held = (
                 "holds none either"
                 if not cut.new_records
-                else f"holds {many(cut.new_records, 'record')}, all older than the batch that ended there"
+                else f"holds {many(cut.new_records, 'record')}, no more than it ever did and all older than the batch "
+                "that ended there, so copies of what was read"
             )
             return (
                 f"The old log holds no record at or above {offset:,} and none below, and {where} {held}: reading goes "
-                f"on at its end, {cut.offset:,}."
+                f"on at the end of the new log, {cut.offset:,}."
             )
         case Reason.EMPTY_PARTITION:
             return (

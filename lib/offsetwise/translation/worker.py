@@ -96,6 +96,8 @@ class Times:
     """The whole new log was read."""
     newest_new: int | None = None
     """The newest that was read of the new log; None where one has no time, or there is none."""
+    new_ahead: int = 0
+    """How many records at or above the same number were read of the new log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +312,7 @@ def _times(task: Task, old: Records, new: Records) -> Times:
         old_is_empty=not old.offsets and _is_whole(task.old, task.old_whole),
         new_is_whole=_is_whole(task.new, task.new_whole),
         newest_new=_newest(new.timestamps),
+        new_ahead=len(new.offsets) - bisect_left(new.offsets, task.position),
     )
 
 
