@@ -51,21 +51,42 @@ def told(times: list[int | None], *, position: int | None = None, by_broker: boo
         [SAVED_MS - 9_000 * number for number in range(90)] + [LATEST + 1, LATEST + 2, LATEST + 3],
         [LATEST + 86_400_000 * number for number in range(1, 150)],
         [NOW_MS, NOW_MS, NOW_MS],
+        [SAVED_MS - SKEW_MS - 1, SAVED_MS - 2 * SKEW_MS - 2, LATEST + 1, LATEST + 1, LATEST + 1],
     ],
-    ids=["as little as that", "the last three of many", "all of them", "written just now"],
+    ids=["as little as that", "the last three of many", "all of them", "written just now", "behind times out of order"],
 )
 def test_a_run_of_records_that_are_younger_than_the_batch_shows_another_log(times: list[int | None]) -> None:
     assert told(times) == times[-1]
+
+
+@pytest.mark.parametrize("read", [0, 1, 2, 149])
+@pytest.mark.parametrize("unread", [0, 1, 40])
+@pytest.mark.parametrize("jitter_ms", [0, SKEW_MS], ids=["in order", "as far as clocks differ"])
+def test_of_times_in_order_the_last_one_before_the_position_is_enough(read: int, unread: int, jitter_ms: int) -> None:
+    before: list[int | None] = [SAVED_MS - 9_000 * (read - number) - jitter_ms * (number % 2) for number in range(read)]
+    after: list[int | None] = [LATEST + 2 - jitter_ms * (number % 2) for number in range(unread)]
+    assert told([*before, LATEST + 2, *after], position=read + 1) == LATEST + 2
+    assert told([*before, LATEST, *after], position=read + 1) is None
+    assert told([*before, FUTURE, *after], position=read + 1) is None
+
+
+@pytest.mark.parametrize("position", [None, 200])
+def test_one_time_that_is_ahead_of_those_behind_it_shows_nothing(position: int | None) -> None:
+    ahead: list[int | None] = [SAVED_MS] * 200
+    ahead[50] = SAVED_MS + 2 * SKEW_MS
+    ahead[199] = LATEST + 1
+    assert told(ahead, position=position) is None
+    assert told([*ahead, SAVED_MS], position=position) is None
+    assert told([*ahead[:50], *ahead[51:]], position=None) == LATEST + 1
 
 
 @pytest.mark.parametrize(
     "times",
     [
         [LATEST] * 200,
-        [SAVED_MS] * 200 + [LATEST + 1],
-        [SAVED_MS] * 200 + [LATEST + 1, LATEST + 1],
+        [SAVED_MS, 0, SAVED_MS, LATEST + 1],
+        [SAVED_MS, 0, SAVED_MS, LATEST + 1, LATEST + 1],
         [LATEST + 1, LATEST + 1, SAVED_MS],
-        [LATEST + 1, LATEST + 1],
         [FUTURE] * 200,
         [SAVED_MS, FUTURE, *[LATEST + 1] * 9],
         [LATEST + 1, LATEST + 1, None],
@@ -73,10 +94,9 @@ def test_a_run_of_records_that_are_younger_than_the_batch_shows_another_log(time
     ],
     ids=[
         "as far as clocks differ",
-        "one ahead",
-        "two ahead",
+        "one ahead of times out of order",
+        "two ahead of times out of order",
         "not the last",
-        "only two there",
         "all still to come",
         "one still to come",
         "one without a time",

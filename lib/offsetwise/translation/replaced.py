@@ -2,9 +2,9 @@
 
 A topic that was deleted, created again and has grown past the position holds other records there. Offsets do not tell;
 times do. What a broker stamped is certain: it had the record before anybody read it. What a producer stamped may be
-ahead of every clock, as where it is the time of an event to come. So a producer's times count only where several
-records in a row say the same, and where none of those read is still to come when the clusters are read: that shows
-times that are no clock's.
+ahead of every clock, as where it is the time of an event to come. So a producer's times count only where none of those
+read before the position is still to come when the clusters are read, which shows times that are no clock's, and where
+the record does not stand alone: several in a row say the same, or all times read are in order.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def read_too_early(times: Times, *, saved_ms: int | None, clock_skew_ms: int, no
     if times.by_broker:
         return last if last > latest else None
     newest = times.newest_before
-    if newest is None or newest > now_ms + clock_skew_ms or len(times.before) < RUN:
+    if newest is None or newest > now_ms + clock_skew_ms:
         return None
-    return last if min(times.before) > latest else None
+    in_a_row = len(times.before) == RUN and min(times.before) > latest
+    in_order = last > latest and times.back_ms is not None and times.back_ms <= clock_skew_ms
+    return last if in_a_row or in_order else None

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from offsetwise.model import Exactness, Neighbour
@@ -90,6 +91,8 @@ class Times:
     """Whether a broker set the last of `before`."""
     newest_before: int | None = None
     """The newest of all that were read before the position; None where one has no time."""
+    back_ms: int | None = None
+    """By how much a record of the old log is older than one before it, at most; None where one has no time."""
     old_is_empty: bool = False
     """The whole old log was read, and holds no record that the job reads."""
     new_is_whole: bool = False
@@ -309,6 +312,7 @@ def _times(task: Task, old: Records, new: Records) -> Times:
         before=before if len(before) == len(last) else (),
         by_broker=at > 0 and old.log_append[at - 1],
         newest_before=_newest(old.timestamps[:at]),
+        back_ms=_back(old.timestamps),
         old_is_empty=not old.offsets and _is_whole(task.old, task.old_whole),
         new_is_whole=_is_whole(task.new, task.new_whole),
         newest_new=_newest(new.timestamps),
@@ -319,6 +323,13 @@ def _times(task: Task, old: Records, new: Records) -> Times:
 def _newest(timestamps: Sequence[int | None]) -> int | None:
     known = [time for time in timestamps if time is not None]
     return max(known) if known and len(known) == len(timestamps) else None
+
+
+def _back(timestamps: Sequence[int | None]) -> int | None:
+    known = [time for time in timestamps if time is not None]
+    if len(known) < len(timestamps):
+        return None
+    return max((newest - time for newest, time in zip(accumulate(known, max), known, strict=True)), default=0)
 
 
 def _is_whole(span: Span, whole: Span) -> bool:
