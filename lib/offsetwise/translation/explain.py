@@ -111,7 +111,8 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
         case Reason.LOOKS_DIFFER:
             return (
                 f"Two looks at a log disagree: {cut.looks}. A log start never goes back and a log does not become "
-                "shorter, unless its topic was created again or a leader without its last records took over."
+                "shorter, unless its topic was created again or a leader without its last records took over. Compare "
+                "again; if they still disagree, check the broker that leads it."
             )
         case _:
             return (
