@@ -27,9 +27,8 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import Standing
-from offsetwise.translation.empty import in_empty_log
 from offsetwise.translation.explain import Way
-from offsetwise.translation.replaced import read_too_early
+from offsetwise.translation.old_log import in_empty_log, read_too_early
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span, affordable
 from offsetwise.translation.worker import Answer

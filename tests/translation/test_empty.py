@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from offsetwise.model import Exactness, IsolationLevel, LogRange, RawVerdict
-from offsetwise.translation.empty import in_empty_log
 from offsetwise.translation.identify import Records
+from offsetwise.translation.old_log import in_empty_log
 from offsetwise.translation.resolve import Position, Told, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason

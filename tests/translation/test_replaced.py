@@ -8,7 +8,7 @@ import pytest
 
 from offsetwise.model import Exactness, IsolationLevel
 from offsetwise.translation.identify import Records
-from offsetwise.translation.replaced import read_too_early
+from offsetwise.translation.old_log import read_too_early
 from offsetwise.translation.resolve import Told, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.worker import Answer, Question, Task, answer

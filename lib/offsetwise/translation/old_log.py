@@ -1,0 +1,114 @@
+"""What an old log says beside the counted cut: that it holds no record, or is not the one that the job read.
+
+**A log without records.** No anchor can be paired, and nothing can be lost. The whole old log was read and holds no
+record for the job, and the position lies inside it. So every record that the old log ever had lay below the position
+and was read: a record of the new log is a copy of a read one, or was written by somebody else. If the new log is empty
+as well, its end skips, repeats and passes over nothing. If it holds no more records than the old log ever did, all
+older than the batch that ended at the position by more than clocks may differ, they are the copies of those, and its
+end is right. Else some are nobody's copy, as all are beside an old log that was never written to: only both ends of the
+new log bound the position, and a person decides.
+
+**A log that was replaced.** A topic that was deleted, created again and has grown past the position holds other records
+there. Offsets do not tell; times do: what the job read cannot be younger than the batch that says so. What a broker
+stamped is certain: it had the record before anybody read it. What a producer stamped may be ahead of every clock, as
+where it is the time of an event to come. So a producer's times count only where none of those read before the position
+is still to come when the clusters are read, which shows times that are no clock's, and where the record does not stand
+alone: several in a row say the same, or all times read are in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from offsetwise.model import Ahead, Exactness, IsolationLevel, LogRange
+from offsetwise.position import offset_or_none
+from offsetwise.translation.windows import Reason
+from offsetwise.translation.worker import RUN, Answer, Times
+
+
+def in_empty_log(
+    position: int,
+    answer: Answer,
+    *,
+    old: LogRange,
+    new: LogRange,
+    isolation: IsolationLevel,
+    batch_ms: int | None,
+    clock_skew_ms: int,
+) -> Answer:
+    """Return the answer with the cut that follows from an empty old log; any other answer as it is.
+
+    Args:
+        position: The next record to read on the old log.
+        answer: What the records said.
+        old: The old log.
+        new: The new log.
+        isolation: That of the job.
+        batch_ms: When the batch that ended at the position was planned, epoch ms; None where nobody says.
+        clock_skew_ms: How far two clocks may differ.
+    """
+    cut, read = answer.cut, answer.times
+    start, end = (offset_or_none(each) for each in (new.log_start, new.end(isolation)))
+    if cut is None or not read.old_is_empty or start is None or end is None:
+        return answer
+    first = offset_or_none(old.log_start)
+    none_lost = first is not None and position >= first
+    older = batch_ms is not None and read.newest_new is not None and read.newest_new < batch_ms - clock_skew_ms
+    copies = older and cut.new_records <= position  # as many as the old log ever held, at most
+    seen = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
+    if none_lost and read.new_is_whole and (copies or not cut.new_records):
+        inside = start <= position <= end
+        found = replace(
+            seen,
+            exactness=Exactness.EXACT,
+            offset=end,
+            lo=end,
+            replay=0,
+            foreign_below=0,
+            ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
+            caught_up=True,
+            raw_skip=0 if inside else None,
+            raw_replay=read.new_ahead if inside else None,
+        )
+    else:
+        found = replace(
+            seen,
+            exactness=Exactness.BOUNDED,
+            offset=start,
+            lo=start,
+            replay=cut.new_records if read.new_is_whole else end - start,
+            foreign_below=None,
+            ahead=Ahead(examined=False),
+            caught_up=False,
+            raw_skip=None,
+            raw_replay=None,
+        )
+    return replace(answer, cut=found)
+
+
+def read_too_early(times: Times, *, saved_ms: int | None, clock_skew_ms: int, now_ms: int) -> int | None:
+    """Return the time of the record before a position, where that record cannot be one that the job read.
+
+    Args:
+        times: Of the records before the position on the old log.
+        saved_ms: When the job had read up to the position at the latest, epoch ms; None where nobody says.
+        clock_skew_ms: How far two clocks may differ.
+        now_ms: When the clusters were read.
+
+    >>> times = Times(before=(8_000, 9_000, 9_500), newest_before=9_500)
+    >>> read_too_early(times, saved_ms=5_000, clock_skew_ms=1_000, now_ms=20_000)
+    9500
+    >>> read_too_early(times, saved_ms=5_000, clock_skew_ms=1_000, now_ms=6_000)
+    """
+    if saved_ms is None or not times.before:
+        return None
+    latest = saved_ms + clock_skew_ms
+    last = times.before[-1]
+    if times.by_broker:
+        return last if last > latest else None
+    newest = times.newest_before
+    if newest is None or newest > now_ms + clock_skew_ms:
+        return None
+    in_a_row = len(times.before) == RUN and min(times.before) > latest
+    in_order = last > latest and times.back_ms is not None and times.back_ms <= clock_skew_ms
+    return last if in_a_row or in_order else None
