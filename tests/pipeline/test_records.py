@@ -20,8 +20,16 @@ from offsetwise.pipeline.records import OffsetRange, identify, read_records
 from offsetwise.pipeline.records import _assignment as assignment
 from offsetwise.pipeline.records import _layers as layers
 from offsetwise.pipeline.session import open_session
-from offsetwise.translation.header import KAFKA_BACKUP, REDPANDA, origin
-from offsetwise.translation.identity import content_hash, header_hash, masked_hash, record_size, schema_id
+from offsetwise.translation.identity import (
+    KAFKA_BACKUP,
+    REDPANDA,
+    content_hash,
+    header_hash,
+    masked_hash,
+    origin,
+    record_size,
+    schema_id,
+)
 
 SALT = b"\0 a salt, with a leading zero"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from offsetwise.translation.header import KAFKA_BACKUP, REDPANDA, origin
+from offsetwise.translation.identity import KAFKA_BACKUP, REDPANDA, origin
 
 BIG = (1050).to_bytes(8, "big")
 LITTLE = (1050).to_bytes(8, "little")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from offsetwise.translation.header import KAFKA_BACKUP, REDPANDA
 from offsetwise.translation.identify import Header, Identified, Records, identify
+from offsetwise.translation.identity import KAFKA_BACKUP, REDPANDA
 
 Schema = int | None
 

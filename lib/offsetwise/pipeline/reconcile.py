@@ -21,7 +21,7 @@ from offsetwise.model import Cluster, IsolationLevel, PartitionReconciliation, R
 from offsetwise.pipeline.client_windows import once, strange
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import spark_errors
-from offsetwise.translation.header import PROVENANCE_HEADERS
+from offsetwise.translation.identity import PROVENANCE_HEADERS
 
 RECORDS_PER_TASK: Final = 250_000
 RANGE_OFFSETS: Final = 100_000

@@ -18,8 +18,16 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import IsolationLevel
 from offsetwise.position import OfPartition
-from offsetwise.translation.header import KAFKA_BACKUP, MAX_DIGITS, OFFSET_BYTES, PROVENANCE_HEADERS, REDPANDA
-from offsetwise.translation.identity import IDENTITY_BYTES, NULL_LENGTH, SCHEMA_PREFIX_BYTES
+from offsetwise.translation.identity import (
+    IDENTITY_BYTES,
+    KAFKA_BACKUP,
+    MAX_DIGITS,
+    NULL_LENGTH,
+    OFFSET_BYTES,
+    PROVENANCE_HEADERS,
+    REDPANDA,
+    SCHEMA_PREFIX_BYTES,
+)
 
 RECORD_SCHEMA: Final = (
     "topic string, partition int, offset bigint, timestamp bigint, log_append boolean, content binary, masked binary, "
@@ -149,7 +157,7 @@ def _size_of_headers(headers: Column) -> Column:
 
 
 def _origin(headers: Column) -> Column:
-    """Decode the first provenance header, as `translation/header.py` does."""
+    """Decode the first provenance header, as `translation/identity.py` does."""
     first = F.get(F.filter(headers, lambda header: header["key"].isin(sorted(PROVENANCE_HEADERS))), F.lit(0))
     name, value = first["key"], first["value"]
     digits = F.hex(value)

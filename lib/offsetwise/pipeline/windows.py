@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from offsetwise.streams.kafka.ranges import Range, Reader
-from offsetwise.translation.header import origin
 from offsetwise.translation.identify import Records
-from offsetwise.translation.identity import content_hash, header_hash, masked_hash, record_size, schema_id
+from offsetwise.translation.identity import content_hash, header_hash, masked_hash, origin, record_size, schema_id
 from offsetwise.translation.search import Span
 from offsetwise.translation.worker import Log, Paired, Question, Task, answer, written
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import chain
 
 from offsetwise.translation.content import anchors
-from offsetwise.translation.header import PROVENANCE_HEADERS
+from offsetwise.translation.identity import PROVENANCE_HEADERS
 
 Header = tuple[str, bytes]
 

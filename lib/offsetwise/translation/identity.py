@@ -2,6 +2,12 @@
 
 A hash of this module equals the one that `pipeline/records.py` computes inside Spark, byte for byte. It is a SHA-256
 over the salt and the length-prefixed parts, cut to 16 bytes. Standard library only: it is shipped to Spark's workers.
+
+Provenance headers are no part of it: offsets that a migration tool wrote on the records it copied. Such a header is a
+claim. It says where to look; records decide. Formats, as the tools write them:
+
+- `redpanda-migrator-offset`: 8 bytes, big-endian (redpanda-data/connect, `redpanda_migrator`).
+- `x-original-offset`: 8 bytes, little-endian, or decimal text (kafka-backup).
 """
 
 from __future__ import annotations
@@ -15,6 +21,11 @@ NULL_LENGTH: Final = b"\xff\xff\xff\xff"
 """Stands where the length of a part would stand, so that null and empty differ."""
 SCHEMA_PREFIX_BYTES: Final = 5
 """The zero byte and the four bytes of a schema-registry id."""
+REDPANDA: Final = "redpanda-migrator-offset"
+KAFKA_BACKUP: Final = "x-original-offset"
+PROVENANCE_HEADERS: Final = frozenset({REDPANDA, KAFKA_BACKUP})
+OFFSET_BYTES: Final = 8
+MAX_DIGITS: Final = 19
 
 
 def content_hash(salt: bytes, key: bytes | None, value: bytes | None) -> bytes:
@@ -52,6 +63,20 @@ def record_size(key: bytes | None, value: bytes | None, headers: Iterable[tuple[
     return size
 
 
+def origin(headers: Iterable[tuple[str, bytes | None]]) -> int | None:
+    """Give the old offset that a record's headers claim; the first provenance header wins.
+
+    >>> origin([("redpanda-migrator-offset", (1050).to_bytes(8, "big"))])
+    1050
+    >>> origin([("x-original-offset", b"1050"), ("x-original-offset", b"7")])
+    1050
+    """
+    for name, value in headers:
+        if name in PROVENANCE_HEADERS:
+            return _decode(name, value or b"")
+    return None
+
+
 def _hash(salt: bytes, one: bytes | None, other: bytes | None) -> bytes:
     parts = salt, _length(one), one or b"", _length(other), other or b""
     return sha256(b"".join(parts)).digest()[:IDENTITY_BYTES]
@@ -69,3 +94,14 @@ def _blanked(part: bytes | None) -> bytes | None:
     if part is None or not _may_hold_schema(part):
         return part
     return bytes(SCHEMA_PREFIX_BYTES) + part[SCHEMA_PREFIX_BYTES:]
+
+
+def _decode(name: str, value: bytes) -> int | None:
+    if name == KAFKA_BACKUP and value.isdigit() and len(value) <= MAX_DIGITS:
+        # Eight ASCII digits, read as an integer, would be an offset above 10^18.
+        made = int(value)
+    elif len(value) == OFFSET_BYTES:
+        made = int.from_bytes(value, "big" if name == REDPANDA else "little")
+    else:
+        return None
+    return made if made < 2**63 else None
