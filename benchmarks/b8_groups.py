@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from benchmarks.b3_snapshot import COMMAND, PARTITIONS_PER_GROUP, fill
 from offsetwise.apply.disk import Disk
@@ -76,7 +77,7 @@ def run(bootstrap: str, folder: Path, names: list[str], given: argparse.Namespac
 
 def ours(bootstrap: str, folder: Path, names: list[str], *, before: int, offset: int) -> float:
     """Apply a plan with every group as a target; give the seconds from its first request to its last line."""
-    plan = _plan(names, before=before, offset=offset)
+    plan = _plan(names, before=before, offset=offset, cluster_id=_cluster_id(bootstrap))
     begun = time.perf_counter()
     port = KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": bootstrap}))
     path = str(folder / f"{offset}.journal")
@@ -91,7 +92,7 @@ def ours(bootstrap: str, folder: Path, names: list[str], *, before: int, offset:
     return seconds
 
 
-def _plan(names: list[str], *, before: int, offset: int) -> Plan:
+def _plan(names: list[str], *, before: int, offset: int, cluster_id: str) -> Plan:
     made = drafted(str(SAMPLES / POLLUTED))
     partitions = range(PARTITIONS_PER_GROUP)
     held = tuple((TOPIC, partition, before) for partition in partitions)
@@ -102,6 +103,7 @@ def _plan(names: list[str], *, before: int, offset: int) -> Plan:
         positions=tuple(replace(one, partition=partition) for partition in partitions),
         requirements=replace(
             made.requirements,
+            new=replace(made.requirements.new, cluster_id=cluster_id),
             groups=tuple(GroupBefore(group=name, state="Empty", offsets=held) for name in names),
         ),
     )
@@ -135,10 +137,15 @@ def _produce(bootstrap: str) -> None:
         raise SystemExit("not every record was delivered")
 
 
+def _cluster_id(bootstrap: str) -> str:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+    return str(admin.list_topics(timeout=30).cluster_id)
+
+
 def _must_stand(bootstrap: str, names: list[str], offset: int) -> None:
     """Hold what a client of its own reads against what was to be written."""
     port = KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": bootstrap}))
-    for group in port.read(names).values():
+    for group in port.read(names, cluster_id=_cluster_id(bootstrap)).values():
         if [one.offset for one in group.offsets] != [offset] * PARTITIONS_PER_GROUP:
             raise SystemExit(f"{group.name} is not at {offset}: {group}")
 

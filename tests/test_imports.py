@@ -64,8 +64,11 @@ RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
 WORKER_LIBRARIES = {"fsspec"}
 
 HOMES = {
-    "confluent_kafka": ("pipeline.windows.", "streams.kafka.", "lab.", "targets.group.kafka."),
-    "kafka": ("streams.kafka.wire.", "streams.kafka.facts.", "targets.transactions.kafka."),
+    "confluent_kafka": ("pipeline.windows.", "streams.kafka.", "lab.", "targets.group."),
+    "kafka": (
+        *("streams.kafka.wire.", "streams.kafka.facts.", "targets.transactions.kafka."),
+        *("targets.reviewed_cluster.", "targets.group.requests."),
+    ),
     "pyspark": ("pipeline.", "lab."),
     "streamlit": ("console.", "app", "pages."),
     "plotly": ("console.", "app", "pages."),

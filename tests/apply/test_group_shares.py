@@ -30,9 +30,9 @@ class Watched(Groups):
         """Groups whose next reply is lost; whether the commit arrives."""
         self.refusing: dict[str, TopicPartition] = {}
 
-    def commit(self, wanted):  # type: ignore[no-untyped-def]
+    def commit(self, wanted, *, cluster_id):  # type: ignore[no-untyped-def]
         self.asked.append(tuple(wanted))
-        return super().commit(wanted)
+        return super().commit(wanted, cluster_id=cluster_id)
 
     def commit_one(self, group, offsets):  # type: ignore[no-untyped-def]
         if group in self.losing:
@@ -134,14 +134,14 @@ def test_a_group_that_somebody_moved_after_the_recheck_stops_its_share_before_an
     read = staged.groups.read
     calls: list[int] = []
 
-    def moved(names):  # type: ignore[no-untyped-def]
+    def moved(names, *, cluster_id):  # type: ignore[no-untyped-def]
         calls.append(len(names))
         if len(calls) == 1:
             key = next(iter(staged.groups.at(NAMES[7])))
             staged.groups.offsets[NAMES[7]][key] = GroupOffset(
                 topic=key.topic, partition=key.partition, offset=BEFORE + 1
             )
-        return read(names)
+        return read(names, cluster_id=cluster_id)
 
     staged.groups.read = moved  # type: ignore[method-assign]
 

@@ -141,6 +141,31 @@ class TestWriting:
             run.write()
         assert run.staged.groups.commits == []
 
+    def test_refuses_an_address_that_leads_to_another_cluster_until_it_leads_back(self, run: Run) -> None:
+        run.staged.groups.led_to = "another"
+        for tried in (run.write, lambda: run.writer.prepare(run.staged.plan, TO_GROUP, run._context(None))):
+            with pytest.raises(StalePlanError, match="the address leads to cluster another now"):
+                tried()
+        assert run.staged.groups.commits == []
+
+        run.staged.groups.led_to = None
+        step = run.write()
+        run.staged.groups.led_to = "another"
+        with pytest.raises(StalePlanError, match="the address leads to cluster another now"):
+            run.undo(step)
+        assert run.look(step) is Standing.UNKNOWN
+        run.staged.groups.led_to = None
+        assert run.undo(step).state is StepState.UNDONE
+
+    def test_calls_nothing_done_that_was_read_back_from_another_cluster(self, run: Run) -> None:
+        def led_away(groups: Groups) -> None:
+            groups.led_to = "another"
+
+        run.staged.groups.on_commit = led_away
+
+        with pytest.raises(LostReplyError, match=r"could not be read back: .* the address leads to cluster another"):
+            run.write()
+
     def test_refuses_two_offsets_of_one_partition(self, run: Run) -> None:
         first = run.staged.plan.positions[0]
         again = replace(first, source="1", new_offset=offset_of(first.new_offset) + 1)

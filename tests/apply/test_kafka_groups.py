@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
 from offsetwise.config import ClusterConfig
-from offsetwise.errors import ApplyError, LostReplyError
+from offsetwise.errors import ApplyError, LostReplyError, StalePlanError
 from offsetwise.model import GroupOffset, TopicPartition
 from offsetwise.streams.kafka.client import Deadline
 from offsetwise.targets.group import kafka
@@ -37,6 +37,9 @@ NOTHING_COMMITTED = {
     "the client could not sign in": KafkaError._AUTHENTICATION,
     "the broker is too old": KafkaError._UNSUPPORTED_FEATURE,
 }
+CLUSTER = "reviewed"
+BY_TOKEN = {"bootstrap.servers": "new.invalid:9092", "sasl.oauthbearer.method": "oidc"}
+"""What the second client cannot sign in with, so that librdkafka sends the change."""
 
 
 class Answering:
@@ -45,15 +48,25 @@ class Answering:
     made: list[Answering]
     asked: list[ConsumerGroupTopicPartitions]
     outcome: Any
+    led_to: str | None
+    """The cluster that answers when it is asked once more."""
 
     def __init__(self, _config: ClusterConfig, *, timeout_s: float) -> None:
         self.deadline = Deadline(timeout_s)
+        self.properties = _config.properties
         self.admin = self
         self.made.append(self)
 
     def begin_anew(self, _timeout_s: float) -> None: ...
 
-    def contact(self) -> None: ...
+    def contact(self) -> Any:
+        return SimpleNamespace(cluster_id=CLUSTER)
+
+    def describe_cluster(self, *, request_timeout: float) -> Future[Any]:
+        assert request_timeout > 0
+        future: Future[Any] = Future()
+        future.set_result(SimpleNamespace(cluster_id=self.led_to))
+        return future
 
     def alter_consumer_group_offsets(
         self, request: list[ConsumerGroupTopicPartitions], *, request_timeout: float
@@ -80,17 +93,18 @@ def client(monkeypatch: pytest.MonkeyPatch) -> type[Answering]:
     monkeypatch.setattr(Answering, "made", [], raising=False)
     monkeypatch.setattr(Answering, "asked", [], raising=False)
     monkeypatch.setattr(Answering, "outcome", None, raising=False)
+    monkeypatch.setattr(Answering, "led_to", CLUSTER, raising=False)
     monkeypatch.setattr(kafka, "Client", Answering)
     return Answering
 
 
 @pytest.fixture
 def groups() -> KafkaGroups:
-    return KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": "new.invalid:9092"}))
+    return KafkaGroups(ClusterConfig(name="new", properties=BY_TOKEN))
 
 
 def committed(groups: KafkaGroups) -> Reply:
-    return groups.commit({"etl": WANTED})["etl"]
+    return groups.commit({"etl": WANTED}, cluster_id=CLUSTER)["etl"]
 
 
 def failing(code: int) -> KafkaException:
@@ -107,7 +121,7 @@ def test_what_may_have_arrived_is_neither_done_nor_refused(
     assert isinstance(reply, LostReplyError)
     assert "Whether it was done is not known" in reply.problem
     with pytest.raises(LostReplyError, match="Whether it was done is not known"):
-        groups.remove("etl")
+        groups.remove("etl", cluster_id=CLUSTER)
 
 
 def test_no_answer_in_time_is_neither_and_the_next_question_goes_through_a_client_of_its_own(
@@ -119,7 +133,7 @@ def test_no_answer_in_time_is_neither_and_the_next_question_goes_through_a_clien
     assert isinstance(committed(groups), LostReplyError)
     assert len(client.made) == 2
     with pytest.raises(LostReplyError):
-        groups.remove("etl")
+        groups.remove("etl", cluster_id=CLUSTER)
 
 
 @pytest.mark.parametrize("why", NOTHING_COMMITTED)
@@ -131,7 +145,7 @@ def test_what_was_refused_as_a_whole_is_told_as_that(why: str, client: type[Answ
     assert not isinstance(reply, LostReplyError)
     assert "expected to commit 2 partitions" in reply.problem
     assert reply.problem.endswith("Nothing was committed.")
-    assert isinstance(groups.remove("etl"), str), "why the group is not deleted"
+    assert isinstance(groups.remove("etl", cluster_id=CLUSTER), str), "why the group is not deleted"
     assert len(client.made) == 1
 
 
@@ -142,7 +156,7 @@ def test_every_partitions_own_error_is_looked_at(client: type[Answering], groups
 
     reply = committed(groups)
 
-    assert not isinstance(reply, ApplyError)
+    assert isinstance(reply, dict)
     assert set(reply) == {TopicPartition("orders", 1)}
 
 
@@ -163,4 +177,33 @@ def test_one_request_carries_offset_metadata_and_epoch_of_every_partition(
 def test_a_group_that_is_gone_already_is_deleted(client: type[Answering], groups: KafkaGroups) -> None:
     client.outcome = failing(KafkaError.GROUP_ID_NOT_FOUND)
 
-    assert groups.remove("etl") is None
+    assert groups.remove("etl", cluster_id=CLUSTER) is None
+
+
+@pytest.mark.parametrize("led_to", ["another", None])
+def test_a_change_behind_which_the_address_leads_elsewhere_is_neither_done_nor_refused(
+    led_to: str | None, client: type[Answering], groups: KafkaGroups
+) -> None:
+    client.outcome = SimpleNamespace(topic_partitions=[])
+    client.led_to = led_to
+
+    reply = committed(groups)
+
+    assert isinstance(reply, LostReplyError)
+    assert ("cluster another" if led_to else "no cluster that answers") in reply.problem
+    with pytest.raises(LostReplyError, match="behind it the address led to"):
+        groups.remove("etl", cluster_id=CLUSTER)
+
+
+def test_nothing_is_sent_where_the_address_leads_to_another_cluster(
+    client: type[Answering], groups: KafkaGroups
+) -> None:
+    for change in (
+        lambda: groups.commit({"etl": WANTED}, cluster_id="another"),
+        lambda: groups.remove("etl", cluster_id="another"),
+        lambda: groups.read(["etl"], cluster_id="another"),
+        lambda: groups.commit({"etl": WANTED}, cluster_id=None),
+    ):
+        with pytest.raises(StalePlanError, match=f"the address leads to cluster {CLUSTER} now"):
+            change()
+    assert client.asked == []

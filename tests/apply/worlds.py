@@ -38,6 +38,7 @@ from offsetwise.model import (
     TopicState,
 )
 from offsetwise.position import offset_of
+from offsetwise.targets.group.checks import other_cluster
 from offsetwise.targets.group.port import Reply
 from offsetwise.targets.group.writer import GroupWriter
 from offsetwise.transactions.report import SinkTransactions
@@ -121,11 +122,15 @@ class Groups:
     on_commit: Callable[[Groups], None] | None = None
     keep: str | None = None
     """Why a group is not deleted."""
+    led_to: str | None = None
+    """The other cluster that the address leads to."""
 
-    def read(self, groups: Sequence[str]) -> Mapping[str, GroupState]:
+    def read(self, groups: Sequence[str], *, cluster_id: str | None) -> Mapping[str, GroupState]:
+        self._reach(cluster_id)
         return {name: self.one(name) for name in groups}
 
-    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
+    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None) -> Mapping[str, Reply]:
+        self._reach(cluster_id)
         return {name: self._reply(name, offsets) for name, offsets in wanted.items()}
 
     def _reply(self, name: str, offsets: tuple[GroupOffset, ...]) -> Reply:
@@ -133,6 +138,11 @@ class Groups:
             return self.commit_one(name, offsets)
         except LostReplyError as error:
             return error
+
+    def _reach(self, cluster_id: str | None) -> None:
+        assert cluster_id
+        if self.led_to is not None:
+            raise other_cluster("Cluster 'new'", cluster_id, self.led_to, "Nothing was sent.")
 
     def one(self, group: str) -> GroupState:
         if self.silent:
@@ -157,7 +167,8 @@ class Groups:
             raise LostReplyError("The reply was lost.", fix="Read again.")
         return refused
 
-    def remove(self, group: str) -> str | None:
+    def remove(self, group: str, *, cluster_id: str | None) -> str | None:
+        self._reach(cluster_id)
         if self.keep is None:
             self.offsets.pop(group, None)
         return self.keep

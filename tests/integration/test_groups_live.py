@@ -160,22 +160,23 @@ def test_a_group_that_somebody_wrote_in_between_is_refused(job: Callable[..., Jo
 def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[..., Job], lab: Lab) -> None:
     """The broker's own refusal comes for each partition, and without an exception."""
     from offsetwise.config import ClusterConfig  # noqa: PLC0415 - as above
-    from offsetwise.errors import ApplyError  # noqa: PLC0415 - as above
     from offsetwise.model import GroupOffset  # noqa: PLC0415 - as above
     from offsetwise.targets.group.kafka import KafkaGroups  # noqa: PLC0415 - only this test talks to it alone
 
     moved = job("moved-joined", before=EARLIER)
     groups = KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}))
+    reviewed = json.loads((moved.folder / "plan.json").read_text())["requirements"]["new"]["cluster_id"]
     with member(lab.new_bootstrap, moved.group, [CLICKS, VIEWS]) as consumer:
         end = time.monotonic() + 30
         while not consumer.assignment() and time.monotonic() < end:
             consumer.poll(0.2)
-        state = groups.read([moved.group])[moved.group].state
+        state = groups.read([moved.group], cluster_id=reviewed)[moved.group].state
 
-        refused = groups.commit({moved.group: (GroupOffset(topic=CLICKS, partition=0, offset=9),)})[moved.group]
+        wanted = {moved.group: (GroupOffset(topic=CLICKS, partition=0, offset=9),)}
+        refused = groups.commit(wanted, cluster_id=reviewed)[moved.group]
 
     assert state == "Stable"
-    assert not isinstance(refused, ApplyError)
+    assert isinstance(refused, dict)
     assert len(refused) == 1
     assert moved.now() == {topic: (offset, "by hand") for topic, offset in EARLIER.items()}
 

@@ -37,6 +37,8 @@ from offsetwise.plan.sinks import settling
 from offsetwise.progress import unheard
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.wire import AGAIN, Wire
+from offsetwise.targets import reviewed_cluster
+from offsetwise.targets.reviewed_cluster import Answers
 from offsetwise.targets.transactions import kafka as sink_of
 from offsetwise.transactions.observed import Described
 from tests.commands import Ran, call
@@ -307,15 +309,15 @@ def test_21_a_coordinator_that_is_not_ready_is_asked_again_until_the_deadline(
 ) -> None:
     monkeypatch.setattr(sink_of, "TIMEOUT_S", 2.0)
     case.signed()
-    asked, left = Wire._ask, [1_000_000]
+    sent, left = reviewed_cluster.send, [1_000_000]
 
-    def ask(wire: Wire, requests: Any) -> Any:
-        if left[0] and any(isinstance(each, EndTxnRequest) for each in requests.values()):
+    def send(wire: Wire, node: int, requests: Any, cluster_id: str) -> Answers:
+        if left[0] and any(isinstance(each, EndTxnRequest) for each in requests):
             left[0] -= 1
-            return {node: _Answer(code) for node in requests}
-        return asked(wire, requests)
+            return Answers(responses=tuple(_Answer(code) for _ in requests), after=cluster_id)
+        return sent(wire, node, requests, cluster_id)
 
-    monkeypatch.setattr(Wire, "_ask", ask)
+    monkeypatch.setattr(sink_of, "send", send)
     refused = case.apply()
     assert refused.code == 1
     assert "UNKNOWN" in refused.err

@@ -295,7 +295,7 @@ def test_32_the_steps_to_two_phase_commit_are_read_from_every_broker(
             )
             for operation in (4, 15)
         ]
-        response = wire._manager.run(wire._manager.send, CreateAclsRequest(creations=wanted))
+        response = wire.manager.run(wire.manager.send, CreateAclsRequest(creations=wanted))
         assert [each.error_code for each in response.results] == [0, 0]
     after = upgrade(ask(tmp_path, stopped, "--upgrade", bootstrap_servers=cluster.plain))
     denied = upgrade(ask(tmp_path, stopped, "--upgrade", **as_reader(cluster)))

@@ -17,8 +17,9 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Target
 from tests.apply.plans import COPY, journal
 from tests.apply.test_recheck import DRIFT, UNREADABLE
-from tests.apply.worlds import Stage, stage
+from tests.apply.worlds import TO_GROUP, Stage, stage
 from tests.remedies.walk import Scene, Steps, walk
+from tests.transactions import settling
 
 
 def run(staged: Stage, disk: Disk | None = None) -> Callable[[], object]:
@@ -212,3 +213,17 @@ def output_inside_the_checkpoint(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
     output, staged.output = staged.output, str(staged.source / "copy")
     return Steps(run(staged), lambda: setattr(staged, "output", output))
+
+
+@walk("targets/group/checks.py::other_cluster", "When it leads to the reviewed cluster again, give the same command")
+def address_leads_elsewhere(scene: Scene) -> Steps:
+    staged = stage(scene.folder, TO_GROUP)
+    staged.groups.led_to = "another"
+    return Steps(run(staged), lambda: setattr(staged.groups, "led_to", None))
+
+
+@walk("targets/transactions/writer.py::SinkWriter.write", "When it leads to the reviewed cluster again")
+def address_of_a_sink_leads_elsewhere(scene: Scene) -> Steps:
+    made = settling.stage(scene.folder)
+    made.sink.led_to = "another"
+    return Steps(lambda: apply(made.order(), made.receipt, made.tools()), lambda: setattr(made.sink, "led_to", None))

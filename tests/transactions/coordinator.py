@@ -72,6 +72,8 @@ class FileSink:
         """The error code by transactional id."""
         self.denied = False
         self.cluster_id: str | None = CLUSTER_ID
+        self.led_to: str | None = None
+        """The other cluster that the address leads to, from the next request on."""
         if ids is not None:
             self._store(ids, 0)
 
@@ -97,6 +99,8 @@ class FileSink:
         }
 
     def end(self, planned: PlannedTransaction) -> Reply:
+        if self.led_to is not None:
+            return Reply(code=None, told="nothing was sent", elsewhere=self.led_to)
         self._side()
         with open(f"{self._path}.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

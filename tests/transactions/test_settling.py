@@ -445,6 +445,19 @@ def test_25_an_abort_without_an_error_whose_records_are_visible_fails_loudly(tmp
     assert not Path(made.receipt).exists()
 
 
+def test_an_address_that_leads_to_another_cluster_ends_nothing_and_is_gone_on_from(tmp_path: Path) -> None:
+    made = stage(tmp_path)
+    made.sink.led_to = "cluster another"
+
+    with pytest.raises(StalePlanError, match=r"the address leads to cluster another now.*None was ended before it"):
+        applied(made)
+    assert made.sink.count == 0
+
+    made.sink.led_to = None
+    applied(made)
+    assert made.sink.count == 4
+
+
 def test_27_a_rollback_is_refused_with_a_sentence(tmp_path: Path) -> None:
     made = stage(tmp_path)
     applied(made)

@@ -32,7 +32,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError, ConfigError
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.batches import Fetched, headers
-from offsetwise.streams.kafka.client import Deadline
+from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA, Deadline
 from offsetwise.transactions.observed import Answer, Described, Listed, Missing, OpenWrite, UnsupportedBrokerError
 
 _LOG: Final = logging.getLogger("kafka")
@@ -69,10 +69,10 @@ class Wire:
         except errors.KafkaError as error:
             raise ClusterUnreachableError(
                 f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected the second "
-                f"client (kafka-python) to connect as the first did, but {error}. Its transactions were not read.",
+                f"client (kafka-python) to connect as the first did, but {error}. Nothing was asked or changed.",
                 fix="Check the certificates and sasl.mechanism: docs/transactions.md says what both clients take.",
             ) from error
-        self._manager: Any = self._client._manager
+        self.manager: Any = self._client._manager
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +90,7 @@ class Wire:
             UnsupportedBrokerError: The brokers are older than Kafka 3.0.
         """
         made: dict[str, Listed] = {}
-        left = {broker.node_id for broker in self._manager.cluster.brokers()}
+        left = {broker.node_id for broker in self.manager.cluster.brokers()}
         while left:
             for node, response in self._ask({node: ListTransactionsRequest() for node in left}).items():
                 if response is None or response.error_code in AGAIN:
@@ -110,7 +110,7 @@ class Wire:
         asked = MetadataRequest(
             topics=[MetadataRequest.MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
-        for broker in self._manager.cluster.brokers():
+        for broker in self.manager.cluster.brokers():
             response = self._ask({broker.node_id: asked})[broker.node_id]
             if response is not None:
                 code = response.topics[0].error_code
@@ -175,7 +175,7 @@ class Wire:
 
     def brokers(self) -> tuple[int, ...]:
         """Give the node ids of all brokers, ascending."""
-        return tuple(sorted(broker.node_id for broker in self._manager.cluster.brokers()))
+        return tuple(sorted(broker.node_id for broker in self.manager.cluster.brokers()))
 
     def fetch(
         self, leader: int, at: TopicPartition, offset: int, *, committed: bool, most_bytes: int
@@ -223,7 +223,7 @@ class Wire:
 
     def highest(self, api_key: int) -> int | None:
         """Give the highest version of a request that the broker takes which was contacted first; None without one."""
-        found: Any = self._manager.broker_version_data.api_versions.get(api_key)
+        found: Any = self.manager.broker_version_data.api_versions.get(api_key)
         return None if found is None else int(found[1])
 
     def ask(self, node: int, request: Any) -> Any | None:
@@ -237,7 +237,7 @@ class Wire:
     def _find(self, ids: Sequence[str]) -> dict[str, Missing]:
         """Find the coordinators of ids, and say which may not be asked about."""
         refused: dict[str, Missing] = {}
-        brokers = [broker.node_id for broker in self._manager.cluster.brokers()]
+        brokers = [broker.node_id for broker in self.manager.cluster.brokers()]
         for first in range(0, len(ids), IDS_PER_REQUEST):
             asked = FindCoordinatorRequest(
                 key_type=CoordinatorType.TRANSACTION.value,
@@ -287,7 +287,7 @@ class Wire:
             timeout_ms = max(int(self.deadline.left_s() * 1000), 1)
             for node, request in requests.items():
                 try:
-                    waiting[node] = self._manager.send(request, node_id=node, request_timeout_ms=timeout_ms)
+                    waiting[node] = self.manager.send(request, node_id=node, request_timeout_ms=timeout_ms)
                 except errors.UnsupportedVersionError:
                     raise
                 except errors.KafkaError:
@@ -302,7 +302,7 @@ class Wire:
             return made
 
         try:
-            answered: dict[int, Any] = self._manager.run(sent)
+            answered: dict[int, Any] = self.manager.run(sent)
         except errors.UnsupportedVersionError as error:
             raise UnsupportedBrokerError(str(error)) from error
         return answered
@@ -340,7 +340,7 @@ def configuration(config: ClusterConfig, properties: ClientProperties) -> dict[s
     """
     protocol = properties.get("security.protocol", "plaintext").upper()
     mechanism = (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
-    for name, why in (("ssl.keystore.location", "PKCS#12 key stores"), ("sasl.oauthbearer.method", "OAuth tokens")):
+    for name, why in ONLY_LIBRDKAFKA.items():
         if name in properties:
             raise ConfigError(
                 f"Cluster {config.name!r}: expected properties that kafka-python can use to ask about transactions, "

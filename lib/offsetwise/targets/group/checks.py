@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from offsetwise.apply.journal import StepRecord
-from offsetwise.errors import ApplyError, GroupActiveError, StalePlanError
+from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, StalePlanError
 from offsetwise.model import GroupState, Plan, ReceiptStep, StepState, Target, TopicPartition, WrittenOffset
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.targets.group.offsets import (
@@ -100,6 +100,33 @@ def unreadable(name: str, why: str) -> ApplyError:
     return ApplyError(
         f"Group {name!r}: expected to read its commits, but {why}. Nothing was written.",
         fix="Grant READ and DESCRIBE on the group and its topics, or try again when all brokers answer.",
+    )
+
+
+def other_cluster(subject: str, cluster_id: str | None, found: str | None, effect: str) -> StalePlanError:
+    """Return the error of a question or a change whose connection leads to another cluster than was reviewed."""
+    leads = "a cluster that does not say its id" if found is None else f"cluster {found}"
+    return StalePlanError(
+        f"{subject}: expected a connection to the reviewed cluster {cluster_id}, found that the address leads to "
+        f"{leads} now. {effect}",
+        fix="Find out why the address leads there (a name server, a proxy, a load balancer). When it leads to the "
+        "reviewed cluster again, give the same command again: it reads the group first, and goes on from there.",
+    )
+
+
+def lost(name: str, why: str) -> LostReplyError:
+    """Return the error of a change that was sent, and of which no reply came."""
+    return LostReplyError(
+        f"Group {name!r}: the reply to a change was lost, because {why}. Whether it was done is not known.",
+        fix="Read the group again before anything else.",
+    )
+
+
+def nothing_committed(name: str, count: int, why: str) -> ApplyError:
+    """Return the error of a commit that was refused as a whole."""
+    return ApplyError(
+        f"Group {name!r}: expected to commit {count} partitions, but {why}. Nothing was committed.",
+        fix="Grant READ on the group and its topics, and stop every member, then give the same command again.",
     )
 
 

@@ -2,6 +2,7 @@
 
 Kafka has no compare-and-set for commits: what is there is compared right before the one request, every partition's
 own error is looked at after it (the client does not raise them), and nothing is called written that was not read back.
+Each request leaves over a connection whose broker has just said that it is of the reviewed cluster.
 A leader epoch never crosses clusters: none is written, and only a value of the same group is put back with its own.
 
 Several groups are written in shares. Every group of a share is read and compared before the first line of the journal
@@ -27,6 +28,7 @@ from offsetwise.errors import (
     GroupActiveError,
     LostReplyError,
     OffsetwiseError,
+    StalePlanError,
 )
 from offsetwise.model import (
     GroupOffset,
@@ -82,7 +84,7 @@ class GroupWriter(Writer):
             OffsetwiseError: The group could not be written as things stand; the message says why.
         """
         name = group_of(target)
-        offsets = offsets_to_write(plan, name, self._read(name))
+        offsets = offsets_to_write(plan, name, self._read(plan, name))
         return Preview(
             target=target,
             place=name,
@@ -138,13 +140,14 @@ class GroupWriter(Writer):
             return made
         step = next(iter(left))
         try:
-            found = self.port.read([group_of(target) for target in left.values()])
+            found = self.port.read([group_of(target) for target in left.values()], cluster_id=_cluster(plan))
             intended: dict[int, ReceiptStep] = {}
             for step, target in left.items():
                 intended[step] = intended_step(plan, target, journal.record(step), found[group_of(target)])
             step = next(iter(left))
             journal.begin_together({n: one for n, one in intended.items() if not journal.record(n).stands})
             failed = self._commit(
+                plan,
                 {
                     one.place: to_commit(one.offsets)
                     for one in intended.values()
@@ -181,13 +184,13 @@ class GroupWriter(Writer):
             return record.undone
         if record.intended is None:
             step = replace(step, offsets=tuple(map(without_metadata, step.offsets)))
-        now = self._read(name)
+        now = self._read(plan, name)
         require_inactive(name, now)
         refuse_foreign(name, now, step.offsets)
         before = tuple(to_put_back(one) for one in step.offsets if one.before is not None)
         if differing_from(now, before):
             journal.undoing(context.step)
-            failed = self._commit({name: before}, put_back={})
+            failed = self._commit(plan, {name: before}, put_back={})
             if failed:
                 raise failed[name]
         kept = [
@@ -198,7 +201,7 @@ class GroupWriter(Writer):
         none = not any(each.group == name and each.offsets for each in plan.requirements.groups)
         if kept and none and by_partition(now).keys() <= {each.topic_partition for each in kept}:
             journal.undoing(context.step)
-            refused = self.port.remove(name)
+            refused = self.port.remove(name, cluster_id=_cluster(plan))
             if refused is not None:
                 return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before), refused))
         elif kept:
@@ -214,8 +217,8 @@ class GroupWriter(Writer):
         """Say whether the group is committed as the step left it."""
         name = group_of(step.target)
         try:
-            now = self._read(name)
-        except (ClusterError, ApplyError) as error:
+            now = self._read(plan, name)
+        except (ClusterError, ApplyError, StalePlanError) as error:
             return Seen(standing=Standing.UNKNOWN, told=error.problem)
         found = by_partition(now)
         undone = step.state is StepState.UNDONE
@@ -239,6 +242,7 @@ class GroupWriter(Writer):
 
     def _commit(
         self,
+        plan: Plan,
         wanted: Mapping[str, tuple[GroupOffset, ...]],
         *,
         put_back: Mapping[str, tuple[WrittenOffset, ...]],
@@ -250,29 +254,31 @@ class GroupWriter(Writer):
         """
         if not wanted:
             return {}
-        replies = self.port.commit(wanted)
+        replies = self.port.commit(wanted, cluster_id=_cluster(plan))
         failed: dict[str, OffsetwiseError] = {
             name: reply
             for name, reply in replies.items()
-            if isinstance(reply, ApplyError) and not isinstance(reply, LostReplyError)
+            if isinstance(reply, ApplyError | StalePlanError) and not isinstance(reply, LostReplyError)
         }
         sent = [name for name in wanted if name not in failed]
         try:
-            found = self.port.read(sent) if sent else {}
-        except ClusterError as error:
+            found = self.port.read(sent, cluster_id=_cluster(plan)) if sent else {}
+        except (ClusterError, StalePlanError) as error:
             return failed | {name: _not_read_back(name, error.problem, replies[name], error) for name in sent}
         for name in sent:
-            wrong = self._judged(name, wanted[name], replies[name], found[name], put_back.get(name, ()))
+            wrong = self._judged(plan, name, wanted[name], replies[name], found[name], put_back=put_back.get(name, ()))
             if wrong is not None:
                 failed[name] = wrong
         return failed
 
     def _judged(
         self,
+        plan: Plan,
         name: str,
         wanted: tuple[GroupOffset, ...],
         reply: Reply,
         now: GroupState,
+        *,
         put_back: tuple[WrittenOffset, ...],
     ) -> OffsetwiseError | None:
         """Say what is wrong with a group that was committed to, from what was read back."""
@@ -282,9 +288,9 @@ class GroupWriter(Writer):
         differing = differing_from(now, wanted)
         if not differing:
             return None
-        refused = {} if isinstance(reply, ApplyError) else reply
+        refused = {} if isinstance(reply, OffsetwiseError) else reply
         stands = told_standing(now, wanted, refused)
-        if isinstance(reply, ApplyError):
+        if isinstance(reply, OffsetwiseError):
             return _caused(
                 LostReplyError(
                     f"Group {name!r}: the reply to the commit was lost, and read again only "
@@ -296,7 +302,7 @@ class GroupWriter(Writer):
                 reply,
             )
         if len(differing) < len(wanted) and put_back:
-            stands = self._put_back(name, [one for one in put_back if one.topic_partition not in differing])
+            stands = self._put_back(plan, name, [one for one in put_back if one.topic_partition not in differing])
         kind = ApplyError if now.state in INACTIVE else GroupActiveError
         otherwise = "another offset was read back"
         return kind(
@@ -305,25 +311,25 @@ class GroupWriter(Writer):
             fix="Stop every member of the group and see to the errors, then give the same command again, or roll back.",
         )
 
-    def _put_back(self, name: str, written: list[WrittenOffset]) -> str:
+    def _put_back(self, plan: Plan, name: str, written: list[WrittenOffset]) -> str:
         """Take a half-written commit back as far as it goes; say what stands then."""
         before = tuple(to_put_back(one) for one in written if one.before is not None)
         kept = [one for one in written if one.before is None]
         left = f" {named(kept)} had no commit before and keep the new one." if kept else ""
         try:
-            reply = self.port.commit({name: before})[name] if before else {}
-            if isinstance(reply, ApplyError):
+            reply = self.port.commit({name: before}, cluster_id=_cluster(plan))[name] if before else {}
+            if isinstance(reply, OffsetwiseError):
                 raise reply
-            now = self._read(name)
-        except (ApplyError, ClusterError) as error:
+            now = self._read(plan, name)
+        except (ApplyError, ClusterError, StalePlanError) as error:
             return f"The others were to be put back, but {error.problem} Where they are is not known.{left}"
         differing = differing_from(now, before)
         if differing:
             return told_standing(now, before, reply) + left
         return f"The others were put back to what they were before.{left}"
 
-    def _read(self, name: str) -> GroupState:
-        now = self.port.read((name,))[name]
+    def _read(self, plan: Plan, name: str) -> GroupState:
+        now = self.port.read((name,), cluster_id=_cluster(plan))[name]
         if now.error is not None:
             raise unreadable(name, now.error)
         return now
@@ -332,6 +338,11 @@ class GroupWriter(Writer):
 def writer(migration: Migration) -> Writer:
     """Give the writer; see `WriterModule`."""
     return GroupWriter(KafkaGroups(migration.target))
+
+
+def _cluster(plan: Plan) -> str | None:
+    """Return the id of the cluster that was reviewed."""
+    return plan.requirements.new.cluster_id
 
 
 def _not_read_back(name: str, why: str, reply: Reply, cause: OffsetwiseError) -> LostReplyError:

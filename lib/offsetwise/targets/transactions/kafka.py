@@ -15,6 +15,7 @@ from offsetwise.model import PlannedTransaction, Settlement
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.transaction_ends import read_logs
 from offsetwise.streams.kafka.wire import AGAIN, DENIED, Wire
+from offsetwise.targets.reviewed_cluster import OtherClusterError, UnsentError, send
 from offsetwise.targets.transactions.port import Connect, Reply, SinkPort
 from offsetwise.transactions.ended import Place, Shown
 from offsetwise.transactions.observed import OPEN, PROBE, Answer
@@ -103,13 +104,24 @@ class KafkaSink:
             node = self._wire.coordinator(transactional_id)
         if node is None:
             return Reply(code=_UNREACHED, told="its coordinator was not found", again=True)
-        response = self._wire.ask(node, request)
-        reply = _reply(None if response is None else response.error_code)
+        response = self._changed(node, request)
+        reply = response if isinstance(response, Reply) else _reply(response.error_code)
         if reply.code == 0:
             self._nodes[transactional_id] = node
         else:
             self._nodes.pop(transactional_id, None)
         return reply
+
+    def _changed(self, node: int, request: Any) -> Any | Reply:
+        """Send what changes something over a connection that leads to this cluster; a reply where no answer came."""
+        try:
+            answers = send(self._wire, node, (request,), self.cluster_id)
+        except UnsentError:
+            return Reply(code=_UNREACHED, told="the broker cannot be reached", again=True)
+        except OtherClusterError as error:
+            return Reply(code=_UNREACHED, told="nothing was sent", elsewhere=f"cluster {error.cluster_id}")
+        led_away = answers.after is not None and answers.after != self.cluster_id
+        return _reply(None) if led_away or answers.responses[0] is None else answers.responses[0]
 
     def _write_markers(self, planned: PlannedTransaction) -> Reply:
         (at,) = planned.partitions
@@ -129,9 +141,9 @@ class KafkaSink:
                 )
             ]
         )
-        response = self._wire.ask(leader, request)
-        if response is None:
-            return _reply(None)
+        response = self._changed(leader, request)
+        if isinstance(response, Reply):
+            return response
         codes = {each.error_code for one in response.markers for topic in one.topics for each in topic.partitions}
         return _reply(max(codes, key=abs))
 

@@ -22,6 +22,8 @@ class Reply:
     """The error's name, or why there is no answer: a clause."""
     again: bool = False
     """Whether another moment may answer otherwise: the coordinator was not ready until the deadline."""
+    elsewhere: str | None = None
+    """The cluster that the connection led to, where it is another one: nothing was sent."""
 
 
 class SinkPort(Protocol):

@@ -36,6 +36,10 @@ from offsetwise.wording import many
 
 _AGAIN: Final = "Give the same command again: it looks first, and goes on from there."
 _STALE: Final = "Find out who ends transactions of this job, look with `offsetwise transactions`, and draft a new plan."
+_LED_AWAY: Final = (
+    "Find out why the address leads there (a name server, a proxy, a load balancer). When it leads to the reviewed "
+    f"cluster again: {_AGAIN[0].lower()}{_AGAIN[1:]}"
+)
 _NAMED: Final = 5
 
 __all__ = ["SinkWriter", "verify", "writer"]
@@ -100,6 +104,12 @@ class SinkWriter(Writer):
                     )
                 journal.note(context.step, sending=json.dumps([number, *_request(each)]))
                 reply = port.end(each)
+                if reply.elsewhere is not None:
+                    raise StalePlanError(
+                        f"{each.name}: expected a connection to the reviewed cluster {sink.cluster_id}, found that the "
+                        f"address leads to {reply.elsewhere} now. Nothing was sent for it.{_rest(plan, number)}",
+                        fix=_LED_AWAY,
+                    )
                 if reply.code != 0:
                     self._require_ended(plan, number, port, reply)
             _verify(plan, port)
