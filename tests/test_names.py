@@ -97,7 +97,7 @@ REGISTERS = {
             ("pipeline.state", "spark"): "Spark as compute: its own readers count the rows of its state stores",
             ("lab.sample", "spark"): "the key of the migration file for Spark as compute",
             ("model.subjects", "group"): "the key of files, addresses and the store for a consumer group",
-            ("model.plan", "group"): "a start of format version 1: the offsets that a group has committed",
+            ("model.planned_positions", "group"): "a start of format version 1: the offsets that a group has committed",
             ("console.plan.draft", "group"): "the key of a widget of the page",
             ("streams.access", "group"): "Kafka's own word for a kind of resource in its ACLs",
         },

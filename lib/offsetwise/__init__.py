@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from offsetwise.plan.drift import Drift
-    from offsetwise.plan.request import StartChoice
+    from offsetwise.plan.request import StartChoice, Unset
     from offsetwise.survey.found import Survey
     from offsetwise.transactions.decisions import Decision, SinkTransaction
     from offsetwise.transactions.report import SinkTransactions
@@ -111,6 +111,7 @@ __all__ = [
     "Target",
     "TopicPartition",
     "Turnout",
+    "Unset",
     "UsageError",
     "Verdict",
     "Verification",
@@ -172,6 +173,7 @@ _HOMES = {
     "Target": "model",
     "TopicPartition": "model",
     "Turnout": "model",
+    "Unset": "plan.request",
     "UsageError": "errors",
     "Verdict": "approval",
     "Verification": "model",

@@ -304,6 +304,8 @@ def _position(scene: Scene, source: str, topic: str, partition: int) -> Position
         new=scene.log(Cluster.NEW, new_topic, partition),
         isolation=scene.migration.isolation_level,
         oldest=scene.oldest,
+        of_group=scene.subject.group is not None,
+        auto_offset_reset=scene.subject.traits.auto_offset_reset,
     )
 
 
@@ -327,6 +329,7 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             row=row,
             old_topic=scene.topics[Cluster.OLD].get(position.topic),
             new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
+            of_group=position.of_group,
             job=_job(scene),
             link=scene.migration.link,
             writers=scene.migration.writers,
@@ -379,6 +382,7 @@ def _job(scene: Scene) -> Job:
     traits = scene.subject.traits
     return Job(
         isolation=scene.migration.isolation_level,
+        auto_offset_reset=traits.auto_offset_reset,
         stateful=traits.stateful,
         watermark_ms=traits.watermark_ms,
         sink=traits.sink,

@@ -24,7 +24,7 @@ from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
 from offsetwise.errors import StoreUnreachableError
-from offsetwise.model import Ahead, Exactness, Method, Outcome, Snapshot, Start
+from offsetwise.model import Ahead, Cluster, Exactness, Method, Outcome, Snapshot, Start
 from offsetwise.review.access import Role
 from offsetwise.review.answers import Approved, Done, Saved
 from offsetwise.review.board import Board
@@ -36,6 +36,7 @@ from offsetwise.workflow import Observed
 from tests.console.conftest import APP, words
 from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, PEOPLE, ROLES, SECRETS, bundled, claims
+from tests.plan.scene import grouped, rows, snapshot
 
 DRAFT = "pages/plan/draft.py"
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
@@ -515,6 +516,19 @@ def test_either_answer_is_taken_with_its_price_as_the_reason(
     (position,) = sheet_of(kept).plan.positions
     assert position.override is not None
     assert (str(position.override.offset), position.override.reason) == (offset, reason)
+
+
+def test_partitions_without_a_commit_are_left_unset_by_a_click() -> None:
+    compared = grouped(*rows({}, {"old_offset": None, "restart": (), "new_offset": None}), migration="orders-to-new")
+    reader = ValueReader({"payments": compared})
+    sides = (snapshot(Cluster.OLD, compared.partitions), snapshot(Cluster.NEW, compared.partitions))
+    reader.seen = Observed(comparison=compared, old=sides[0], new=sides[1])
+    page = opened("author", reader=reader, migration="sample", way="group offsets")
+    assert metrics(page)["Partitions"] == "?", "somebody decides, or leaves it"
+    page.checkbox(key="leave-unset").check().run()
+    assert metrics(page)["Partitions"] == "1"
+    page.checkbox(key="leave-unset").uncheck().run()
+    assert metrics(page)["Partitions"] == "?"
 
 
 # --------------------------------------------------------------------------- ten thousand

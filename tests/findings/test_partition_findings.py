@@ -213,6 +213,11 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "NEW_PARTITION",
         "The job has no position for orders-0; it would begin at its start, 0",
     ),
+    "partition without a commit of the group": (
+        case(row(old_offset=None, new_offset=None, restart=(), exactness=Exactness.UNKNOWN), of_group=True),
+        "NO_COMMIT",
+        "auto.offset.reset, which is not stated: earliest reads up to 1,100 records of the new log, latest none",
+    ),
     "raw number copied into the new group": (
         case(new_commit=commit(1050)),
         "TARGET_AHEAD",

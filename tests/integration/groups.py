@@ -32,14 +32,14 @@ def committed(bootstrap: str, group: str) -> dict[str, tuple[int, str]]:
 
 
 @contextmanager
-def member(bootstrap: str, group: str, topics: list[str]) -> Iterator[Consumer]:
+def member(bootstrap: str, group: str, topics: list[str], *, reset: str = "error") -> Iterator[Consumer]:
     """Join a group."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": group,
             "enable.auto.commit": False,
-            "auto.offset.reset": "error",
+            "auto.offset.reset": reset,
             "session.timeout.ms": 6000,
             "log_level": 2,
         }

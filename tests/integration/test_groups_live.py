@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import jvm
 from tests.commands import call
 from tests.integration.groups import Job, commit, committed, member, read_on
-from tests.integration.topics import copies, create, produce
+from tests.integration.topics import copies, create, create_divided, produce
 
 CLICKS, VIEWS = "moved-clicks", "moved-views"
 N = 300
@@ -222,3 +223,58 @@ def test_a_place_that_the_link_kept_is_held_to_its_records_like_any_other(job: C
     kept["proof"]["after"]["identity"] = kept["proof"]["before"]["identity"]
     plan.write_text(json.dumps(body))
     assert "the record at 120 is another one than was reviewed" in moved.apply("--detailed-exitcode").out
+
+
+def follow(bootstrap: str, group: str, topic: str, count: int, write: Callable[[], None]) -> list[tuple[int, str]]:
+    """Let a client with `auto.offset.reset=latest` read what is written once it has both partitions, and commit."""
+    found: list[tuple[int, str]] = []
+    with member(bootstrap, group, [topic], reset="latest") as consumer:
+        end = time.monotonic() + 60
+        both = [TopicPartition(topic, partition) for partition in (0, 1)]
+        while time.monotonic() < end and not all(
+            consumer.get_watermark_offsets(at, cached=True)[1] >= 0 for at in both
+        ):
+            if (message := consumer.poll(0.2)) is not None:
+                found.append((int(message.partition() or 0), json.loads(message.value() or b"{}")["serial"]))
+        write()
+        while len(found) < count and time.monotonic() < end:
+            if (message := consumer.poll(0.5)) is not None:
+                found.append((int(message.partition() or 0), json.loads(message.value() or b"{}")["serial"]))
+        consumer.commit(asynchronous=False)
+    return found
+
+
+def test_a_client_with_latest_reads_nothing_that_it_never_asked_for(lab: Lab, tmp_path: Path) -> None:
+    """It has read and committed one of two partitions; on the new cluster it begins in the other one by itself."""
+    topic, group = "moved-quiet", "moved-latest"
+    both = (lab.old_bootstrap, lab.new_bootstrap)
+    for bootstrap in both:
+        create_divided(bootstrap, topic, 2)
+        for partition in (0, 1):
+            produce(bootstrap, {topic: copies(0, 50)}, partition=partition)
+
+    def more() -> None:
+        for bootstrap in both:
+            produce(bootstrap, {topic: copies(50, 60)})
+
+    assert len(follow(lab.old_bootstrap, group, topic, 10, more)) == 10
+    moved = Job(lab, group, tmp_path)
+    moved.write_migration()
+    named = ("--group", group, "--target", f"consumer-group:{group}", "--author", "ann")
+    refused = moved.call("draft", *named, "--out", tmp_path / "refused.json")
+    assert refused.code == 1
+    assert f"NO_COMMIT: {topic}-1" in refused.out + refused.err
+    drafted = moved.drafted("--unset", "leave")
+    assert [each["partition"] for each in drafted["left_unset"]] == [1]
+    moved.apply("--execute").answered()
+    assert moved.now() == {topic: (60, "")}
+
+    found = follow(
+        lab.new_bootstrap,
+        group,
+        topic,
+        5,
+        lambda: produce(lab.new_bootstrap, {topic: copies(60, 65)}, partition=1),
+    )
+
+    assert found == [(1, f"r{number}") for number in range(60, 65)]

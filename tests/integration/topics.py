@@ -43,13 +43,22 @@ def natives(count: int) -> list[Record]:
 
 def create(bootstrap: str, *topics: str, **config: str) -> None:
     """Create topics of one partition."""
+    _create(bootstrap, [NewTopic(topic, 1, 1, config=config) for topic in topics])
+
+
+def create_divided(bootstrap: str, topic: str, partitions: int) -> None:
+    """Create a topic of several partitions."""
+    _create(bootstrap, [NewTopic(topic, partitions, 1)])
+
+
+def _create(bootstrap: str, topics: list[NewTopic]) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
-    for future in admin.create_topics([NewTopic(topic, 1, 1, config=config) for topic in topics]).values():
+    for future in admin.create_topics(topics).values():
         future.result(TIMEOUT_S)
 
 
-def produce(bootstrap: str, records: Mapping[str, Iterable[Record]]) -> None:
-    """Write records to partition 0 of topics, in order."""
+def produce(bootstrap: str, records: Mapping[str, Iterable[Record]], *, partition: int = 0) -> None:
+    """Write records to one partition of topics, in order."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True, "log_level": 2})
     for topic, wanted in records.items():
         for record in wanted:
@@ -57,7 +66,7 @@ def produce(bootstrap: str, records: Mapping[str, Iterable[Record]]) -> None:
                 topic,
                 value=record.value,
                 key=record.serial[:3].encode(),
-                partition=0,
+                partition=partition,
                 timestamp=record.time_ms,
                 headers=list(record.headers),
                 on_delivery=_delivered,

@@ -46,6 +46,13 @@ load(
     WHOLE + "checkpoints: [{name: a, uri: b}, {name: c, uri: c}]\n",
 )
 load(
+    MIGRATION + "Migration._whole",
+    "Remove all of them but one.",
+    "group_with_two_jobs",
+    WHOLE + "groups: [a, {name: a, job: {auto_offset_reset: latest}}]\n",
+    WHOLE + "groups: [{name: a, job: {auto_offset_reset: latest}}]\n",
+)
+load(
     MIGRATION + "_check_two_clusters",
     "Correct bootstrap.servers",
     "one_cluster_twice",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from offsetwise.findings import Case, Job, MigrationCase, judge, judge_migration
-from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, IsolationLevel, LogRange
+from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, IsolationLevel, LogRange, OffsetReset
 from tests.findings import test_migration_findings as of_migrations
 from tests.findings import test_partition_findings as of_partitions
 from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, row, snapshot, topic
@@ -63,6 +63,17 @@ partition(
     "Do not reuse the number",
     "old number holds another record",
     written("old number holds another record"),
+)
+
+partition(
+    "place",
+    "no_commit",
+    "or state `auto_offset_reset`",
+    "partition without a commit of the group",
+    replace(
+        of_partitions.FIRES["partition without a commit of the group"][0],
+        job=Job(auto_offset_reset=OffsetReset.LATEST),
+    ),
 )
 
 # The topics are mirrored as the remedy says, and compared again.

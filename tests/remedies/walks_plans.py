@@ -63,6 +63,13 @@ draft(
     lambda: options.settlements(["tx"], [], REASON, by="ada"),
 )
 draft(
+    OPTIONS + "unset",
+    "Give --unset leave",
+    "unknown_unset",
+    lambda: options.unset("earliest"),
+    lambda: options.unset("leave"),
+)
+draft(
     OPTIONS + "reasons_for",
     "Give every decision a --reason",
     "no_reason",

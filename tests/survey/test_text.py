@@ -90,7 +90,7 @@ def test_a_group_at_exactly_the_positions_of_a_checkpoint_is_no_job_of_its_own(t
 
     text, made = written(survey_of("sample_flink", folder / "checkpoints", taken=taken), folder)
 
-    assert made.groups == ()
+    assert made.group_names == ()
     assert [each.job.commits_to for each in made.checkpoints] == ["counts", "counts", None], (
         "the third reads orders only"
     )
@@ -217,7 +217,7 @@ def test_names_from_outside_drive_no_terminal_and_end_no_comment(folder: Path) -
 
     text, made = written(replace(survey, checkpoints=(left_out,), groups=(group,)), folder)
 
-    assert made.groups == ("g\u202e",)
+    assert made.group_names == ("g\u202e",)
     assert all(character == "\n" or character.isprintable() for character in text)
 
 

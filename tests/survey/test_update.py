@@ -68,10 +68,10 @@ def test_what_is_missing_is_added_and_every_line_stays(lists: str, survey: Surve
     made = load_migration(folder / "mine.yaml")
 
     assert {"orders", "payments"} <= {each.name for each in made.checkpoints}
-    assert "orders-etl" in made.groups
+    assert "orders-etl" in made.group_names
     assert made.topics.map["clicks"] == "old.clicks"
     assert made.checkpoint("orders").job.stateful is True
-    assert ("mine" in made.groups) == ("mine" in lists)
+    assert ("mine" in made.group_names) == ("mine" in lists)
     if not any(bracket in lists for bracket in "[{"):
         assert is_kept(before, after)
     assert after.count("\r\n") in (0, after.count("\n"))
@@ -168,5 +168,5 @@ def test_names_with_marks_of_yaml_are_added_between_brackets(survey: Survey, fol
     )
     made = load_migration(folder / "mine.yaml")
 
-    assert made.groups == ("x", hostile)
+    assert made.group_names == ("x", hostile)
     assert made.checkpoint(hostile).uri == f"s3://b/{hostile}"

@@ -21,8 +21,8 @@ from offsetwise.approval import Policy
 from offsetwise.config import JobTraits
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, PlanError, StalePlanError
 from offsetwise.model import OpenPartition, Outcome, PlannedTransaction, Settlement, Target, Turnout, time_of
-from offsetwise.plan.draft import check_request
 from offsetwise.plan.reading import read_plan
+from offsetwise.plan.request import check_request
 from offsetwise.plan.sinks.settling import moved, settle
 from offsetwise.review.risk import facts_of
 from offsetwise.transactions.decisions import Decision

@@ -25,7 +25,7 @@ from offsetwise.model import (
     TopicPartition,
     time_of,
 )
-from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice
+from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice, Unset
 from offsetwise.plan.settings import texts
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow import Wanted
@@ -270,6 +270,7 @@ class Job:
         rewind_to: int | None = None,
         overrides: Iterable[tuple[TopicPartition, Override]] = (),
         starts: Sequence[StartChoice] = (),
+        unset: Unset | None = None,
         settlements: Sequence[SettlementChoice] = (),
         sink_topics: Sequence[str] = (),
         sink_snapshot: SinkSnapshot | None = None,
@@ -291,6 +292,8 @@ class Job:
             rewind_to: Go back to this earlier batch.
             overrides: Offsets that people decided, each with its partition of the old cluster.
             starts: Topics that start elsewhere than at their translated offsets.
+            unset: What to do about partitions that a group has no commit for, and nobody decided about; without it
+                such a partition is refused, unless the migration file states the group's `auto_offset_reset`.
             settlements: Transactions of the sink that nothing explains, and that people decided about.
             sink_topics: Topics of the sink to search for transactions, beside those that open ones name.
             sink_snapshot: What the sink's cluster said before; it is not contacted then.
@@ -316,6 +319,7 @@ class Job:
             rewind_to=rewind_to,
             overrides=tuple(overrides),
             starts=tuple(starts),
+            unset=unset,
             settlements=tuple(settlements),
             sink_topics=tuple(sink_topics),
             mark_settled=mark_settled,

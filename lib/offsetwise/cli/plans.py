@@ -51,6 +51,10 @@ def draft(
         list[str] | None,
         typer.Option(help="TOPIC=earliest, latest, timestamp:TIME or group:NAME instead of the translation."),
     ] = None,
+    unset: Annotated[
+        str | None,
+        typer.Option(help="leave: write nothing for partitions that the group has no commit for."),
+    ] = None,
     commit_transaction: Annotated[
         list[str] | None, typer.Option(help="Commit this transactional id, though nothing explains that it is open.")
     ] = None,
@@ -138,6 +142,7 @@ def draft(
         rewind_to=rewind_to,
         overrides=overrides,
         starts=chosen_starts,
+        unset=options.unset(unset),
         settlements=settlements,
         sink_topics=topic or (),
         sink_snapshot=None if sink_snapshot is None else load_sink_snapshot(sink_snapshot),

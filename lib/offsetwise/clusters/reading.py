@@ -63,7 +63,7 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
         ClusterError: The cluster gave no answer.
     """
     topics = _topics(migration, cluster)[0] if spec_of(migration.cluster(cluster).stream).by_name else None
-    taken = read_cluster(migration, cluster, topics=topics, groups=migration.groups, progress=progress)
+    taken = read_cluster(migration, cluster, topics=topics, groups=migration.group_names, progress=progress)
     return _named(migration, taken)
 
 
@@ -83,7 +83,7 @@ def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -
     topics, _ = _topics(migration, cluster)
     config = migration.cluster(cluster)
     return reader_of(config).try_connection(
-        config, topic=next(iter(topics), None), groups=migration.groups, progress=progress
+        config, topic=next(iter(topics), None), groups=migration.group_names, progress=progress
     )
 
 
@@ -98,7 +98,7 @@ def read_permissions(migration: Migration, cluster: Cluster, progress: Progress)
     progress("read the checkpoints", 1, 1)
     progress(f"ask the {cluster} cluster", 0, 1)
     config = migration.cluster(cluster)
-    found = reader_of(config).read_permissions(cluster, config, topics=topics, groups=migration.groups)
+    found = reader_of(config).read_permissions(cluster, config, topics=topics, groups=migration.group_names)
     progress(f"ask the {cluster} cluster", 1, 1)
     return found
 
@@ -112,7 +112,9 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
         cluster=cluster,
         principal=reader_of(config).principal_of(config),
         topics=topics,
-        commands=reader_of(config).minimum_acls(config, topics=topics, mirror_topics=mirrors, groups=migration.groups),
+        commands=reader_of(config).minimum_acls(
+            config, topics=topics, mirror_topics=mirrors, groups=migration.group_names
+        ),
         unread=unread,
     )
 
@@ -127,7 +129,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     """
     config = migration.cluster(cluster)
     progress("read the positions", 0, 1)
-    taken = read_cluster(migration, cluster, topics=(), groups=migration.groups, mirror=False)
+    taken = read_cluster(migration, cluster, topics=(), groups=migration.group_names, mirror=False)
     positions: list[tuple[str, TopicPartition, AnyPosition]] = [
         (f"group {group.name}", each.topic_partition, each.offset) for group in taken.groups for each in group.offsets
     ]

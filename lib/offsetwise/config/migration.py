@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import (
-    model_validator,
-)
+from pydantic import BeforeValidator, model_validator
 
 from offsetwise import client_properties as allowed
 from offsetwise import streams
@@ -28,6 +26,8 @@ from offsetwise.config.sections import (
     CheckpointConfig,
     ClusterConfig,
     ContentSettings,
+    GroupConfig,
+    JobTraits,
     SparkSettings,
     TopicSettings,
 )
@@ -43,6 +43,10 @@ _FILE: Final = FileNoun(
     described="`offsetwise schema migration` describes the file.",
     start="Give the path of a migration file; `offsetwise lab sample` writes one to start from.",
 )
+
+
+def _by_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
 
 
 class Migration(Section):
@@ -61,7 +65,7 @@ class Migration(Section):
     """Clusters that jobs write to, beside these two."""
     writers: Writers = Writers.UNKNOWN
     write_roots: tuple[Location, ...] = ()
-    groups: tuple[Label, ...] = ()
+    groups: tuple[Annotated[GroupConfig, BeforeValidator(_by_name)], ...] = ()
     spark: SparkSettings = SparkSettings()
     content: ContentSettings = ContentSettings()
     approval: ApprovalSettings = ApprovalSettings()
@@ -101,6 +105,13 @@ class Migration(Section):
                 "so a command could mean either.",
                 fix="Rename one of them.",
             )
+        several = repeated({group.model_dump_json(): group.name for group in self.groups}.values())
+        if several:
+            raise ConfigError(
+                f"groups: expected one entry for each group, found several that differ for {min(several)!r}, so a "
+                "command could mean either.",
+                fix="Remove all of them but one.",
+            )
         if not self.checkpoint_roots:
             object.__setattr__(self, "checkpoint_roots", tuple(checkpoint.uri for checkpoint in self.checkpoints))
         return self
@@ -114,6 +125,15 @@ class Migration(Section):
     def is_one(self) -> bool:
         """Whether both clusters are stated as one and the same."""
         return self.may_be_one and self.source.properties == self.target.properties
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the consumer groups, in the file's order."""
+        return tuple(dict.fromkeys(group.name for group in self.groups))
+
+    def group_job(self, name: str | None) -> JobTraits:
+        """Give what the file states about the job of a group; nothing about one that it does not name."""
+        return next((group.job for group in self.groups if group.name == name), JobTraits())
 
     def cluster(self, side: Cluster) -> ClusterConfig:
         """Give the old or the new cluster."""
@@ -243,6 +263,8 @@ def schema() -> dict[str, Any]:
     cluster["required"] = ["properties"]
     # Only the two clusters of a migration have names already.
     made["properties"]["sinks"]["items"]["required"] = ["name"]
+    group = made["$defs"]["GroupConfig"]
+    made["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
     cluster["properties"]["stream"]["enum"] = [*streams.FOLDERS]
     kafka = {
         "type": "object",

@@ -30,7 +30,7 @@ from offsetwise.config.fields import (
     located_reference,
     repeated,
 )
-from offsetwise.model import Cluster
+from offsetwise.model import Cluster, OffsetReset
 from offsetwise.strict_yaml import Section
 
 
@@ -131,6 +131,8 @@ class JobTraits(Section):
     """What the operator states about the job. None means not stated."""
 
     stateful: StrictBool | None = None
+    auto_offset_reset: OffsetReset | None = None
+    """Groups: the client's setting, which says where it begins in a partition without a commit."""
     watermark_ms: Annotated[StrictInt, Field(ge=0)] | None = None
     sink: Label | None = None
     """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
@@ -167,6 +169,13 @@ class CheckpointConfig(Section):
     job: JobTraits = JobTraits()
     belongs_to: Cluster | None = None
     """Which cluster its offsets belong to, where the operator states it."""
+
+
+class GroupConfig(Section):
+    """One consumer group of the migration: its name, or the name with what is stated about its job."""
+
+    name: Label
+    job: JobTraits = JobTraits()
 
 
 class SparkSettings(Section):

@@ -357,7 +357,7 @@ def reader_of_process() -> Reader:
 
 
 def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
-    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.groups)
+    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.group_names)
     sinks = (
         (_checkpoint(one.name), transactions_of(str(_checkpoint(one.uri)).rstrip("/")))
         for one in migration.checkpoints

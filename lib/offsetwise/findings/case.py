@@ -12,6 +12,7 @@ from offsetwise.model import (
     GroupState,
     IsolationLevel,
     Link,
+    OffsetReset,
     OffsetSync,
     PartitionComparison,
     PartitionState,
@@ -27,6 +28,7 @@ class Job:
     """What the migration file says about the job. None is not stated."""
 
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    auto_offset_reset: OffsetReset | None = None
     stateful: bool | None = None
     watermark_ms: int | None = None
     sink: str | None = None
@@ -56,6 +58,8 @@ class Case:
     belongs_to: BelongsTo
     now_ms: int
     """When the clusters were read (not when somebody looks at the comparison)."""
+    of_group: bool = False
+    """Whether a consumer group is compared."""
     reasons: frozenset[str] = frozenset()
     """Reasons of the translation, by name; `NOT_YET_MIRRORED` is looked for."""
     missing: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import finding
-from offsetwise.model import Exactness, IsolationLevel, RawVerdict, Severity
+from offsetwise.model import Exactness, IsolationLevel, OffsetReset, RawVerdict, Severity
 from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence
 
@@ -161,10 +161,44 @@ def replay(case: Case) -> Iterator[str]:
 def new_partition(case: Case) -> Iterator[str]:
     """The job has no position for a partition that the new topic has."""
     row = case.row
-    if row.old_offset is not None:
+    if row.old_offset is not None or case.of_group:
         return
     start = "its start" if row.new.log_start is None else f"its start, {row.new.log_start:,}"
     yield (f"The job has no position for {row.new_topic_partition}; it would begin at {start}.")
+
+
+@finding(
+    code="NO_COMMIT",
+    severity=Severity.BLOCKS,
+    title="The group has no commit in a partition",
+    remedy="Decide where the group begins there: `draft --override TOPIC:PARTITION=OFFSET --reason TEXT`, or "
+    "`draft --unset leave` to write nothing there; or state `auto_offset_reset` in the migration file, "
+    "`groups: [{name: GROUP, job: {auto_offset_reset: latest}}]`, and compare again.",
+    rank=185,
+    overridable=True,
+)
+def no_commit(case: Case) -> Iterator[str]:
+    """The group has committed nothing for a partition, and where its client begins there is not stated."""
+    row = case.row
+    if row.old_offset is not None or not case.of_group:
+        return
+    reset = case.job.auto_offset_reset
+    if reset in (OffsetReset.EARLIEST, OffsetReset.LATEST):
+        return
+    states = "is not stated" if reset is None else f"is stated as {reset}: the client fails"
+    start, end = row.new.log_start, row.new.hw
+    held = None if start is None or end is None else end - start
+    cost = (
+        ""
+        if held is None
+        else ": the new log has no record yet"
+        if held == 0
+        else f": earliest reads up to {many(held, 'record')} of the new log, latest none of them"
+    )
+    yield (
+        f"The group has committed nothing for {row.topic_partition}. Where it begins there is its client's "
+        f"auto.offset.reset, which {states}{cost}."
+    )
 
 
 @finding(

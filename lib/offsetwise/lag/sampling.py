@@ -50,7 +50,7 @@ def sample_of(head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison
     """
     missing = {each.part for each in head.missing}
     own = scene.subject.groups
-    groups = (*scene.migration.groups, *(name for name in own if name not in scene.migration.groups))
+    groups = (*scene.migration.group_names, *(name for name in own if name not in scene.migration.group_names))
     commits = {
         side: [_commits(snapshot.group(name)) for name in groups]
         for side, snapshot in ((Cluster.OLD, scene.old), (Cluster.NEW, scene.new))

@@ -36,6 +36,15 @@ class NamingStrategy(StrEnum):
     """Names are used again."""
 
 
+class OffsetReset(StrEnum):
+    """Where a consumer begins without a commit, in the words of the Java client's `auto.offset.reset`."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NONE = "none"
+    """Nowhere: it fails."""
+
+
 class Writers(StrEnum):
     """Who writes to the new topics."""
 

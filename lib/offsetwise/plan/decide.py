@@ -11,6 +11,7 @@ from offsetwise.findings.logs import partition_missing
 from offsetwise.findings.place import (
     below_log_start,
     native_below,
+    no_commit,
     not_yet_mirrored,
     pending_batch_differs,
     replay_not_tolerated,
@@ -22,6 +23,7 @@ from offsetwise.model import (
     Exactness,
     IsolationLevel,
     Method,
+    OffsetReset,
     Override,
     PartitionComparison,
     PartitionState,
@@ -35,7 +37,7 @@ from offsetwise.model import (
     offsets_by_partition,
 )
 from offsetwise.plan.refusals import DECIDE, skip
-from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.plan.request import DraftRequest, StartChoice, Unset
 from offsetwise.position import of_one_stream, offset_of, offset_or_none
 from offsetwise.wording import many
 
@@ -53,6 +55,10 @@ class Grounds:
     """The new cluster's partitions."""
     overrides: Mapping[TopicPartition, Override]
     starts: Mapping[str, StartChoice]
+    of_group: bool
+    """Whether a consumer group keeps the positions."""
+    unset: Unset | None
+    """What to do where it has no commit."""
     keeps_pending: bool
     """Whether the pending batch is written too, so that both its ends count."""
     passed: Mapping[tuple[str, str, int], int]
@@ -99,6 +105,8 @@ def grounds_of(
         logs=new.partitions(),
         overrides=overrides,
         starts=starts,
+        of_group=comparison.group is not None,
+        unset=request.unset,
         keeps_pending=keeps_pending,
         passed={} if request.rewind_to is None else dict(_passed(comparison)),
     )
@@ -109,6 +117,8 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
     decided, reason = _decided(row, on)
     if reason is not None:
         return None, (reason,)
+    if decided is None and is_left_unset(row, on):
+        return None, ()
     if decided is None:
         position = _new_partition(row, on) if row.old_offset is None else _translated(row, on)
         against = tuple(_against(row, on))
@@ -119,6 +129,12 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
     if position is None:
         return None, against
     return position, (*against, *_outside(position, on))
+
+
+def is_left_unset(row: PartitionComparison, on: Grounds) -> bool:
+    """Tell whether nothing is written for a partition, because the group has no commit there and a person said so."""
+    decided = row.topic_partition in on.overrides or row.topic in on.starts
+    return on.of_group and row.old_offset is None and on.unset is Unset.LEAVE and not decided
 
 
 def _check_decision(subject: str, *, known: bool, twice: bool, reason: str) -> None:
@@ -211,8 +227,13 @@ def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None
 
 def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:
     ends = on.ends(row.new_topic, row.partition)
-    if ends is None:
+    if ends is None or (on.of_group and on.job.auto_offset_reset in (None, OffsetReset.NONE)):
         return None
+    if on.of_group and on.job.auto_offset_reset is OffsetReset.LATEST:
+        below = offset_of(ends[1]) - offset_of(ends[0])
+        return _position(
+            row, on, new_offset=ends[1], start=Start.LATEST, method=Method.NONE, replay=0, skip=below, proof=False
+        )
     # What says "the oldest record" stays right when the log start moves.
     place = row.new_offset if offset_or_none(ends[0]) is None else ends[0]
     if place is None:
@@ -318,6 +339,8 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:
             yield partition_missing.problem(f"{name}: the new cluster did not say where its log starts.")
+        elif on.of_group and on.job.auto_offset_reset in (None, OffsetReset.NONE):
+            yield no_commit.problem(f"{name}: {row.evidence.reason}")
         return
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"

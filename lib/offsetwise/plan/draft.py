@@ -13,15 +13,14 @@ from offsetwise.findings.logs import partition_missing, topic_missing
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import (
     native_below,
+    no_commit,
     not_yet_mirrored,
     pending_batch_differs,
     replay_not_tolerated,
     untranslated,
 )
 from offsetwise.findings.reading import checkpoint_damaged, group_unreadable
-from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
-    MAX_PARALLELISM,
     CheckpointRequirement,
     ClusterRef,
     ClusterRequirement,
@@ -39,20 +38,20 @@ from offsetwise.model import (
     Target,
     TopicPartition,
     TopicRequirement,
+    UnsetPartition,
     epoch_ms,
 )
-from offsetwise.plan.decide import Grounds, decide, grounds_of
+from offsetwise.plan.decide import Grounds, decide, grounds_of, is_left_unset
 from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
 from offsetwise.plan.refusals import cluster_id, group_type
-from offsetwise.plan.repair.kinds import KINDS
-from offsetwise.plan.request import DraftRequest, refuse, traits_of
-from offsetwise.plan.settings import Takers, accepted
+from offsetwise.plan.request import NAMED, DraftRequest, check_readings, check_request, refuse, takers, traits_of
+from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
-from offsetwise.targets.spec import groups_of, spec_of, takers_of
+from offsetwise.targets.spec import groups_of, spec_of
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code
@@ -62,6 +61,7 @@ DECIDED_BY_ROW: Final = frozenset(
         pending_batch_differs,
         replay_not_tolerated,
         native_below,
+        no_commit,
         partition_missing,
         topic_missing,
     )
@@ -95,7 +95,7 @@ def draft(
         ConfigError: The migration names no such checkpoint.
     """
     check_request(request)
-    _check_readings(comparison, old, new, migration, request)
+    check_readings(comparison, old, new, migration, request)
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = dropped_batch(comparison)
     edits_checkpoint = any(spec_of(target.kind).keeps_state for target in request.targets)
@@ -109,6 +109,11 @@ def draft(
     )
     decided = [decide(row, on) for row in comparison.partitions]
     positions = tuple(position for position, _ in decided if position is not None)
+    left_unset = tuple(
+        UnsetPartition(topic=row.topic, partition=row.partition, new_topic=row.new_topic)
+        for row in comparison.partitions
+        if is_left_unset(row, on)
+    )
     ended = () if settling is None else settling.transactions
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
     gate = start_gate(
@@ -158,22 +163,17 @@ def draft(
         findings=(*comparison.findings, *skew, *(() if request.sink is None else request.sink.findings)),
         prediction=predict(comparison, rewound=request.rewind_to is not None),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *_given_up(positions, dropped, edits_checkpoint=edits_checkpoint)),
+        gives_up=(*way.gives_up, *_given_up(positions, dropped, left_unset, edits_checkpoint=edits_checkpoint)),
         totals=totals_of(positions),
         dropped_batch=dropped if edits_checkpoint and request.rewind_to is None else None,
         transactions=ended,
         marks=marks,
         savepoint=request.savepoint,
         settings=accepted(takers(request), request.settings),
+        left_unset=left_unset,
     )
     refuse(tuple(reason for target in made.targets for reason in spec_of(target.kind).unfit(made)))
     return made
-
-
-def takers(request: DraftRequest) -> Takers:
-    """Return what the targets, and the repair, take of `--set`, by their names."""
-    repair = {} if request.repair is None else {request.repair: KINDS[request.repair]}
-    return {**takers_of(request.targets), **repair}
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
@@ -190,67 +190,6 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
 def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Put what ends transactions first: a copy of the savepoint tells what they came to."""
     return tuple(sorted(targets, key=lambda target: not spec_of(target.kind).ends))
-
-
-def check_request(request: DraftRequest) -> None:
-    """Refuse a request that does not fit together, before anything is read or judged.
-
-    Raises:
-        PlanError: It does not.
-    """
-    if not request.targets or len(set(request.targets)) != len(request.targets):
-        raise _unfit("at least one target, each once", f"{len(request.targets)}", "Name each target once.")
-    chosen = {target: spec_of(target.kind) for target in request.targets}
-    if len({spec.name for spec in chosen.values() if spec.keeps_state}) > 1:
-        raise _unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
-    for spec in chosen.values():
-        needed = {each.partition(":")[0] for each in spec.needs_beside}
-        if needed and needed.isdisjoint(target.kind for target in request.targets):
-            fix = f"Add --target {', or --target '.join(spec.needs_beside)}."
-            raise _unfit("a place for the positions beside a savepoint that keeps none", "no other target", fix)
-    ending = [spec for spec in chosen.values() if spec.ends]
-    if len(ending) > 1 or (ending and ending[0].alone and len(chosen) > 1):
-        fix = "Draft a plan of its own for hanging transactions."
-        raise _unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
-    if request.savepoint is not None and not any(spec.takes_savepoint for spec in chosen.values()):
-        raise _unfit("a target that takes the ARN of a stream", "an ARN and none", "Name the target.")
-    if request.savepoint is not None and (found := request.savepoint.impossible) is not None:
-        expected = f"a parallelism of 1 to the maximum parallelism, and that of at most {MAX_PARALLELISM:,}"
-        raise _unfit(expected, found, "Give both as the job has them.")
-    if request.settlements and not ending:
-        raise _unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
-    for target, spec in chosen.items():
-        if spec.takes_group != bool(target.group):
-            raise _unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
-    accepted(takers(request), request.settings)
-    if not request.author.strip():
-        raise _unfit("an author", "none", "Say who drafts it: --author NAME.")
-    for name in (request.author, *request.editors):
-        if unseen := invisible(name):
-            raise _unfit(
-                "names whose characters can all be seen",
-                f"{code_points(unseen)} in {name[:80]!a}",
-                "Write the name of the author or editor without it.",
-            )
-
-
-def _check_readings(
-    comparison: Comparison, old: Snapshot, new: Snapshot, migration: Migration, request: DraftRequest
-) -> None:
-    """Refuse readings that are not of one migration and moment."""
-    for name, wanted, found in (
-        ("migration", migration.name, comparison.migration),
-        ("old cluster", comparison.old.cluster_id, old.cluster_id),
-        ("new cluster", comparison.new.cluster_id, new.cluster_id),
-    ):
-        if wanted != found:
-            raise _unfit(f"one {name}", f"{wanted!r} and {found!r}", "Compare again, and draft from that.")
-    if not comparison.partitions:
-        why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
-        raise _unfit("partitions to plan", f"none{why}", "Compare a checkpoint or a group that has positions.")
-    back = request.rewind_to
-    if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
-        raise _unfit(f"the positions after batch {back}", "those of another", f"Compare again with batch {back}.")
 
 
 def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Problem]:
@@ -347,12 +286,22 @@ def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
     )
 
 
-def _given_up(positions: Sequence[PlannedPosition], dropped: int | None, *, edits_checkpoint: bool) -> Iterator[str]:
+def _given_up(
+    positions: Sequence[PlannedPosition],
+    dropped: int | None,
+    left_unset: Sequence[UnsetPartition],
+    *,
+    edits_checkpoint: bool,
+) -> Iterator[str]:
     if dropped is not None and edits_checkpoint:
         yield f"batch {dropped}, which carries the other cluster's numbers: it is left out"
     chosen = sum(position.override is not None for position in positions)
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
+    if left_unset:
+        partitions = ", ".join(str(each.topic_partition) for each in left_unset[:NAMED])
+        more = f" and {len(left_unset) - NAMED:,} more" if len(left_unset) > NAMED else ""
+        yield f"any offset of {partitions}{more}, without a commit: the client's auto.offset.reset decides there"
 
 
 def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request: DraftRequest) -> Requirements:
@@ -393,7 +342,3 @@ def _group(snapshot: Snapshot, name: str, keys: set[TopicPartition]) -> GroupBef
         )
     offsets = sorted((*at, each.offset) for each in found.offsets if (at := each.topic_partition) in keys)
     return GroupBefore(group=name, state=found.state, offsets=tuple(offsets))
-
-
-def _unfit(expected: str, found: str, fix: str) -> PlanError:
-    return PlanError(f"The plan: expected {expected}, found {found}. Nothing was written.", fix=fix)

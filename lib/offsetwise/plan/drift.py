@@ -91,11 +91,11 @@ def drift(
     old, new = _with_read_shards(plan, old, wanted.old), _with_read_shards(plan, new, wanted.new)
     made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
     made += drift_of_checkpoint(wanted.checkpoint, checkpoint, files)
-    planned = {one.new_topic_partition for one in plan.positions}
+    planned = {one.new_topic_partition for one in (*plan.positions, *plan.left_unset)}
     for group in wanted.groups:
         made += _group(group, new, planned)
     if wanted.old_group is not None:
-        made += _group(wanted.old_group, old, {one.topic_partition for one in plan.positions})
+        made += _group(wanted.old_group, old, {one.topic_partition for one in (*plan.positions, *plan.left_unset)})
     return tuple(made)
 
 

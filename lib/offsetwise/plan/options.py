@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise.errors import UsageError
 from offsetwise.model import NewSavepoint, Override, Settlement, Start, Target, TopicPartition
-from offsetwise.plan.request import SettlementChoice, StartChoice
+from offsetwise.plan.request import SettlementChoice, StartChoice, Unset
 from offsetwise.streams.spec import position
 from offsetwise.targets import FOLDERS
 from offsetwise.targets.spec import spec_of, specs
@@ -64,6 +64,20 @@ def savepoint(
             "target that asks for no more.",
         )
     return NewSavepoint(uid=uid, stream_arn=stream_arn, parallelism=parallelism, max_parallelism=max_parallelism)
+
+
+def unset(text: str | None) -> Unset | None:
+    """Read what to do where a consumer group has no commit.
+
+    Raises:
+        UsageError: It is no such thing.
+    """
+    if text is None or text in list(Unset):
+        return None if text is None else Unset(text)
+    raise UsageError(
+        f"--unset: expected {', '.join(Unset)}, found {text[:100]!r}. Nothing was drafted.",
+        fix="Give --unset leave to write nothing for partitions without a commit, or decide about each by --override.",
+    )
 
 
 def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[tuple[TopicPartition, Override], ...]:

@@ -77,8 +77,19 @@ def contradictions(plan: Plan) -> Iterator[str]:
             yield f"{one.topic_partition} is in it twice"
         seen.add(key)
         yield from _position(one)
+    yield from _left_unset(plan)
     if plan.totals != totals_of(plan.positions):
         yield "its totals are not the sums of its positions"
+
+
+def _left_unset(plan: Plan) -> Iterator[str]:
+    if plan.left_unset and plan.requirements.old_group is None:
+        yield "it leaves partitions unset, and is of no consumer group"
+    known = {one.topic_partition for one in plan.positions}
+    for unset in plan.left_unset:
+        if unset.topic_partition in known:
+            yield f"it leaves {unset.topic_partition} unset, and has it twice or with a position"
+        known.add(unset.topic_partition)
 
 
 def _counts(plan: Plan) -> Iterator[str]:

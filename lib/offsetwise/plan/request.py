@@ -1,12 +1,15 @@
-"""What a person asks for when a plan is drafted."""
+"""What a person asks for when a plan is drafted, and whether it fits together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
+from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
+    MAX_PARALLELISM,
     AnyPosition,
     Comparison,
     Identity,
@@ -14,12 +17,17 @@ from offsetwise.model import (
     Override,
     Problem,
     Settlement,
+    Severity,
+    Snapshot,
     Start,
     Subject,
     TableBefore,
     Target,
     TopicPartition,
 )
+from offsetwise.plan.repair.kinds import KINDS
+from offsetwise.plan.settings import Takers, accepted
+from offsetwise.targets.spec import spec_of, takers_of
 from offsetwise.transactions.report import SinkTransactions
 
 
@@ -39,6 +47,13 @@ class StartChoice:
     """For `group`: whose committed offsets on the new cluster."""
     looked_up: tuple[tuple[int, AnyPosition | None], ...] = ()
     """For `timestamp`: (partition, offset) as the new cluster answered; None where no record is that young."""
+
+
+class Unset(StrEnum):
+    """What to do about the partitions that a consumer group has no commit for."""
+
+    LEAVE = "leave"
+    """Write nothing: the client's `auto.offset.reset` decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +82,8 @@ class DraftRequest:
     overrides: tuple[tuple[TopicPartition, Override], ...] = ()
     """By partition of the old cluster."""
     starts: tuple[StartChoice, ...] = ()
+    unset: Unset | None = None
+    """Of a group's partitions without a commit, those that nobody decided otherwise about."""
     settlements: tuple[SettlementChoice, ...] = ()
     sink_topics: tuple[str, ...] = ()
     """Topics of the sink to look at for transactions, beside those that open ones name."""
@@ -96,13 +113,13 @@ class DraftRequest:
 
 
 def traits_of(migration: Migration, comparison: Comparison, name: str | None) -> JobTraits:
-    """Give what the migration file states about the job; nothing for a group.
+    """Give what the migration file states about the job.
 
     Raises:
         ConfigError: The file names no such checkpoint.
     """
     if comparison.checkpoint is None:
-        return JobTraits()
+        return migration.group_job(comparison.group)
     if name is not None:
         return migration.checkpoint(name).job
     uri = comparison.checkpoint.uri
@@ -137,3 +154,78 @@ def _together(found: list[Problem]) -> str:
     told = list(dict.fromkeys(reason.message for reason in found))
     more = f" And {len(told) - NAMED:,} more like these." if len(told) > NAMED else ""
     return " ".join(told[:NAMED]) + more
+
+
+def takers(request: DraftRequest) -> Takers:
+    """Return what the targets, and the repair, take of `--set`, by their names."""
+    repair = {} if request.repair is None else {request.repair: KINDS[request.repair]}
+    return {**takers_of(request.targets), **repair}
+
+
+def check_request(request: DraftRequest) -> None:
+    """Refuse a request that does not fit together, before anything is read or judged.
+
+    Raises:
+        PlanError: It does not.
+    """
+    if not request.targets or len(set(request.targets)) != len(request.targets):
+        raise unfit("at least one target, each once", f"{len(request.targets)}", "Name each target once.")
+    chosen = {target: spec_of(target.kind) for target in request.targets}
+    if len({spec.name for spec in chosen.values() if spec.keeps_state}) > 1:
+        raise unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
+    for spec in chosen.values():
+        needed = {each.partition(":")[0] for each in spec.needs_beside}
+        if needed and needed.isdisjoint(target.kind for target in request.targets):
+            fix = f"Add --target {', or --target '.join(spec.needs_beside)}."
+            raise unfit("a place for the positions beside a savepoint that keeps none", "no other target", fix)
+    ending = [spec for spec in chosen.values() if spec.ends]
+    if len(ending) > 1 or (ending and ending[0].alone and len(chosen) > 1):
+        fix = "Draft a plan of its own for hanging transactions."
+        raise unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
+    if request.savepoint is not None and not any(spec.takes_savepoint for spec in chosen.values()):
+        raise unfit("a target that takes the ARN of a stream", "an ARN and none", "Name the target.")
+    if request.savepoint is not None and (found := request.savepoint.impossible) is not None:
+        expected = f"a parallelism of 1 to the maximum parallelism, and that of at most {MAX_PARALLELISM:,}"
+        raise unfit(expected, found, "Give both as the job has them.")
+    if request.settlements and not ending:
+        raise unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
+    for target, spec in chosen.items():
+        if spec.takes_group != bool(target.group):
+            raise unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
+    accepted(takers(request), request.settings)
+    if not request.author.strip():
+        raise unfit("an author", "none", "Say who drafts it: --author NAME.")
+    for name in (request.author, *request.editors):
+        if unseen := invisible(name):
+            raise unfit(
+                "names whose characters can all be seen",
+                f"{code_points(unseen)} in {name[:80]!a}",
+                "Write the name of the author or editor without it.",
+            )
+
+
+def check_readings(
+    comparison: Comparison, old: Snapshot, new: Snapshot, migration: Migration, request: DraftRequest
+) -> None:
+    """Refuse readings that are not of one migration and moment."""
+    for name, wanted, found in (
+        ("migration", migration.name, comparison.migration),
+        ("old cluster", comparison.old.cluster_id, old.cluster_id),
+        ("new cluster", comparison.new.cluster_id, new.cluster_id),
+    ):
+        if wanted != found:
+            raise unfit(f"one {name}", f"{wanted!r} and {found!r}", "Compare again, and draft from that.")
+    if request.unset is not None and comparison.group is None:
+        found = "the checkpoint of a job that begins new partitions itself"
+        raise unfit("--unset for a consumer group", found, "Leave --unset out.")
+    if not comparison.partitions:
+        why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
+        raise unfit("partitions to plan", f"none{why}", "Compare a checkpoint or a group that has positions.")
+    back = request.rewind_to
+    if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
+        raise unfit(f"the positions after batch {back}", "those of another", f"Compare again with batch {back}.")
+
+
+def unfit(expected: str, found: str, fix: str) -> PlanError:
+    """Return the error of a request that does not fit."""
+    return PlanError(f"The plan: expected {expected}, found {found}. Nothing was written.", fix=fix)

@@ -44,7 +44,7 @@ class ReadSubject(Subject):
             kind=subject.kind,
             name=subject.name,
             read=read,
-            traits=traits or JobTraits(),
+            traits=traits or migration.group_job(subject.group),
             rewound_to=rewound_to,
             beside=beside,
             kinds=spec_of(migration.source.stream).compared,

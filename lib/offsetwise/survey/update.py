@@ -53,7 +53,11 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
         (("checkpoints",), checkpoints),
         (
             ("groups",),
-            [group_item(each) for each in survey.groups if each.left_out is None and each.name not in migration.groups],
+            [
+                group_item(each)
+                for each in survey.groups
+                if each.left_out is None and each.name not in migration.group_names
+            ],
         ),
     )
     fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in found)

@@ -13,6 +13,7 @@ from offsetwise.model import (
     IsolationLevel,
     LogRange,
     Method,
+    OffsetReset,
     PartitionComparison,
     RawReuse,
     RawVerdict,
@@ -51,6 +52,10 @@ class Position(OfTwins):
     """What begins at the oldest record, where that is another position than the start of the log."""
     processed: AnyPosition | None = None
     """What is processed for certain, where the engine writes `offset` for several positions; None where it does not."""
+    of_group: bool = False
+    """Whether a consumer group keeps it: where one begins without a commit is its client's setting."""
+    auto_offset_reset: OffsetReset | None = None
+    """That setting, where it is stated."""
     exact: AnyPosition | None = None
     """The position as its record showed it; None where none was read."""
 
@@ -151,6 +156,8 @@ def _start(position: Position, old: LogRange, new: LogRange) -> PartitionCompari
 
 
 def _without_position(row: PartitionComparison, position: Position) -> PartitionComparison:
+    if position.of_group:
+        return _without_commit(row, position)
     start = row.new.log_start if row.new.log_start is None else position.oldest or row.new.log_start
     return replace(
         row,
@@ -163,6 +170,28 @@ def _without_position(row: PartitionComparison, position: Position) -> Partition
                 f"The job has no position for {position.topic_partition}. It would start at the earliest "
                 "record unless decided otherwise."
             )
+        ),
+    )
+
+
+def _without_commit(row: PartitionComparison, position: Position) -> PartitionComparison:
+    reset = position.auto_offset_reset
+    start = {OffsetReset.EARLIEST: row.new.log_start, OffsetReset.LATEST: row.new.end(position.isolation)}.get(
+        reset or OffsetReset.NONE
+    )
+    states = {
+        None: "nobody has stated",
+        OffsetReset.NONE: f"the migration file states as {OffsetReset.NONE}: the client fails",
+    }.get(reset, f"the migration file states as {reset}")
+    return replace(
+        row,
+        new_offset=start,
+        exactness=Exactness.UNKNOWN if start is None else Exactness.CLAIMED,
+        method=Method.EARLIEST if reset is OffsetReset.EARLIEST and start is not None else Method.NONE,
+        bounds=(start, start),
+        evidence=Evidence(
+            reason=f"The group has committed nothing for {position.topic_partition}. It begins there where "
+            f"auto.offset.reset says, which {states}."
         ),
     )
 

@@ -62,7 +62,7 @@ def take_samples(
     head = SampleHead(taken_at_ms=time.time_ns() // 1_000_000, sampled_by=sampled_by, interval_ms=interval_ms)
     known = before or {}
     found = {subject: _subject(migration, subject) for subject in subjects}
-    groups = tuple(sorted({*migration.groups, *(name for each, _ in found.values() for name in each.groups)}))
+    groups = tuple(sorted({*migration.group_names, *(name for each, _ in found.values() for name in each.groups)}))
     old, no_old, topics = _old(migration, found, groups, known)
     new, no_new = _new(migration, topics, groups, old if no_old is None else None)
     if not migration.may_be_one and old.cluster_id is not None and old.cluster_id == new.cluster_id:

@@ -216,7 +216,7 @@ def subjects_of(
         )
     return (
         *(_subject(migration, SubjectKind.CHECKPOINT, each.name) for each in migration.checkpoints),
-        *(_subject(migration, SubjectKind.GROUP, name) for name in migration.groups),
+        *(_subject(migration, SubjectKind.GROUP, name) for name in migration.group_names),
     )
 
 

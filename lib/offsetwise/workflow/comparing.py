@@ -31,7 +31,7 @@ def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] 
     Raises:
         ClusterError: The cluster gave no answer.
     """
-    return read_cluster(migration, cluster, topics=topics, groups=migration.groups)
+    return read_cluster(migration, cluster, topics=topics, groups=migration.group_names)
 
 
 def compare(

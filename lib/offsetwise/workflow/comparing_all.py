@@ -70,7 +70,7 @@ def all_jobs(migration: Migration) -> tuple[Wanted, ...]:
 
 def _listed(migration: Migration) -> tuple[Wanted, ...]:
     checkpoints = (Wanted(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
-    groups = (Wanted(kind=SubjectKind.GROUP, name=name) for name in dict.fromkeys(migration.groups))
+    groups = (Wanted(kind=SubjectKind.GROUP, name=name) for name in migration.group_names)
     return (*checkpoints, *groups)
 
 

@@ -22,12 +22,11 @@ from offsetwise.model import (
     TopicPartition,
     epoch_ms,
 )
-from offsetwise.plan.draft import check_request
 from offsetwise.plan.draft import draft as draft_plan
 from offsetwise.plan.drift import Drift, drift_of_checkpoint
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.repair.draft import check_repair, with_repair
-from offsetwise.plan.request import DraftRequest, StartChoice
+from offsetwise.plan.request import DraftRequest, StartChoice, check_request
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
 from offsetwise.position import offset_or_none

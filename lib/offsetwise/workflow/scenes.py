@@ -244,7 +244,7 @@ def _seen(
         if not migration.may_be_one:
             check_two_clusters(*snapshots)
         return lambda _: snapshots
-    always = {*migration.groups, *more_groups}
+    always = {*migration.group_names, *more_groups}
     groups = tuple(sorted(always.union(*(subject.groups for subject in subjects))))
     committed: Snapshot | None = None
     if any(subject.group is not None for subject in subjects):

@@ -23,6 +23,7 @@ TITLE: Final = "Where each partition starts"
 MAX_REASON: Final = 1_000
 _LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by topic"
 _SAID: Final = "decision-refused"
+_UNSET: Final = "leave-unset"
 _OFF: Final = "only somebody with the role author decides where a partition starts."
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
@@ -73,6 +74,8 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     if by is None:
         st.markdown(f":gray[Deciding is off: {_OFF}]")
     _topics(rows, work, by)
+    if frozen.observed.comparison.group is not None:
+        _without_commit(rows, work, by)
     _decided(work, by)
 
 
@@ -227,6 +230,25 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
         said = st.session_state.pop(f"{_SAID}-topic", None)
         if said is not None:
             blocks.box(Tone.WRONG, said)
+
+
+def _without_commit(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
+    """Offer to write nothing for partitions that the group has no commit for."""
+    unset = [row for row in rows if row.old_offset is None]
+    if unset:
+        st.checkbox(
+            f"Write nothing for {many(len(unset), 'partition')} without a commit",
+            value=work.leaves_unset,
+            key=_UNSET,
+            help="The client's auto.offset.reset decides there, unless another offset is decided for a partition.",
+            disabled=by is None,
+            on_change=_leave_unset,
+            args=(work,),
+        )
+
+
+def _leave_unset(work: Work) -> None:
+    work.leaves_unset = bool(st.session_state[_UNSET])
 
 
 def _start(work: Work, by: str | None) -> None:

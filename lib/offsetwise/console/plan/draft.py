@@ -21,7 +21,7 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Subject, Target, time_of
 from offsetwise.plan import options
-from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.request import DraftRequest, Unset
 from offsetwise.plan.strategies import way_of
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import PlanRow
@@ -140,6 +140,7 @@ def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by:
         identities=names.identities,
         overrides=tuple(sorted(work.overrides.items(), key=lambda each: each[0])),
         starts=tuple(work.starts[topic] for topic in sorted(work.starts)),
+        unset=Unset.LEAVE if work.leaves_unset else None,
         sink_rewound=rewound,
         cutover_ms=cutover_ms,
     )
@@ -158,7 +159,7 @@ def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> 
     sheet = seat.board.sheet(seat.person, row.id)
     if sheet is None:
         return work, None
-    if work.plan is None and not work.overrides and not work.starts:
+    if work.plan is None and not work.overrides and not work.starts and not work.leaves_unset:
         _begin(frozen, who, sheet)
         work = _session(frozen, who)
     submission.open_plan(work, sheet, lambda: _begin(frozen, who, sheet))

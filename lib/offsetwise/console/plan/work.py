@@ -29,6 +29,8 @@ class Work:
     overrides: dict[TopicPartition, Override] = field(default_factory=dict)
     starts: dict[str, StartChoice] = field(default_factory=dict)
     """By topic of the old cluster."""
+    leaves_unset: bool = False
+    """Whether nothing is written for partitions that the group has no commit for."""
     settlements: dict[str, SettlementChoice] = field(default_factory=dict)
     """By transactional id."""
 
@@ -64,7 +66,7 @@ def begun_with(plan: Plan, number: int, digest: str) -> Work:
         number: Of the kept plan.
         digest: Of that version.
     """
-    made = Work(plan=number, base=digest, before=plan)
+    made = Work(plan=number, base=digest, before=plan, leaves_unset=bool(plan.left_unset))
     whole = dict(_whole_topics(plan))
     made.starts = whole
     for one in plan.positions:

@@ -15,8 +15,12 @@ from offsetwise.plan.ways import PRODUCERS_FIRST
 _BEGINS: Final = "The query starts"
 
 
-def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:
     outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
+    unset = first(comparison.partitions, lambda row: row.old_offset is None)
+    if outside is None and unset is not None:
+        told = f"Without a commit in {unset.topic_partition}, the consumer begins there where auto.offset.reset says."
+        return besides(told, damage(rows, _BEGINS))
     if outside is None:
         return by_numbers(rows, _BEGINS)
     told = (

@@ -28,9 +28,9 @@ from offsetwise.model import (
     Start,
     Target,
 )
-from offsetwise.plan.draft import check_request, stated_of, takers, totals_of
+from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.refusals import repair_refused
-from offsetwise.plan.request import DraftRequest, refuse
+from offsetwise.plan.request import DraftRequest, check_request, refuse, takers
 from offsetwise.plan.settings import accepted
 from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.spec import spec_of, specs

@@ -11,8 +11,8 @@ from offsetwise.model import (
     Prediction,
     Requirements,
 )
-from offsetwise.plan.draft import check_request, stated_of, totals_of
-from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.draft import stated_of, totals_of
+from offsetwise.plan.request import DraftRequest, check_request
 from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.targets.spec import spec_of, takers_of

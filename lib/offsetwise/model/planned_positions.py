@@ -1,0 +1,124 @@
+"""Where a plan lets each partition begin, who decided it, and the records that prove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from offsetwise.model.closed_sets import Exactness, Method, Side
+from offsetwise.model.clusters import LogRange
+from offsetwise.model.comparison import Evidence, Neighbour, RawReuse, RestartPoint
+from offsetwise.model.offsets import AnyPosition, Count
+from offsetwise.position import OfTwins
+
+
+class Start(StrEnum):
+    """How the start of a partition was chosen."""
+
+    TRANSLATED = "translated"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    GROUP = "group"
+    SPECIFIC = "specific"
+    """An offset that a person gave, with a reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """A person's own offset in the place of the translated one."""
+
+    offset: AnyPosition
+    reason: str
+    by: str
+    """As recorded, not believed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What lets anybody read the same records again: both neighbours by identity."""
+
+    salt: str
+    """Keys the identity hashes, hex."""
+    identity: str
+    """What the identity was made of."""
+    ignored_headers: tuple[str, ...] = ()
+    schema_ids: tuple[tuple[int, int], ...] = ()
+    before: Neighbour | None = None
+    """The nearest record below the place that stands on both logs."""
+    after: Neighbour | None = None
+    """The nearest record at or above the place that stands on both logs."""
+
+    @property
+    def timed(self) -> bool:
+        """Whether timestamps are part of the identity: files of format version 1 name them first among its parts."""
+        return self.identity.partition(", ")[0] == "timestamp"
+
+    @classmethod
+    def of(cls, evidence: Evidence, old: AnyPosition | None, place: AnyPosition | None) -> Proof | None:
+        """Take the nearest records on both sides of a place that stand on both logs; None where none was read."""
+        if not evidence.salt or place is None or old is None:
+            return None
+        both = [
+            (each, each.old_offset, each.new_offset)
+            for each in evidence.neighbours
+            if each.old_offset is not None and each.new_offset is not None
+        ]
+        below = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
+        above = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
+        if not below and not above:
+            return None
+        return cls(
+            salt=evidence.salt,
+            identity=evidence.identity,
+            ignored_headers=evidence.ignored_headers,
+            schema_ids=evidence.schema_ids,
+            before=below[-1] if below else None,
+            after=above[0] if above else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPosition(OfTwins):
+    """One partition of a plan: where the job resumes, and how that is known."""
+
+    source: str
+    """The id of the source inside the checkpoint; empty for a group."""
+    topic: str
+    partition: int
+    old_offset: AnyPosition | None
+    """None for a partition that the checkpoint lacks."""
+    new_topic: str
+    new_offset: AnyPosition
+    start: Start
+    method: Method
+    exactness: Exactness
+    restart: tuple[RestartPoint, ...]
+    """Every position that a restart uses; of a pending batch both ends. Each has its new offset."""
+    bounds: tuple[AnyPosition | None, AnyPosition | None]
+    replay: Count | None
+    skip: Count | None
+    foreign_below: Count | None
+    counted: bool
+    old: LogRange
+    new: LogRange
+    raw: RawReuse
+    """What the old number would do: what an unedited start risks."""
+    proof: Proof | None = None
+    end_proof: Proof | None = None
+    """Of the end of a pending batch; None where none is written, or no record was read there."""
+    override: Override | None = None
+    reason: str = ""
+    """The evidence in one sentence."""
+    aggregate: Count | None = None
+    """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
+    read it. Not written then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsetPartition(OfTwins):
+    """A partition that a consumer group has no commit for, and that the plan writes nothing for."""
+
+    topic: str
+    partition: int
+    new_topic: str

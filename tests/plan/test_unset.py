@@ -1,0 +1,204 @@
+"""A consumer group's partitions without a commit: refused until somebody decides, states the setting or leaves them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offsetwise import files
+from offsetwise.config import JobTraits, Migration, load_migration
+from offsetwise.config.sections import GroupConfig
+from offsetwise.errors import ConfigError, PlanError
+from offsetwise.model import (
+    Cluster,
+    Exactness,
+    GroupOffset,
+    GroupState,
+    LogRange,
+    OffsetReset,
+    Plan,
+    Start,
+    TopicPartition,
+)
+from offsetwise.plan.drift import DriftKind, drift
+from offsetwise.plan.exports import planned_offsets
+from offsetwise.plan.reading import read_plan
+from offsetwise.plan.request import StartChoice, Unset
+from offsetwise.translation.resolve import Position, Told, resolve
+from tests.plan.scene import COPY, ETL, STARTING, comparison, drafted, grouped, migration, override, rows, snapshot
+
+NEW = LogRange(log_start=10, lso=60, hw=60)
+UNSET: dict[str, Any] = {
+    "old_offset": None,
+    "restart": (),
+    "exactness": Exactness.UNKNOWN,
+    "new_offset": None,
+    "bounds": (None, None),
+    "new": NEW,
+}
+"""A partition without a commit, as it is compared."""
+SECOND = TopicPartition("orders", 1)
+
+
+def stated(reset: OffsetReset | None) -> Migration:
+    return migration(groups=(GroupConfig(name="etl", job=JobTraits(auto_offset_reset=reset)),))
+
+
+def draft(*changes: dict[str, Any], reset: OffsetReset | None = None, **request: Any) -> Plan:
+    made = grouped(*rows({}, *(changes or (UNSET,))))
+    return drafted(made, ETL, with_migration=stated(reset), **request)
+
+
+@pytest.mark.parametrize("of_an_earlier_release", [False, True])
+@pytest.mark.parametrize("reset", [None, OffsetReset.NONE])
+def test_nobody_guesses_where_a_client_begins(reset: OffsetReset | None, of_an_earlier_release: bool) -> None:
+    """Comparisons of earlier releases said that it begins at the start of the new log."""
+    row = {**UNSET, "new_offset": 10, "exactness": Exactness.CLAIMED} if of_an_earlier_release else UNSET
+
+    with pytest.raises(PlanError, match=r"NO_COMMIT: orders-1: .*Nothing was written") as caught:
+        draft(row, reset=reset)
+
+    assert "--unset leave" in (caught.value.fix or "")
+
+
+@pytest.mark.parametrize(
+    ("reset", "offset", "start", "skip"),
+    [(OffsetReset.EARLIEST, 10, Start.EARLIEST, None), (OffsetReset.LATEST, 60, Start.LATEST, 50)],
+)
+def test_the_stated_setting_is_written_as_an_offset(
+    reset: OffsetReset, offset: int, start: Start, skip: int | None
+) -> None:
+    position = draft(reset=reset).positions[1]
+
+    assert (position.new_offset, position.start, position.replay, position.skip) == (offset, start, 0, skip)
+    assert position.override is None
+
+
+def test_what_is_left_unset_is_listed_and_not_written() -> None:
+    plan = draft(UNSET, UNSET, unset=Unset.LEAVE)
+
+    assert [one.partition for one in plan.positions] == [0]
+    assert [str(one.topic_partition) for one in plan.left_unset] == ["orders-1", "orders-2"]
+    assert planned_offsets(plan, "etl") == {TopicPartition("orders", 0): 950}
+    assert any("orders-1, orders-2" in told and "auto.offset.reset" in told for told in plan.gives_up)
+    text = files.dump(plan)
+    assert '"format_version": "1.1"' in text
+    assert read_plan(text.encode(), subject="plan").left_unset == plan.left_unset
+
+
+@pytest.mark.parametrize(("unset", "decided"), [*product((None, Unset.LEAVE), ("override", "start"))])
+def test_a_decision_about_a_partition_comes_before_leaving_the_others(unset: Unset | None, decided: str) -> None:
+    request: dict[str, Any] = (
+        {"overrides": ((SECOND, override(42)),)}
+        if decided == "override"
+        else {"starts": (StartChoice(topic="orders", start=Start.EARLIEST, reason="All of it.", by="ada"),)}
+    )
+
+    plan = draft(unset=unset, **request)
+
+    assert {one.partition: one.new_offset for one in plan.positions}[1] == (42 if decided == "override" else 10)
+    assert plan.left_unset == ()
+
+
+def test_a_job_of_another_engine_leaves_nothing_unset() -> None:
+    with pytest.raises(PlanError, match="--unset for a consumer group"):
+        drafted(comparison(*rows({})), COPY, unset=Unset.LEAVE)
+
+
+def test_a_start_that_needs_every_partition_refuses_what_is_left() -> None:
+    made = grouped(*rows({}, UNSET))
+
+    with pytest.raises(PlanError, match="orders has 2 partitions, the plan has a position for 1"):
+        drafted(made, STARTING, unset=Unset.LEAVE)
+
+
+@pytest.mark.parametrize("side", [Cluster.OLD, Cluster.NEW])
+def test_a_commit_in_what_was_left_unset_is_drift(side: Cluster) -> None:
+    plan = draft(unset=Unset.LEAVE)
+    compared = grouped(*rows({}, UNSET)).partitions
+    before = {each: snapshot(each, compared) for each in Cluster}
+    assert drift(plan, before[Cluster.OLD], before[Cluster.NEW], None) == ()
+    (group,) = before[side].groups
+    more: GroupState = replace(group, offsets=(*group.offsets, GroupOffset(topic="orders", partition=1, offset=33)))
+    now = before | {side: replace(before[side], groups=(more,))}
+
+    (found,) = drift(plan, now[Cluster.OLD], now[Cluster.NEW], None)
+
+    assert (found.kind, found.reviewed, found.now) == (DriftKind.GROUP_MOVED, "none", "33")
+
+
+@pytest.mark.parametrize("twin", ["position", "twice", "no group"])
+def test_a_file_that_contradicts_itself_about_what_is_left_is_refused(twin: str) -> None:
+    plan = draft(unset=Unset.LEAVE)
+    if twin == "no group":
+        wrong = replace(plan, requirements=replace(plan.requirements, old_group=None))
+    else:
+        again = replace(plan.left_unset[0], partition=0 if twin == "position" else 1)
+        wrong = replace(plan, left_unset=(*plan.left_unset, again))
+
+    with pytest.raises(PlanError, match="unset"):
+        read_plan(files.dump(wrong).encode(), subject="plan")
+
+
+@pytest.mark.parametrize("reset", [None, *OffsetReset])
+@pytest.mark.parametrize("of_group", [True, False])
+def test_a_comparison_names_an_offset_only_where_it_is_known(reset: OffsetReset | None, of_group: bool) -> None:
+    position = Position(
+        source="etl",
+        topic="orders",
+        partition=1,
+        new_topic="orders",
+        offset=None,
+        old=LogRange(log_start=0, lso=9, hw=9),
+        new=NEW,
+        isolation=migration().isolation_level,
+        of_group=of_group,
+        auto_offset_reset=reset,
+    )
+
+    row = resolve(position, Told())
+
+    known = {OffsetReset.EARLIEST: 10, OffsetReset.LATEST: 60}.get(reset or OffsetReset.NONE) if of_group else 10
+    assert row.new_offset == known
+    assert row.exactness is (Exactness.UNKNOWN if known is None else Exactness.CLAIMED)
+    assert ("auto.offset.reset" in row.evidence.reason) is of_group
+
+
+def test_an_unedited_start_depends_on_the_setting() -> None:
+    plan = draft(unset=Unset.LEAVE)
+
+    assert plan.prediction.effect == "unknown"
+    assert "auto.offset.reset" in plan.prediction.told
+
+
+class TestTheMigrationFile:
+    def load(self, tmp_path: Path, groups: str) -> Migration:
+        path = tmp_path / "m.yaml"
+        servers = '{properties: {bootstrap.servers: "h:%d"}}'
+        path.write_text(f"name: m\nsource: {servers % 1}\ntarget: {servers % 2}\ngroups: {groups}\n")
+        return load_migration(path)
+
+    def test_an_entry_is_a_name_or_a_name_with_its_job(self, tmp_path: Path) -> None:
+        made = self.load(tmp_path, "[a, {name: b, job: {auto_offset_reset: latest, tolerates_replay: true}}]")
+
+        assert made.group_names == ("a", "b")
+        assert made.group_job("a") == JobTraits()
+        assert made.group_job("b").auto_offset_reset is OffsetReset.LATEST
+        assert made.group_job("b").tolerates_replay is True
+
+    @pytest.mark.parametrize(
+        "groups",
+        ["[{name: a, job: {auto_offset_reset: newest}}]", "[{job: {}}]", "[{name: a, reset: latest}]", "[3]"],
+    )
+    def test_anything_else_is_refused(self, tmp_path: Path, groups: str) -> None:
+        with pytest.raises(ConfigError, match="groups"):
+            self.load(tmp_path, groups)
+
+    def test_two_entries_for_one_group_must_agree(self, tmp_path: Path) -> None:
+        assert self.load(tmp_path, "[a, a]").group_names == ("a",)
+        with pytest.raises(ConfigError, match="several that differ for 'a'"):
+            self.load(tmp_path, "[a, {name: a, job: {auto_offset_reset: latest}}]")
