@@ -15,6 +15,7 @@ from offsetwise.model import (
     Comparison,
     Exactness,
     GateCheck,
+    Link,
     Outcome,
     PartitionComparison,
     Severity,
@@ -81,7 +82,7 @@ def mirror_skew_exceeds_watermark(gate: Iterable[GateCheck]) -> Iterator[str]:
 
 
 def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
-    judged = [(row, _copied(row, migration)) for row in comparison.partitions]
+    judged = [(row, mirrored(row, migration.link)) for row in comparison.partitions]
     failed = [row for row, outcome in judged if outcome is Outcome.FAILED]
     unknown = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
     if failed:
@@ -101,7 +102,7 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=told)
 
 
-def _copied(row: PartitionComparison, migration: Migration) -> Outcome:
+def mirrored(row: PartitionComparison, link: Link) -> Outcome:
     """Say whether every record of the old log has been copied, as far as the records or the log ends prove it."""
     old, new = row.old, row.new
     if old.hw is not None and old.hw == old.log_start:
@@ -115,7 +116,7 @@ def _copied(row: PartitionComparison, migration: Migration) -> Outcome:
         return Outcome.PASSED
     if row.exactness is Exactness.PRESERVED and new.hw is not None:
         return Outcome.PASSED if new.hw >= old.hw else Outcome.FAILED
-    if new.hw is None or (new.hw == new.log_start and migration.link != "preserving"):
+    if new.hw is None or (new.hw == new.log_start and link is not Link.PRESERVING):
         return Outcome.FAILED if new.hw is not None else Outcome.UNKNOWN
     return Outcome.UNKNOWN
 
@@ -159,7 +160,7 @@ def _skew(
     is at least as old as the newest one copied of its partition, give or take what producers themselves mix up; it is
     dropped if that lies more than the watermark's delay behind.
     """
-    behind = [row for row in comparison.partitions if _copied(row, migration) is not Outcome.PASSED]
+    behind = [row for row in comparison.partitions if mirrored(row, migration.link) is not Outcome.PASSED]
     if not behind:
         return GateCheck(name=SKEW, outcome=Outcome.PASSED, told="Every partition is mirrored to its end.")
     behind_others = f"{many(len(behind), 'partition')} may be mirrored behind the others"

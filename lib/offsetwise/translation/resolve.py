@@ -278,7 +278,7 @@ def _by_content(row: PartitionComparison, offset: AnyPosition, told: Told, cut: 
         new_offset=cut.offset,
         exactness=exactness,
         method=Method.NONE if exactness is Exactness.UNKNOWN else Method.CONTENT,
-        bounds=(cut.lo, row.new.hw if cut.hi is None and exactness is Exactness.BOUNDED else cut.hi),
+        bounds=(cut.lo, cut.hi),
         replay=cut.replay,
         skip=cut.skip,
         foreign_below=cut.foreign_below,

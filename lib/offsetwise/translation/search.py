@@ -202,7 +202,7 @@ def settled(cut: Cut, earliest: int) -> Cut:
         reason=Reason.COPIES_BELOW,
         offset=earliest,
         lo=earliest,
-        hi=cut.offset if cut.hi is None else cut.hi,
+        hi=cut.hi,
         replay=None if cut.replay is None else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,

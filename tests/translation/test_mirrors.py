@@ -1,0 +1,136 @@
+"""The rule against mirrors that were simulated: each answer must hold now, and after the mirror has caught up."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from random import Random
+
+import pytest
+
+from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome, PartitionComparison, RawVerdict
+from offsetwise.plan.gate import mirrored
+from offsetwise.position import offset_of
+from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.search import Span, Target, settled
+from offsetwise.translation.windows import Cut, Reason
+from offsetwise.translation.worker import Answer
+from tests.gates import PART
+from tests.translation.logs import Entry, Pair, locate
+from tests.translation.mirrors import Mirrored, simulate, truth
+
+CASES = 100_000 // PART
+SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
+PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
+
+
+def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False) -> tuple[Cut, PartitionComparison]:
+    """Ask the rule."""
+    end = case.old_start + len(case.old)
+    target = Target(
+        position=case.position,
+        old=Span(start=case.old_start, end=end),
+        new=Span(start=0, end=len(case.new)),
+        brackets=tuple(Span(start=claim, end=claim) for claim in claims),
+        window=case.window,
+        budget=case.budget,
+    )
+    times = {record: 10 * index for index, record in enumerate(case.old)} if timed else {}
+    pair = Pair(
+        old=tuple(Entry(case.old_start + i, h, i, i, times.get(h)) for i, h in enumerate(case.old)),
+        new=tuple(Entry(j, h, j, None, times.get(h)) for j, h in enumerate(case.new)),
+        target=target,
+    )
+    cut = locate(pair, natives_excluded=case.mirror_only)
+    position = Position(
+        source="s",
+        topic="t",
+        partition=0,
+        new_topic="t",
+        offset=case.position,
+        old=LogRange(log_start=case.old_start, lso=end, hw=end),
+        new=LogRange(log_start=0, lso=len(case.new), hw=len(case.new)),
+        isolation=IsolationLevel.READ_UNCOMMITTED,
+    )
+    return cut, resolve(position, Told(answer=Answer(cut=cut)))
+
+
+def wrong(case: Mirrored) -> Iterator[str]:
+    """Say what an answer claims that is not so."""
+    cut, row = answer_of(case)
+    gate = mirrored(row, Link.MIRRORMAKER)
+    if gate is Outcome.PASSED and case.to_come:
+        yield "gate: passed"
+    if gate is Outcome.FAILED and not case.to_come and not Counter(case.old) - Counter(case.new) and case.mirror_only:
+        yield "gate: failed"
+    whole = max(len(case.old), len(case.new)) <= case.budget
+    if case.old_start <= case.position and 0 <= case.position <= len(case.new):
+        raw = truth(case, case.position, caught_up=False)
+        if row.raw.verdict is RawVerdict.SAME and (raw.skip or raw.replay) and whole:
+            yield "raw: SAME"
+        if (
+            row.raw.verdict is RawVerdict.LOSS
+            and (whole or row.raw.skip is None)
+            and not raw.skip
+            and not truth(case, case.position, caught_up=True).skip
+        ):
+            yield "raw: LOSS"
+    if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
+        return
+    offset = offset_of(row.new_offset)
+    now, later = (truth(case, offset, caught_up=each) for each in (False, True))
+    name = row.exactness.value
+    if later.skip and (row.ahead.examined or whole):
+        yield f"{name}: skips"
+    if row.exactness is Exactness.EXACT and (later.skip or later.replay or later.foreign_below):
+        yield f"EXACT: {later}"
+    if row.exactness is Exactness.POSITION_EXACT and later.replay_of_read > (row.ahead.duplicated or 0) and whole:
+        yield "POSITION_EXACT: repeats"
+    if row.replay is not None and row.exactness is Exactness.BOUNDED and max(now.replay, later.replay) > row.replay:
+        yield "BOUNDED: replay"
+    if row.ahead.examined and cut.exactness is not Exactness.BOUNDED:
+        if row.ahead.duplicated is not None and now.replay > row.ahead.duplicated:
+            yield f"{name}: duplicated"
+        if row.ahead.missing == 0 and case.to_come and cut.exactness is Exactness.EXACT:
+            yield f"{name}: missing"
+
+
+def case_of(
+    position: int, old: str, new: str, to_come: str, *, mirror_only: bool = False, window: int = 64, budget: int = 10**6
+) -> Mirrored:
+    """Make two logs of one record a character."""
+    return Mirrored(
+        old_start=0,
+        old=tuple(old),
+        new=tuple(new),
+        to_come=tuple(to_come),
+        position=position,
+        mirror_only=mirror_only,
+        budget=budget,
+        window=window,
+    )
+
+
+@pytest.mark.parametrize("count", [46, 100, 147])
+@pytest.mark.parametrize("window", [1, 2, 4])
+@pytest.mark.parametrize("budget", [8, 20, 60, 140])
+def test_an_upper_end_that_is_open_stays_open(count: int, window: int, budget: int) -> None:
+    letters = [f"r{number}" for number in range(count)]
+    for lag, behind, claim in product((0, 1, 2), (0, 1, 2), (0, 21, 40, 67)):
+        case = Mirrored(
+            old_start=0,
+            old=tuple(letters),
+            new=tuple(letters[: count - lag]),
+            to_come=tuple(letters[count - lag :]),
+            position=count - behind,
+            mirror_only=False,
+            budget=budget,
+            window=window,
+        )
+        cut, row = answer_of(case, claims=(claim,))
+
+        high = row.bounds[1]
+        assert cut.exactness is not Exactness.BOUNDED or high is None or high >= case.position, case
+        assert row.raw.verdict is not RawVerdict.LOSS, case
