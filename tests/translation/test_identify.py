@@ -154,3 +154,34 @@ class TestSchemaIds:
 
 def test_no_records_are_no_identities() -> None:
     assert identify(Records(), Records()) == Identified(old=(), new=())
+
+
+@pytest.mark.parametrize("known", [0, 1, 3, 5])
+@pytest.mark.parametrize("agent_on", ["old", "new"])
+def test_a_header_that_an_agent_adds_on_one_side_is_left_out_where_both_know_its_name(
+    known: int, agent_on: str
+) -> None:
+    contents = "abcdef"
+    kind = ("kind", hashed("k"))
+    trace = ("trace", hashed("t"))
+    plain = [(kind, trace) if index == known else (kind,) for index in range(len(contents))]
+    added = [(kind, trace)] * len(contents)
+    old, new = (plain, added) if agent_on == "new" else (added, plain)
+    made = identify(records(*contents, headers=old), records(*contents, headers=new))
+
+    assert all(same(made))
+    assert made.ignored_headers == ("trace",)
+
+
+def test_a_header_that_some_records_have_on_both_sides_alike_counts() -> None:
+    trace = (("trace", hashed("t")),)
+    headers: list[tuple[Header, ...]] = [(), trace, (), trace]
+
+    assert not identify(records(*"abcd", headers=headers), records(*"abcd", headers=headers)).ignored_headers
+    other: list[tuple[Header, ...]] = [(), (("trace", hashed("u")),), (), trace]
+    assert same(identify(records(*"abcd", headers=headers), records(*"abcd", headers=other))) == [
+        True,
+        False,
+        True,
+        True,
+    ]

@@ -60,8 +60,8 @@ def identify(old: Records, new: Records, aborted: Records | None = None) -> Iden
     """Give every record its identity.
 
     - Timestamps count only where producers set them on both sides of the partition.
-    - Provenance headers (a migration tool adds them), and names found on the new cluster only (tracing
-      agents), are left out.
+    - Provenance headers (a migration tool adds them), names found on the new cluster only (tracing agents), and names
+      that only one of two otherwise equal records has, are left out.
     - Schema registry ids are masked only where records stay unmatched otherwise, and only if one
       consistent one-to-one mapping of old to new ids explains all pairs.
     """
@@ -74,6 +74,7 @@ def identify(old: Records, new: Records, aborted: Records | None = None) -> Iden
     names_old = {name for headers in chain(old.headers, aborted.headers) for name, _ in headers}
     names_new = {name for headers in new.headers for name, _ in headers}
     ignored = (names_new - names_old) | (PROVENANCE_HEADERS & (names_old | names_new))
+    ignored |= _added(old, new, timed, (names_old & names_new) - ignored)
     plain = [_identities(records, records.content, timed, ignored) for records in (old, new, aborted)]
     unmatched = Counter(plain[0]) - Counter(plain[1]) and Counter(plain[1]) - Counter(plain[0])
     mapping = _schema_ids(old, new, timed, ignored) if unmatched else {}
@@ -134,6 +135,23 @@ def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignore
         if name not in ignored:
             made.update(b"h%d:" % len(name.encode()) + name.encode() + value)
     return made.digest()
+
+
+def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]:
+    """Give the headers that one side's copy has and the other's lacks, by records that are the same without headers."""
+    sides = old.headers, new.headers
+    partly = {name for name in names if not all(any(name == at for at, _ in each) for side in sides for each in side)}
+    if not partly:
+        return set()
+    bare = [
+        [(content, time if timed else None) for content, time in zip(side.content, side.timestamps, strict=True)]
+        for side in (old, new)
+    ]
+    pairs = anchors(*bare)
+    counts = (
+        (Counter(name for name, _ in old.headers[i]), Counter(name for name, _ in new.headers[j])) for i, j in pairs
+    )
+    return {name for ours, theirs in counts for name in partly if ours[name] != theirs[name]}
 
 
 def _schema_ids(old: Records, new: Records, timed: bool, ignored: set[str] | frozenset[str]) -> dict[int, int]:
