@@ -151,16 +151,17 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool) -> Cut:
     # Records no source record explains stay ahead of the job: it reads them as new ones.
     while cut and here[cut - 1] not in known:
         cut -= 1
-    # With no other writer, an unexplained record is a copy whose original the old log has compacted
-    # or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
+    # With no other writer, and the old log read to its end, an unexplained record is a copy whose original that has
+    # compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
+    explained = natives_excluded and count.old.at_end
     surely_read = 0
-    if natives_excluded:
+    if explained:
         surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
     trimmed = not read and count.stretch.whole_left and count.old.start > 0
     all_seen = count.stretch.whole_right and not count.lost_after
     # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
     ordered = highest < len(here) and count.position >= count.old.start
-    if natives_excluded and ordered and (trimmed or all_seen):
+    if explained and ordered and (trimmed or all_seen):
         # What is gone lay below the position: none of the unexplained records below the unread ones
         # is one that the job has yet to read.
         cut = surely_read = highest
