@@ -21,12 +21,12 @@ for module in sorted(FOLDER.glob("walks_*.py")):
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.scope}:{row.name}") for row in WALKS])
 def test_a_remedy_followed_literally_ends_somewhere_better(
-    row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     texts = {site.words for site in matching(row.scope, row.words)}
     assert len(texts) == 1, f"{row.words!r} names no remedy of {row.scope}, or several: {texts}"
 
-    take(row.scene(Scene(tmp_path, monkeypatch)), row.scope, row.words)
+    take(row.scene(Scene(tmp_path, monkeypatch, request)), row.scope, row.words)
 
 
 def test_a_remedy_that_nobody_has_followed_is_listed_and_no_other() -> None:

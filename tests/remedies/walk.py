@@ -27,6 +27,8 @@ class Steps(NamedTuple):
     """The remedy, followed literally."""
     then: Callable[[], object] | None = None
     """What the remedy says to do in place of the same command; None where it is the same command again."""
+    ends: str = ""
+    """A part of the other remedy that an error walk ends with; "" where it ends without an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Scene:
 
     folder: Path
     patch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest
+    """For the servers that tests start once."""
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Write a file of the scene."""
@@ -90,33 +94,45 @@ def corrected(scope: str, words: str, name: str, command: Callable[[], object], 
 def take(steps: Steps, scope: str, words: str) -> None:
     """Take a walk, and fail where the remedy is not stated by its function, or leads into the same refusal."""
     with _recorded() as records:
-        before = _outcome(steps.command)
-    assert any(words in remedy for remedy in before), f"the remedy was not stated, but: {before or 'nothing'}"
+        failed, before = _outcome(steps.command)
+    stated = [remedy for remedy, (code, _) in before.items() if words in remedy or _is_kind(code, scope, words)]
+    assert stated, f"the remedy was not stated, but: {before or 'nothing'}"
     where = {function for record in records if words in record.fix for function in record.functions} | {
-        _declared(code) for code, remedy in before.values() if words in remedy
+        _declared(code) for code, remedy in before.values() if remedy in stated
     }
     if scope.endswith("::"):  # a constant of the module
         where.add(scope)
     where |= {_declared(code) for code, kind in findings().items() if kind.remedy in "".join(before)}
     assert scope in where, f"the remedy came from elsewhere: {where}"
     steps.follow()
-    after = _outcome(steps.then or steps.command)
-    assert not any(words in remedy for remedy in after), f"the remedy leads in a circle: {after}"
+    fails_still, after = _outcome(steps.then or steps.command)
+    circular = [remedy for remedy, (code, _) in after.items() if words in remedy or _is_kind(code, scope, words)]
+    assert not circular, f"the remedy leads in a circle: {after}"
+    if steps.ends:
+        assert any(steps.ends in remedy for remedy in after), f"the remedy does not end as stated: {after}"
+    else:
+        assert not (failed and fails_still), f"the remedy leads to another refusal: {after}"
 
 
-def _outcome(command: Callable[[], object]) -> dict[str, tuple[str, str]]:
-    """Return each remedy that a command states, with the code (or class) and the sentence."""
+def _is_kind(code: str, scope: str, words: str) -> bool:
+    """Tell whether a finding's usual remedy has these words; it may state a more precise one."""
+    kind = findings().get(code)
+    return kind is not None and words in kind.remedy and _declared(code) == scope
+
+
+def _outcome(command: Callable[[], object]) -> tuple[bool, dict[str, tuple[str, str]]]:
+    """Return whether a command is refused, and each remedy that it states, with its code (or class) and sentence."""
     try:
         result = command()
     except OffsetwiseError as error:
-        return {error.fix: (type(error).__name__, error.fix)}
+        return True, {error.fix: (type(error).__name__, error.fix)}
     if isinstance(result, NotAllowed):
-        return {result.fix: (type(result).__name__, result.fix)}
+        return True, {result.fix: (type(result).__name__, result.fix)}
     if not isinstance(result, tuple | list):
-        return {}
-    return {
-        _remedy(stated): (stated.code, _remedy(stated)) for stated in result if isinstance(stated, Finding | Problem)
-    }
+        return False, {}
+    stated = [stated for stated in result if isinstance(stated, Finding | Problem)]
+    refused = any(problem.code == "printed" for problem in stated)
+    return refused, {_remedy(stated): (stated.code, _remedy(stated)) for stated in stated}
 
 
 def _remedy(stated: Finding | Problem) -> str:

@@ -194,14 +194,14 @@ INIT = "api/init.py::init"
 def update_of_no_file(scene: Scene) -> Steps:
     path = scene.folder / "migration.yaml"
     given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)
-    return Steps(run(*given, "--update"), lambda: None, run(*given))
+    return Steps(run(*given, "--update"), lambda: None, run(*given), ends="Correct one of the two addresses")
 
 
 @walk(INIT, "Add --update to keep")
 def file_is_there(scene: Scene) -> Steps:
     path = sample(scene)
     given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)
-    return Steps(run(*given), lambda: None, run(*given, "--update"))
+    return Steps(run(*given), lambda: None, run(*given, "--update"), ends="Correct one of the two addresses")
 
 
 # Verbs.

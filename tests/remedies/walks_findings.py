@@ -7,13 +7,36 @@ from typing import Any
 
 from offsetwise.findings import Case, Job, MigrationCase, judge, judge_migration
 from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, IsolationLevel, LogRange, OffsetReset
+from tests.findings import test_committed as of_commits
 from tests.findings import test_migration_findings as of_migrations
 from tests.findings import test_partition_findings as of_partitions
 from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, row, snapshot, topic
+from tests.plan.scene import FIRST, comparison, drafted, override
 from tests.remedies.walk import corrected
 
 MIRRORED = LogRange(log_start=0, lso=1300, hw=1300)
 NEXT_MS = NOW_MS + DAY_MS
+
+
+def goes_on(given: Case | MigrationCase, **request: Any) -> object:
+    """Draft the plan of a comparison with these findings, for a remedy that a person takes note of, or decides."""
+    rows = (given.row,) if isinstance(given, Case) else given.rows
+    stated = judge(given) if isinstance(given, Case) else judge_migration(given)
+    drafted(comparison(*rows, findings=stated), **request)
+    return ()
+
+
+def noted(function: str, words: str, before: str, *, module: str = "migration", **request: Any) -> None:
+    """Add a walk of a finding that a person takes note of: the plan is drafted with it."""
+    fires = of_migrations.FIRES if before in of_migrations.FIRES else of_partitions.FIRES
+    given, _, _ = fires[before]
+    corrected(
+        f"findings/{module}.py::{function}",
+        words,
+        function,
+        lambda: judge(given) if isinstance(given, Case) else judge_migration(given),
+        lambda: goes_on(given, **request),
+    )
 
 
 def partition(module: str, function: str, words: str, before: str, after: Case) -> None:
@@ -198,3 +221,48 @@ whole(
     "checkpoint of last week",
     migration(checkpoint=checkpoint(batches=of_migrations.planned(NOW_MS - DAY_MS // 2))),
 )
+
+# What a person takes note of, or decides in writing.
+DECIDED = ((FIRST, override(1060)),)
+noted(
+    "untranslated",
+    "a person's decision in writing",
+    "unknown place",
+    module="place",
+    overrides=((FIRST, override(950)),),
+)
+noted(
+    "below_log_start",
+    "then decide in writing",
+    "place below the new log start",
+    module="place",
+    overrides=((FIRST, override(960)),),
+)
+noted("new_partition", "Confirm that the job shall read", "partition the checkpoint lacks", module="place")
+noted("schema_ids_masked", "Check that the new registry", "schema ids set aside", module="place")
+noted("metadata_not_carried", "Check what the client keeps", "commit with metadata", module="logs")
+noted("records_filtered", "Check that the mirror is meant", "records left out between copied ones", module="logs")
+noted("partitions_more", "Confirm where the job starts", "more partitions")
+noted("timestamps_unusable", "Expect other event times", "timestamps of the new cluster")
+noted("compacted", "Nothing, as long as", "compacted on both")
+noted("sink_batch_ids", "Keep this checkpoint's batch ids", "sink that remembers batch ids")
+noted("group_offsets_expire", "Start the consumers soon", "group offsets")
+noted("source_not_compared", "Edit a copy of the checkpoint", "source of another kind")
+
+
+def commits(function: str, words: str, before: MigrationCase, after: MigrationCase) -> None:
+    corrected(
+        f"findings/committed.py::{function}",
+        words,
+        function,
+        lambda: judge_migration(before),
+        lambda: judge_migration(after),
+    )
+
+
+def stopped(*offsets: int, at: int = 1050) -> MigrationCase:
+    rows = (row(old_offset=at), row(old_offset=at, partition=1))
+    return migration(checkpoint=of_commits.savepoint(), rows=rows, committed=of_commits.committed(*offsets))
+
+
+commits("group_ahead", "Take a new savepoint as you stop the job", stopped(1060, 1060), stopped(1060, 1060, at=1060))

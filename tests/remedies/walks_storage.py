@@ -25,6 +25,7 @@ from offsetwise.store.store import open_store
 from offsetwise.workflow.stored import read_file
 from tests.approval.signed import FILE, PLAN
 from tests.lag_samples import sample
+from tests.plan.scene import SAMPLE
 from tests.remedies.walk import Scene, Steps, corrected, walk
 
 FOLDERS = "storage/folders.py::"
@@ -160,7 +161,8 @@ corrected(
 @walk("workflow/stored.py::read_file", "Check the path.")
 def snapshot_missing(scene: Scene) -> Steps:
     path = scene.folder / "old.json"
-    return Steps(lambda: read_file(path, "snapshot"), lambda: scene.write("old.json", FILE))
+    taken = (SAMPLE / "old.json").read_bytes()
+    return Steps(lambda: read_file(path, "snapshot"), lambda: scene.write("old.json", taken))
 
 
 NEW = "new_files.py::"

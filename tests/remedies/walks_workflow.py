@@ -220,6 +220,7 @@ def checkpoint_of_several_migrations(scene: Scene) -> Steps:
         run("watch", "-m", spark, "-m", flink, "--checkpoint", "orders"),
         lambda: None,
         run("watch", "-m", spark, "--checkpoint", "nope"),
+        ends="Use one of these names",
     )
 
 

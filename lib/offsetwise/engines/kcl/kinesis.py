@@ -105,7 +105,8 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
         found = ", ".join(f"{table} keyed by {keys}" for table, keys in keyed)
         raise NotACheckpointError(
             f"{uri}: expected a lease table of the KCL, keyed by {KEY}, found {found}. No position was read.",
-            fix="Give the table that is called as the application, or of DynamoDB's committer --committer-table.",
+            fix="Name the lease table of the application; of a query with the DynamoDB committer name its "
+            "checkpoint, and the table with --committer-table.",
         )
     if len(leases) > 1:
         raise CheckpointError(

@@ -20,7 +20,8 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
         )
     if restart.reruns is None:
         raise UnrepairableError(
-            "No batch is planned and not committed.", fix="Nothing is to be dropped: start the query as it is."
+            "No batch is planned and not committed.",
+            fix="Nothing is to be dropped: see with `offsetwise inspect` whether anything else is wrong.",
         )
     batch, before = restart.reruns, restart.starts_after
     if before is None and not restart.from_initial:
@@ -43,7 +44,10 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
     """Leave out the newest commit, which Spark cannot read: its batch runs again with the same ends."""
     logs = damaged.logs
     if not logs.committed:
-        raise UnrepairableError("commits/ has no batch.", fix="Nothing is to be removed: start the query as it is.")
+        raise UnrepairableError(
+            "commits/ has no batch.",
+            fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
+        )
     batch = logs.committed[-1]
     path = f"commits/{batch}"
     try:
@@ -53,7 +57,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
     else:
         raise UnrepairableError(
             f"{path}, the newest one, is whole, and Spark reads no other.",
-            fix="Nothing is to be removed: see with `offsetwise inspect` what else is wrong.",
+            fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
         )
     if not logs.planned or logs.planned[-1] < batch:
         raise UnrepairableError(
@@ -100,7 +104,7 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     if not restart.missing:
         raise UnrepairableError(
             "No batch is lost right before the newest one of a query that skips no id.",
-            fix="Nothing is to be dropped: see with `offsetwise inspect` what else is wrong.",
+            fix="Nothing is to be dropped: see with `offsetwise inspect` whether anything else is wrong.",
         )
     newest, before = restart.missing.stop, restart.missing.start - 1
     damaged.require_start_after(before)

@@ -21,7 +21,8 @@ def restore_metadata(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
         known = None
     if known is not None:
         raise UnrepairableError(
-            f"metadata is whole and names the query {known}.", fix="Nothing is to be written: start the query as it is."
+            f"metadata is whole and names the query {known}.",
+            fix="Nothing is to be written: see with `offsetwise inspect` whether anything else is wrong.",
         )
     written = json.dumps({"id": query_id}, separators=(",", ":")).encode()
     checksum = crc_path("metadata")

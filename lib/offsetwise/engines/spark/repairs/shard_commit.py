@@ -38,7 +38,7 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     if not replaced:
         raise UnrepairableError(
             f"shard-commit/{done} of no qubole source is lost.",
-            fix="Nothing is to be rebuilt: see with `offsetwise inspect` what else is wrong.",
+            fix="Nothing is to be rebuilt: see with `offsetwise inspect` whether anything else is wrong.",
         )
     return Repaired(
         replaced=replaced,
@@ -56,7 +56,9 @@ def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
     try:
         line = parse_line(text)
     except GarbledError as error:
-        raise UnrepairableError(f"The line of its source is garbled: {error}.", fix="Restore the folder.") from error
+        raise UnrepairableError(
+            f"The line of its source is garbled: {error}.", fix="Restore the folder from a backup."
+        ) from error
     if line is None or line.has_sub or text is None:
         return None
     body = json.loads(text)

@@ -40,7 +40,9 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
             f"offsets/{last} has topic {topic!r} with all partitions of earlier batches."
             if there
             else f"No batch in offsets/ has topic {topic!r}; they have {', '.join(known[:12])}.",
-            fix="Nothing is to be put back." if there else "Name a topic that an earlier batch has.",
+            fix="Nothing is to be put back: see with `offsetwise inspect` whether anything else is wrong."
+            if there
+            else "Name a topic that an earlier batch has.",
         )
     batch, lost = earlier
     # A pending batch is read from the end of the one before, which needs the topic as well.
@@ -115,7 +117,8 @@ def _with(data: bytes, added: Mapping[str, TopicOffsets]) -> bytes:
     )
     if not same or replace(after, sources=()) != replace(before, sources=()):
         raise UnrepairableError(
-            "Its last offset file cannot be edited and read back as before.", fix="Seed a new checkpoint."
+            "Its last offset file cannot be edited and read back as before.",
+            fix="Begin a new checkpoint: draft with --target seeded-checkpoint.",
         )
     return edited
 
