@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 LIBRARY = Path(__file__).parents[2] / "lib" / "offsetwise"
 KEYWORDS = frozenset({"fix", "remedy"})
+Names = Mapping[str, tuple[ast.expr, ...]]
+_TEXTS = (ast.Constant, ast.JoinedStr, ast.IfExp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,37 +41,54 @@ def matching(scope: str, words: str) -> list[Site]:
 
 def _sites_of(path: Path) -> Iterator[Site]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    constants = {
-        node.targets[0].id: node.value
+    constants: Names = {
+        node.targets[0].id: (node.value,)
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     } | {
-        node.target.id: node.value
+        node.target.id: (node.value,)
         for node in tree.body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None
     }
 
-    def inside(node: ast.AST, scope: tuple[str, ...]) -> Iterator[Site]:
+    def inside(node: ast.AST, scope: tuple[str, ...], known: Names) -> Iterator[Site]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            scope = (*scope, node.name)
+            scope, known = (*scope, node.name), {**constants, **_assigned(node)}
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
-                words = _words(keyword.value, constants) if keyword.arg in KEYWORDS else ""
+                words = _words(keyword.value, known).strip() if keyword.arg in KEYWORDS else ""
                 if words:
                     yield Site(
                         f"{path.relative_to(LIBRARY).as_posix()}::{'.'.join(scope)}", keyword.value.lineno, words
                     )
         for child in ast.iter_child_nodes(node):
-            yield from inside(child, scope)
+            yield from inside(child, scope, known)
 
-    yield from inside(tree, ())
+    yield from inside(tree, (), constants)
 
 
-def _words(value: ast.expr, constants: dict[str, ast.expr]) -> str:
-    """Return the text of an expression: of a constant of the module what it holds, of a name from elsewhere nothing."""
+def _assigned(function: ast.AST) -> Names:
+    """Return the texts that are assigned to names in a function."""
+    made: dict[str, tuple[ast.expr, ...]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = zip(_parts(target), _parts(node.value), strict=False)
+                for name, value in pairs:
+                    if isinstance(name, ast.Name) and isinstance(value, _TEXTS):
+                        made[name.id] = (*made.get(name.id, ()), value)
+    return made
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _words(value: ast.expr, known: Names) -> str:
+    """Return the text of an expression: of a name what is assigned to it in its module or function."""
     if isinstance(value, ast.Name):
-        return _words(constants[value.id], {}) if value.id in constants else ""
+        return " ".join(filter(None, (_words(each, {}) for each in known.get(value.id, ()))))
     if isinstance(value, ast.Constant):
         return value.value if isinstance(value.value, str) else ""
-    parts = (_words(child, constants) for child in ast.iter_child_nodes(value) if isinstance(child, ast.expr))
+    parts = (_words(child, known) for child in ast.iter_child_nodes(value) if isinstance(child, ast.expr))
     return " ".join(filter(None, parts))

@@ -161,14 +161,14 @@ def _recorded() -> Iterator[list[_Record]]:
     records: list[_Record] = []
 
     def recording(original: Callable[..., None]) -> Callable[..., None]:
-        def recorded(self: object, *args: object, fix: str, **more: object) -> None:
+        def recorded(self: object, *args: object, fix: str = "", **more: object) -> None:
             records.append(_Record(fix, tuple(_functions_above())))
             original(self, *args, fix=fix, **more)
 
         return recorded
 
     with pytest.MonkeyPatch.context() as patched:
-        for kind in (OffsetwiseError, NotAllowed):
+        for kind in (OffsetwiseError, NotAllowed, Problem):
             patched.setattr(kind, "__init__", recording(kind.__init__))
         yield records
 

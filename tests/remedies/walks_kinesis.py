@@ -220,7 +220,8 @@ def of_aws(code: str) -> Callable[[], Exception]:
     def made() -> Exception:
         from botocore.exceptions import ClientError  # noqa: PLC0415 - of an extra
 
-        return ClientError({"Error": {"Code": code, "Message": "as AWS says it"}}, "Scan")
+        error: Exception = ClientError({"Error": {"Code": code, "Message": "as AWS says it"}}, "Scan")
+        return error
 
     return made
 
@@ -228,7 +229,8 @@ def of_aws(code: str) -> Callable[[], Exception]:
 def no_endpoint() -> Exception:
     from botocore.exceptions import EndpointConnectionError  # noqa: PLC0415 - of an extra
 
-    return EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+    error: Exception = EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+    return error
 
 
 answer("Check the table's name", "no_such_table", "_answered", of_aws("ResourceNotFoundException"))

@@ -260,7 +260,11 @@ def _against_all(
     for name, choice in choices.items():
         if name not in unexplained or Decision.COMMIT not in ends:
             told = f"{name}: a person's {choice.decision} is taken for a transaction that nothing explains only."
-            yield Problem(code="NOT_UNEXPLAINED", message=told, fix=_LOOK)
+            yield Problem(
+                code="NOT_UNEXPLAINED",
+                message=told,
+                fix="Leave the decision out: `offsetwise transactions` says what is done about it.",
+            )
         if not choice.reason.strip():
             told = f"{name}: expected a written reason for its {choice.decision}, found none."
             yield Problem(code="REASON", message=told, fix="Say with --reason why.")

@@ -32,7 +32,7 @@ def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
     if len(sources) != 1:
         raise PlanError(
             f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources)}. Nothing was written.",
-            fix="Use the target starting-offsets, or copy the checkpoint.",
+            fix="Copy the checkpoint: --target spark-checkpoint.",
         )
     # A group's positions come from no source of Spark's, which numbers its only one 0.
     source = "0" if plan.requirements.checkpoint is None else sources[0]

@@ -136,7 +136,7 @@ def _initial(plan: Plan, context: Context) -> tuple[str, FileChange, bytes]:
         raise ApplyError(
             f"A seeded checkpoint: expected a job with one Kafka source and no other, found {max(known, len(sources))} "
             "sources. Nothing was written.",
-            fix="Use the target starting-offsets, or copy the checkpoint.",
+            fix="Copy the checkpoint: --target spark-checkpoint.",
         )
     _, numbers = starting_positions(plan)
     path, data = seeded_offsets(plan)
