@@ -173,7 +173,8 @@ def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
         raise FileError(
             f"{order.path}: expected a time in the past at which the application began, found {text[:40]!r}. "
             "Nothing was written and nothing was removed.",
-            fix="Set the clocks of both machines. If they are right, find out who changed this file.",
+            fix="Set the clocks of both machines. If they are right, restore this file from a copy, and find out "
+            "who changed it.",
         )
     return begun
 
@@ -208,7 +209,8 @@ def _by_journal(steps: Sequence[ReceiptStep], journal: Journal) -> tuple[Receipt
             raise FileError(
                 f"{journal.path}: expected step {number + 1} as the receipt has it, found another one. One of the two "
                 "was changed. Nothing was written and nothing was removed.",
-                fix="Find out who did. Compare what is at the target with the plan by hand.",
+                fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the "
+                "target with the plan by hand.",
             )
     return tuple(steps)
 
@@ -253,7 +255,8 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
             raise ApplyError(
                 f"{path}: expected every step up to {max(records)}, found none numbered {number}. "
                 f"Nothing was changed; this is no {KIND} of ours.",
-                fix="Compare what is at the targets with the plan by hand.",
+                fix="Restore the journal from a copy; without one, compare what is at the targets with the plan by "
+                "hand.",
             )
         made.append(step)
     return tuple(made)

@@ -71,5 +71,5 @@ def _exchanged(error: OSError, path: str, expected: str) -> OSError | OutputErro
         return error
     return OutputError(
         f"{error.filename or path}: expected {expected}, found that {error.strerror}. Nothing of it was read.",
-        fix="Find out who put it there, and what it was before.",
+        fix="Find out who put it there, put back what was there before, then give the same command again.",
     )

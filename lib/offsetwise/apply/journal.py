@@ -347,12 +347,12 @@ def _dumped(step: ReceiptStep) -> Any:
 def _nothing_begun(path: str) -> FileError:
     return FileError(
         f"{path}: expected a journal, found an empty file: nothing had begun. Nothing was changed.",
-        fix="There is nothing to roll back.",
+        fix="There is nothing to roll back. Apply the plan if it is to be written.",
     )
 
 
 def _damaged(path: str, number: int, what: str) -> FileError:
     return FileError(
         f"{path}: expected a line of a journal, found line {number} damaged: {what}. Nothing was written.",
-        fix="Compare what is at the target with the plan by hand: the journal cannot tell any more.",
+        fix="Restore the journal from a copy; without one, compare what is at the target with the plan by hand.",
     )

@@ -261,7 +261,7 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
         raise OutputError(
             f"{output.uri}/{lost}: expected it as in the source, found another size or nothing. Without {COPY_MARKER} "
             f"what is at {output.uri} counts as absent.",
-            fix="Roll back, then apply again.",
+            fix="Roll back, then apply again with another --receipt.",
         )
 
 

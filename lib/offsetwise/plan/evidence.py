@@ -54,7 +54,8 @@ def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tupl
     if plan != receipt.plan:
         raise FileError(
             f"{subject}: expected the plan that was given, found another one in it. {_CHANGED}",
-            fix="Find out who did. Compare what is at the targets with the plan by hand.",
+            fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the targets "
+            "with the plan by hand.",
         )
     return data, plan
 
@@ -79,7 +80,8 @@ def require_agreeing(
         raise FileError(
             f"{subject}: expected {many(len(plan.targets), 'target')} as the plan has, found "
             f"{many(len(steps), 'target')}. {_CHANGED}",
-            fix="Find out who did. Compare what is at the targets with the plan by hand.",
+            fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the targets "
+            "with the plan by hand.",
         )
     for number, step in enumerate(steps):
         require_step(subject, plan, digest, number, step, place=places[number] if places else None)
@@ -119,8 +121,8 @@ def require_step(
         raise FileError(
             f"{subject}: expected step {number + 1} as `offsetwise apply` records it for this plan, but {wrong}. "
             f"{_CHANGED}",
-            fix="Give the same --output and checkpoint as at first. If you did, find out who changed the file, and "
-            "compare what is at the target with the plan by hand.",
+            fix="Give the same --output and checkpoint as at first. If you did, restore the file from a copy, and find "
+            "out who changed it; without a copy, compare what is at the target with the plan by hand.",
         )
 
 
