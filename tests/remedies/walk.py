@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import findings
-from offsetwise.model import Finding, Problem
+from offsetwise.fleet import RootTrouble
+from offsetwise.model import Finding, MissingPart, Problem
 from offsetwise.review.answers import NotAllowed
+from offsetwise.survey.found import Trouble
 from tests.remedies.sites import LIBRARY
 
 
@@ -59,6 +61,8 @@ class Walk:
 
 
 WALKS: list[Walk] = []
+_STATED = Problem | MissingPart | Trouble | RootTrouble
+"""What states a remedy besides errors and findings."""
 
 
 def walk(scope: str, words: str, *, name: str = "") -> Callable[[Callable[[Scene], Steps]], Callable[[Scene], Steps]]:
@@ -130,13 +134,17 @@ def _outcome(command: Callable[[], object]) -> tuple[bool, dict[str, tuple[str, 
         return True, {result.fix: (type(result).__name__, result.fix)}
     if not isinstance(result, tuple | list):
         return False, {}
-    stated = [stated for stated in result if isinstance(stated, Finding | Problem)]
-    refused = any(problem.code == "printed" for problem in stated)
-    return refused, {_remedy(stated): (stated.code, _remedy(stated)) for stated in stated}
+    stated = [(_code(each), _remedy(each)) for each in result if isinstance(each, Finding | _STATED)]
+    refused = any(code == "printed" for code, _ in stated)
+    return refused, {remedy: (code, remedy) for code, remedy in stated}
 
 
-def _remedy(stated: Finding | Problem) -> str:
-    return stated.remedy if isinstance(stated, Finding) else stated.fix
+def _code(stated: object) -> str:
+    return str(getattr(stated, "code", type(stated).__name__))
+
+
+def _remedy(stated: object) -> str:
+    return str(getattr(stated, "remedy" if isinstance(stated, Finding) else "fix"))
 
 
 def _declared(code: str) -> str:
@@ -168,7 +176,7 @@ def _recorded() -> Iterator[list[_Record]]:
         return recorded
 
     with pytest.MonkeyPatch.context() as patched:
-        for kind in (OffsetwiseError, NotAllowed, Problem):
+        for kind in (OffsetwiseError, NotAllowed, *get_args(_STATED)):
             patched.setattr(kind, "__init__", recording(kind.__init__))
         yield records
 

@@ -206,7 +206,8 @@ def wait_until(lab: Lab, what: str, done: Callable[[], bool]) -> None:
         if time.monotonic() > end:
             raise LabError(
                 f"The lab in {lab.directory}: waited {TIMEOUT_S} s for {what}, in vain. The sample is not complete.",
-                fix=f"Read the logs in {lab.directory / 'logs'}, remove the folder, and start again.",
+                fix=f"Read the logs in {lab.directory / 'logs'}, run `offsetwise lab down --dir {lab.directory}`, "
+                "remove the folder, and start again.",
             )
         time.sleep(0.2)
 
@@ -238,7 +239,8 @@ def _job(lab: Lab) -> Iterator[Callable[[str], None]]:
                 raise LabError(
                     f"The lab in {lab.directory}: the sample job ended in {name!r}. The sample is not complete. "
                     f"{lab.log('job')} ends with: {' | '.join(said[-3:])}",
-                    fix="Read the log for the reason, remove the folder, and start again.",
+                    fix=f"Read the log for the reason, run `offsetwise lab down --dir {lab.directory}`, remove "
+                    "the folder, and start again.",
                 )
 
         try:

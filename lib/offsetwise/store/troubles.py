@@ -104,7 +104,10 @@ def _postgresql(address: Address, what: str, error: DBAPIError) -> StoreError:
             fix="Grant the user CREATE on the schema, and SELECT, INSERT, UPDATE, DELETE on its tables.",
         )
     if state in {"53100", "53200"}:
-        return StoreError(f"{name}: the server is out of room: {said}. {what} was not possible.", fix="Make room.")
+        return StoreError(
+            f"{name}: the server is out of room: {said}. {what} was not possible.",
+            fix="Make room on the server, then try again.",
+        )
     if state is None or error.connection_invalidated or state[:2] in {"08", "28", "3D", "53", "57"}:
         return StoreUnreachableError(
             f"{name}: the server gives no answer that can be used: {said}. {what} was not possible.",

@@ -118,7 +118,7 @@ def lost(name: str, why: str) -> LostReplyError:
     """Return the error of a change that was sent, and of which no reply came."""
     return LostReplyError(
         f"Group {name!r}: the reply to a change was lost, because {why}. Whether it was done is not known.",
-        fix="Read the group again before anything else.",
+        fix="Give the same command again: it reads the group first, and goes on from there.",
     )
 
 
