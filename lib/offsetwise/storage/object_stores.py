@@ -19,6 +19,10 @@ from offsetwise.storage.location import Location
 
 CONNECTION_STRING: Final = "AZURE_STORAGE_CONNECTION_STRING"
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_CLOUDS: Final = (
+    *(".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net", ".core.cloudapi.de"),
+    *(".storage.azure.net", ".fabric.microsoft.com"),
+)
 _OWN_ENDPOINTS: Final = (".amazonaws.com", ".amazonaws.com.cn", "storage.googleapis.com")
 
 
@@ -26,7 +30,8 @@ def open_store(location: Location) -> tuple[Any, str]:
     """Give the file system of an object store, and the folder as it spells it. Nothing is contacted yet.
 
     Raises:
-        StorageError: The environment leads to another account than the address names.
+        StorageError: The environment leads to another account than the address names, or the address to a host that
+            is not Azure's.
         ImportError: The library of this store is not installed.
     """
     import fsspec  # noqa: PLC0415 - a tenth of a second that local folders need not wait for
@@ -60,6 +65,7 @@ def endpoint_of(location: Location, fs: Any) -> str | None:
 def _refuse_other_account(shown: str, account: str, blobs: str) -> None:
     told = os.environ.get(CONNECTION_STRING)
     if not told:
+        _refuse_foreign_cloud(shown, blobs)
         return
     fields = _fields(told)
     endpoint = _endpoint(fields)
@@ -75,6 +81,18 @@ def _refuse_other_account(shown: str, account: str, blobs: str) -> None:
         "which would be read instead. Nothing was read.",
         fix=f"Unset {CONNECTION_STRING}, or set it for {account!r}; without it AZURE_STORAGE_ACCOUNT_KEY, "
         "AZURE_STORAGE_SAS_TOKEN or Azure's own sign-in are used.",
+    )
+
+
+def _refuse_foreign_cloud(shown: str, blobs: str) -> None:
+    """Refuse a host that is not Azure's: tokens of its sign-in are sent to whatever an address names."""
+    if blobs.endswith(_CLOUDS):
+        return
+    raise StorageError(
+        f"{shown}: expected an account of Azure (HOST ends with one of {', '.join(cloud[1:] for cloud in _CLOUDS)}), "
+        f"found {blobs}, to which a token of this user would be sent. Nothing was read.",
+        fix=f"Correct the address; if the host is meant, set {CONNECTION_STRING} for the account, with its "
+        "BlobEndpoint.",
     )
 
 
