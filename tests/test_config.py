@@ -14,7 +14,6 @@ from offsetwise.config import (
     ContentSettings,
     Migration,
     NamingPolicy,
-    SparkSettings,
     TopicSettings,
     client_properties,
     load_migration,
@@ -51,7 +50,9 @@ Load = Callable[[str], Migration]
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Load:
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    monkeypatch.setenv("OFFSETWISE_SPARK_SERVERS", "sc://127.0.0.1:15002 sc://h:1")
+
     def from_text(text: str) -> Migration:
         path = tmp_path / "migration.yaml"
         path.write_text(text, encoding="utf-8")
@@ -96,9 +97,8 @@ def test_every_key_is_read(load: Load, tmp_path: Path) -> None:
     migration = load(WHOLE)
     assert migration.checkpoint("orders").job.watermark_ms == 600000
     assert migration.checkpoint("far").belongs_to is Cluster.NEW
-    assert migration.spark == SparkSettings(
-        remote="sc://127.0.0.1:15002", conf={"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
-    )
+    assert (migration.spark.master, migration.spark.remote) == (None, "sc://127.0.0.1:15002")
+    assert migration.spark.conf == {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
     assert migration.content == ContentSettings(
         window_records=32, budget_records=1000, budget_bytes=5_000_000, clock_skew_s=60
     )
@@ -267,34 +267,22 @@ def test_a_secret_file_is_relative_to_the_migration_file(load: Load, tmp_path: P
         client_properties(migration.source)
 
 
-def test_a_relative_path_behind_a_variable_is_refused_for_it_could_be_meant_from_any_folder(
-    load: Load, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tls = "security.protocol: ssl, ssl.ca.location: '${CA}'"
-    monkeypatch.setenv("CA", "ca.pem")
-    with pytest.raises(ConfigError, match="expected the absolute path of a file behind the reference"):
-        client_properties(load(with_source(tls)(SMALLEST)).source)
-
-
 def test_a_secret_of_spark_stays_a_reference_until_a_session_is_opened(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "key").write_text("canary-key\n", encoding="utf-8")
     monkeypatch.setenv("TOKEN", "canary-token")
-    monkeypatch.setenv("REGION", "north")
-    conf = (
-        "{spark.hadoop.fs.s3a.secret.key: 'file:key', spark.jars: 'file:jars/a.jar', spark.hadoop.region: '${REGION}'}"
-    )
+    monkeypatch.setenv("KEY_ID", "north")
+    conf = "{spark.hadoop.fs.s3a.secret.key: 'file:key', spark.hadoop.fs.s3a.access.key: '${KEY_ID}'}"
     spark = load(SMALLEST + f"spark: {{remote: 'sc://h:1/;token=${{TOKEN}};user_id=me', conf: {conf}}}\n").spark
     assert "canary" not in repr(spark) + spark.model_dump_json()
 
-    remote, resolved = resolve_spark(spark.remote, spark.conf)
+    remote, resolved = resolve_spark(spark.remote, spark.conf, spark.folder)
 
     assert remote == "sc://h:1/;token=canary-token;user_id=me"
     assert dict(resolved) == {
         "spark.hadoop.fs.s3a.secret.key": "canary-key",
-        "spark.jars": "file:jars/a.jar",
-        "spark.hadoop.region": "north",
+        "spark.hadoop.fs.s3a.access.key": "north",
     }
     assert "canary" not in f"{resolved} {resolved!r}"
 

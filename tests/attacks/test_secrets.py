@@ -26,7 +26,7 @@ from streamlit import config
 
 from offsetwise import files
 from offsetwise.client_properties import ALLOWED, ClientProperties, is_secret
-from offsetwise.config import load_migration
+from offsetwise.config import SparkSettings, load_migration
 from offsetwise.console.server import secrets_files
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.rows import FailedCheckpoint, encode
@@ -156,9 +156,9 @@ class TestSecretsOfSpark:
             assert "canary" not in ran.out + ran.err
 
     @pytest.mark.parametrize("name", NO_SECRETS)
-    def test_what_is_no_secret_may_be_written_out(self, name: str, tmp_path: Path) -> None:
+    def test_what_is_no_secret_may_be_written_out(self, name: str) -> None:
         for written in (name, f"spark.hadoop.{name}"):
-            assert load_migration(migration_file(tmp_path, {written: "x"})).spark.conf == {written: "x"}
+            assert SparkSettings(conf={written: "x"}).conf == {written: "x"}
 
     @pytest.mark.parametrize(
         ("conf", "said"),
@@ -187,12 +187,12 @@ class TestSecretsOfSpark:
         (tmp_path / "secret").write_text(f"{awkward}\n", encoding="utf-8")
         conf = {
             "spark.hadoop.fs.s3a.encryption.key": "file:secret",
-            "spark.hadoop.fs.test.region": "${REGION_OF_SPARK}",
+            "spark.hadoop.fs.s3a.access.key": "${KEY_ID_OF_SPARK}",
             "spark.driver.memory": "600m",
         }
         child = subprocess.run(
             [sys.executable, "-c", A_SESSION, migration_file(tmp_path, conf)],
-            env={**os.environ, "REGION_OF_SPARK": f"{mark}-region", "TMPDIR": str(temporary)},
+            env={**os.environ, "KEY_ID_OF_SPARK": f"{mark}-id", "TMPDIR": str(temporary)},
             cwd=work,
             input=mark,
             capture_output=True,
@@ -204,14 +204,14 @@ class TestSecretsOfSpark:
 
         assert first["known"] == {
             "spark.hadoop.fs.s3a.encryption.key": awkward,
-            "spark.hadoop.fs.test.region": f"{mark}-region",
+            "spark.hadoop.fs.s3a.access.key": f"{mark}-id",
             "spark.driver.memory": "600m",
         }
         assert first["rows"] == 2
         assert first["options"], "what a JVM can only be started with is still there"
         assert not first["environment"]
         assert first["readable"] == "400"
-        assert first["redacted"] == ["spark.hadoop.fs.s3a.encryption.key", "spark.hadoop.fs.test.region"]
+        assert first["redacted"] == ["spark.hadoop.fs.s3a.encryption.key", "spark.hadoop.fs.s3a.access.key"]
         assert set(last["seen"]) <= {"600 in 700"}
         assert last["left"] == [], "the folder that a command is given in stays as it was"
         assert [each for each in last["temporary"] if each.startswith("offsetwise")] == []
@@ -576,6 +576,24 @@ class TestAddressesOfAzure:
         assert tree.fs.service_client.url.rstrip("/") == f"https://prodaccount.blob.{cloud}"
         assert tree.base == "lake/x"
         assert tree.endpoint is None
+
+    @pytest.mark.parametrize(
+        "host", ["dfs.evil.example", "dfs.core.windows.net.evil.example", "blob.evilcore.windows.net", "dfs.localhost"]
+    )
+    def test_a_host_that_is_not_azures_gets_no_token(self, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING", raising=False)
+        monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "sig=canary")
+
+        with pytest.raises(StorageError, match="expected an account of Azure") as caught:
+            open_tree(f"abfss://lake@prodaccount.{host}/x")
+
+        assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+    def test_a_host_that_the_connection_string_names_is_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        told = f"AccountName=own;AccountKey={KEY};BlobEndpoint=https://own.blob.stack.example"
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", told)
+
+        assert open_tree("abfss://lake@own.dfs.stack.example/x").fs.account_name == "own"
 
     @pytest.mark.parametrize(
         "uri", ["abfs://lake/x", "abfss://lake@prodaccount/x", "abfs://a@b@c.dfs.core.windows.net/"]

@@ -168,7 +168,7 @@ class TestSupplyChain:
         with pytest.raises(ConnectorError, match="expected SHA-256") as caught:
             connector_jars(find_java)
 
-        assert "spark.jars in the migration file" in caught.value.fix
+        assert "spark.jars in the file that OFFSETWISE_SPARK_CONF names" in caught.value.fix
 
 
 def cached(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -286,10 +286,11 @@ def test_a_checkpoint_of_the_new_cluster_is_not_translated(changed: Change, samp
     assert "belongs_to: old" in error["fix"]
 
 
-def test_a_connector_that_cannot_be_resolved_is_named(changed: Change) -> None:
-    absent = {"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:0.0.0"}
+def test_a_connector_that_cannot_be_resolved_is_named(sample: Path, tmp_path: Path) -> None:
+    own = tmp_path / "spark.conf"
+    own.write_text("spark.jars.packages org.apache.spark:spark-sql-kafka-0-10_2.13:0.0.0\n", encoding="utf-8")
 
-    error = run("compare", "-m", changed(spark={"conf": absent}), "--checkpoint", "orders", "--json").refused()
+    error = run("compare", "-m", sample, "--checkpoint", "orders", "--json", OFFSETWISE_SPARK_CONF=str(own)).refused()
 
     assert error["error"] == "ConnectorError"
     assert "spark-sql-kafka-0-10_2.13:0.0.0" in error["problem"]

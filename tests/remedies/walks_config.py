@@ -26,7 +26,11 @@ KEYS = "strict_yaml.py::_explained"
 load(KEYS, "Did you mean", "misspelt_key", WHOLE + "writer: mixed\n", WHOLE + "writers: mixed\n")
 load(KEYS, "Add ", "name_missing", WHOLE.replace("name: a\n", ""), WHOLE)
 load(
-    KEYS, "Keep master", "two_sparks", WHOLE + "spark: {master: x, remote: 'sc://y'}\n", WHOLE + "spark: {master: x}\n"
+    KEYS,
+    "Keep master",
+    "two_sparks",
+    WHOLE + "spark: {master: local, remote: 'sc://y'}\n",
+    WHOLE + "spark: {master: local}\n",
 )
 load(
     KEYS,

@@ -8,7 +8,8 @@ from pathlib import Path
 from offsetwise.client_properties import resolve, to_java
 from offsetwise.client_properties.checking import check
 from offsetwise.client_properties.property_files import given_cluster
-from offsetwise.client_properties.spark import check_spark
+from offsetwise.client_properties.spark import check_command_line, own_properties
+from offsetwise.client_properties.spark_allowed import check_allowed, check_server
 from tests.remedies.walk import Scene, Steps, corrected, edited, walk
 
 SERVER = {"bootstrap.servers": "broker:9092"}
@@ -38,8 +39,10 @@ def without(properties: Properties, *names: str) -> Properties:
 
 replaced("checking.py::check", "Add bootstrap.servers", "no_servers", {}, SERVER)
 VALUE = "checking.py::_check_value"
-replaced(VALUE, "Give the text of a PEM", "no_pem", TLS | {"ssl.ca.pem": "x"}, TLS | {"ssl.ca.location": "/ca.pem"})
-replaced(VALUE, "or remove the property", "empty_value", SERVER | {"client.id": ""}, SERVER)
+TEXT = "checking.py::_check_text"
+ME = {"client.id": "me"}
+replaced(TEXT, "Give the text of a PEM", "no_pem", TLS | {"ssl.ca.pem": "x"}, TLS | {"ssl.ca.location": "/ca.pem"})
+replaced(TEXT, "or remove the property", "empty_value", SERVER | {"client.id": ""}, SERVER)
 replaced(VALUE, "Use one of these values", "unknown_protocol", SERVER | {"security.protocol": "tls"}, TLS)
 WAIT = "reconnect.backoff.ms"
 replaced(VALUE, "Give a whole number", "no_number", SERVER | {WAIT: "1s"}, SERVER | {WAIT: "1000"})
@@ -76,14 +79,44 @@ corrected(
 )
 
 
-@walk("client_properties/" + VALUE, "Write the path itself")
-def relative_path_behind_a_reference(scene: Scene) -> Steps:
-    scene.patch.setenv("CA", "ca.pem")
-    path = {"ssl.ca.location": str(scene.folder / "ca.pem")}
+replaced(VALUE, "Write the value itself", "reference_of_no_credential", SERVER | {"client.id": "${ME}"}, SERVER | ME)
+
+
+@walk("client_properties/checking.py::_check_text", "beginning with https://")
+def token_from_a_file(_: Scene) -> Steps:
+    name = "sasl.oauthbearer.token.endpoint.url"
+    oidc = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "me",
+        "sasl.oauthbearer.client.secret": "${PASSWORD}",
+    }
+    before = SERVER | {PROTOCOL: "sasl_ssl"} | oidc
     return Steps(
-        lambda: resolve(TLS | {"ssl.ca.location": "${CA}"}, where="source.properties"),
+        lambda: check(before | {name: "FILE:///token"}, where="source.properties"),
         lambda: None,
-        lambda: resolve(TLS | path, where="source.properties"),
+        lambda: check(before | {name: "https://id.example/token"}, where="source.properties"),
+    )
+
+
+def resolved(scene: Scene, properties: Properties) -> object:
+    return resolve(properties, where="source.properties", folder=str(scene.folder))
+
+
+@walk("client_properties/references.py::follow", "If the value is meant for this cluster")
+def variable_not_listed(scene: Scene) -> Steps:
+    scene.patch.setenv("PASSWORD", "not-a-secret")
+    scene.patch.setenv("OFFSETWISE_SECRETS", "OTHER")
+    return Steps(lambda: resolved(scene, SASL), lambda: scene.patch.setenv("OFFSETWISE_SECRETS", "OTHER:PASSWORD"))
+
+
+@walk("client_properties/references.py::_read_secret", "add its folder")
+def secret_outside(scene: Scene) -> Steps:
+    outside = scene.write("elsewhere/password", "not-a-secret")
+    properties = SASL | {"sasl.password": f"file:{outside}"}
+    return Steps(
+        lambda: resolve(properties, where="source.properties", folder=str(scene.folder / "mine")),
+        lambda: scene.patch.setenv("OFFSETWISE_SECRETS", str(outside.parent)),
     )
 
 
@@ -95,21 +128,17 @@ def variable_not_set(scene: Scene) -> Steps:
     )
 
 
-@walk("client_properties/references.py::read_text", "Correct the path")
+@walk("client_properties/references.py::_text_of", "Correct the path")
 def secret_file_missing(scene: Scene) -> Steps:
     path = scene.folder / "password"
     properties = SASL | {"sasl.password": f"file:{path}"}
-    return Steps(
-        lambda: resolve(properties, where="source.properties"), lambda: scene.write("password", "not-a-secret\n")
-    )
+    return Steps(lambda: resolved(scene, properties), lambda: scene.write("password", "not-a-secret\n"))
 
 
-@walk("client_properties/references.py::read_text", "Write the value into the file")
+@walk("client_properties/references.py::_text_of", "Write the value into the file")
 def secret_file_empty(scene: Scene) -> Steps:
     properties = SASL | {"sasl.password": f"file:{scene.write('password', '')}"}
-    return Steps(
-        lambda: resolve(properties, where="source.properties"), lambda: scene.write("password", "not-a-secret\n")
-    )
+    return Steps(lambda: resolved(scene, properties), lambda: scene.write("password", "not-a-secret\n"))
 
 
 JVM = "spark.executor.extraJavaOptions"
@@ -118,11 +147,11 @@ for words, name, value in (
     ("Take -D", "secret_in_an_option_of_a_jvm", "-Djavax.net.ssl.keyStorePassword=x"),
 ):
     corrected(
-        "client_properties/spark.py::check_spark",
+        "client_properties/spark.py::check_command_line",
         words,
         name,
-        lambda value=value: check_spark({JVM: value}),  # type: ignore[misc]
-        lambda: check_spark({JVM: "-Dconfig=/etc/spark.properties"}),
+        lambda value=value: check_command_line({JVM: value}),  # type: ignore[misc]
+        lambda: check_command_line({JVM: "-Dconfig=/etc/spark.properties"}),
     )
 
 
@@ -192,11 +221,11 @@ def given(path: Path) -> object:
 FILE = "bootstrap.servers=broker:9092\n"
 edited(
     GIVEN + "_check_text",
-    "Write ${env:NAME}",
+    "Write the value itself",
     "configuration_provider",
     given,
     FILE + "client.id=${vault:a}\n",
-    FILE + "client.id=${env:NAME}\n",
+    FILE + "client.id=me\n",
 )
 edited(
     GIVEN + "_check_text",
@@ -219,3 +248,46 @@ def neither_address_nor_file(scene: Scene) -> Steps:
 def a_folder(scene: Scene) -> Steps:
     file = scene.write("client.properties", FILE)
     return Steps(lambda: given(scene.folder), lambda: None, lambda: given(file))
+
+
+SPARK = "client_properties/spark.py::own_properties"
+
+
+@walk(SPARK, "or unset it")
+def own_file_missing(scene: Scene) -> Steps:
+    scene.patch.setenv("OFFSETWISE_SPARK_CONF", str(scene.folder / "spark.conf"))
+    return Steps(own_properties, lambda: scene.patch.delenv("OFFSETWISE_SPARK_CONF"))
+
+
+@walk(SPARK, "Take the line out")
+def own_file_with_a_master(scene: Scene) -> Steps:
+    scene.patch.setenv("OFFSETWISE_SPARK_CONF", str(scene.write("spark.conf", "spark.master yarn\nspark.jars /a.jar")))
+    return Steps(own_properties, lambda: scene.write("spark.conf", "spark.jars /a.jar"))
+
+
+ALLOWED_OF_SPARK = "client_properties/spark_allowed.py::"
+
+
+@walk(ALLOWED_OF_SPARK + "check_allowed", "it in a file of your own")
+def code_of_spark(scene: Scene) -> Steps:
+    def follow() -> None:
+        scene.patch.setenv("OFFSETWISE_SPARK_CONF", str(scene.write("spark.conf", "spark.plugins a.Plugin")))
+
+    return Steps(lambda: check_allowed({"spark.plugins": "a.Plugin"}), follow, own_properties)
+
+
+corrected(
+    ALLOWED_OF_SPARK + "check_allowed",
+    "Correct the value",
+    "size_of_spark",
+    lambda: check_allowed({"spark.driver.memory": "much"}),
+    lambda: check_allowed({"spark.driver.memory": "2g"}),
+)
+
+
+@walk(ALLOWED_OF_SPARK + "check_server", "If you trust the server")
+def unknown_spark_server(scene: Scene) -> Steps:
+    return Steps(
+        lambda: check_server("spark.remote", "sc://spark.example/;use_ssl=true"),
+        lambda: scene.patch.setenv("OFFSETWISE_SPARK_SERVERS", "sc://spark.example:15002"),
+    )

@@ -359,3 +359,12 @@ def folder_in_the_place_of_the_store(scene: Scene) -> Steps:
 def file_in_the_place_of_the_folder(scene: Scene) -> Steps:
     scene.write("file", "")
     return Steps(opened(scene.folder / "file" / "store.sqlite"), lambda: None, opened(scene.folder / "store.sqlite"))
+
+
+@walk("storage/object_stores.py::_refuse_foreign_cloud", "if the host is meant")
+def account_of_another_cloud(scene: Scene) -> Steps:
+    string = "AccountName=own;AccountKey=a2V5;BlobEndpoint=https://own.blob.stack.example"
+    return Steps(
+        lambda: open_tree("abfss://lake@own.dfs.stack.example/x"),
+        lambda: scene.patch.setenv("AZURE_STORAGE_CONNECTION_STRING", string),
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from offsetwise import files, new_files
 from offsetwise.client_properties import GivenCluster, given_cluster
-from offsetwise.config import JobTraits, Migration, load_migration
+from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
 from offsetwise.progress import Progress, unheard
 from offsetwise.strict_yaml import MAX_BYTES
@@ -63,8 +63,8 @@ def init(
         new_files.require_new(path)
     said = None if before is None else load_migration(path)
     sides = (
-        _given(old, None if said is None else said.source.properties, prefix="OLD", option="--old"),
-        _given(new, None if said is None else said.target.properties, prefix="NEW", option="--new"),
+        _given(old, None if said is None else said.source, prefix="OLD", option="--old"),
+        _given(new, None if said is None else said.target, prefix="NEW", option="--new"),
     )
     if not checkpoints and said is None:
         raise _not_given("--checkpoints", "the folders that hold checkpoints")
@@ -75,12 +75,12 @@ def init(
     return _updated(path, before, said, found, confirm)
 
 
-def _given(given: str | None, said: Mapping[str, str] | None, *, prefix: str, option: str) -> GivenCluster:
+def _given(given: str | None, said: ClusterConfig | None, *, prefix: str, option: str) -> GivenCluster:
     if given is not None:
         return given_cluster(given, prefix=prefix, option=option)
     if said is None:
         raise _not_given(option, "HOST:PORT of a cluster, or a file of client properties")
-    return GivenCluster(properties=said)
+    return GivenCluster(properties=said.properties, folder=said.folder)
 
 
 def _not_given(option: str, what: str) -> UsageError:

@@ -4,12 +4,19 @@ One table serves both clients: librdkafka (the cluster reader) takes the names a
 gets them mapped to the Java client's.
 """
 
-from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret
+from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret, masked
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
 from offsetwise.client_properties.property_files import GivenCluster, given_cluster
 from offsetwise.client_properties.references import is_reference, lent, only_reference
-from offsetwise.client_properties.spark import check_spark, redaction, resolve_spark, with_secrets
+from offsetwise.client_properties.spark import (
+    check_addresses,
+    check_command_line,
+    redaction,
+    resolve_spark,
+    with_secrets,
+)
+from offsetwise.client_properties.spark_allowed import check_allowed, check_server, spark_names
 
 __all__ = [
     "ALLOWED",
@@ -19,17 +26,22 @@ __all__ = [
     "Kind",
     "Property",
     "check",
-    "check_spark",
+    "check_addresses",
+    "check_allowed",
+    "check_command_line",
+    "check_server",
     "given_cluster",
     "is_reference",
     "is_secret",
     "jaas_quote",
     "lent",
+    "masked",
     "only_reference",
     "redaction",
     "resolve",
     "resolve_spark",
     "servers",
+    "spark_names",
     "to_java",
     "with_secrets",
 ]

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     BOOLEAN = "true or false"
     PATH = "the path of a file"
     PEM = "PEM text"
+    URL = "an http or https address"
     SECRET = "a secret"  # noqa: S105 - the name of a kind
 
 
@@ -38,6 +39,13 @@ class Property:
     least: int = 0
     most: int = 86_400_000
     """Of a number: librdkafka refuses what lies outside."""
+    credential: bool = False
+    """Whether it is a part of a credential that is no secret by itself."""
+
+    @property
+    def may_refer(self) -> bool:
+        """Whether a reference may stand for the value, which is sent to whatever cluster the file names."""
+        return self.credential or self.kind in (Kind.SECRET, Kind.PEM)
 
 
 ALLOWED: Final[dict[str, Property]] = {
@@ -56,13 +64,13 @@ ALLOWED: Final[dict[str, Property]] = {
     "retry.backoff.ms": Property(kind=Kind.NUMBER, java="retry.backoff.ms", least=1, most=300_000),
     "sasl.mechanism": Property(values=("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")),
     "sasl.mechanisms": Property(values=("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")),
-    "sasl.oauthbearer.client.id": Property(),
+    "sasl.oauthbearer.client.id": Property(credential=True),
     "sasl.oauthbearer.client.secret": Property(kind=Kind.SECRET),
     "sasl.oauthbearer.method": Property(values=("oidc",)),
     "sasl.oauthbearer.scope": Property(),
-    "sasl.oauthbearer.token.endpoint.url": Property(),
+    "sasl.oauthbearer.token.endpoint.url": Property(kind=Kind.URL, credential=True),
     "sasl.password": Property(kind=Kind.SECRET),
-    "sasl.username": Property(),
+    "sasl.username": Property(credential=True),
     "security.protocol": Property(values=("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")),
     "socket.connection.setup.timeout.ms": Property(
         kind=Kind.NUMBER, java="socket.connection.setup.timeout.ms", least=1_000
@@ -131,6 +139,10 @@ of hadoop-azure, `CONFIGURATION.md` of the GCS connector). Both Python and Java 
 
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 _MASK: Final = "********"
+_SHORTEST: Final = 4
+"""Of what is looked for in any text: a user called `me` would hide half of it."""
+_KNOWN: Final[set[str]] = set()
+"""Every secret that was resolved: what a client says of one may reach a log, an error or a file by many ways."""
 
 
 class ClientProperties(dict[str, str]):
@@ -144,6 +156,7 @@ class ClientProperties(dict[str, str]):
     def __init__(self, values: Mapping[str, str] | None = None, *, referred: Iterable[str] = ()) -> None:
         super().__init__(values or {})
         self.referred: Final = frozenset(referred)
+        _KNOWN.update(value for value in self._hidden() if len(value) >= _SHORTEST)
 
     def __repr__(self) -> str:
         return repr({name: _MASK if self.hides(name) else value for name, value in self.items()})
@@ -156,10 +169,21 @@ class ClientProperties(dict[str, str]):
 
     def masked(self, text: str) -> str:
         """Give a text, a message of Spark's perhaps, without any value that must never be shown."""
-        hidden = {value for name, value in self.items() if self.hides(name) and value}
-        for value in sorted(hidden, key=len, reverse=True):
-            text = text.replace(value, _MASK)
-        return text
+        return _without(self._hidden(), text)
+
+    def _hidden(self) -> set[str]:
+        return {value for name, value in self.items() if self.hides(name) and value}
+
+
+def masked(text: str) -> str:
+    """Return what a client says without any secret that this process has resolved."""
+    return _without(tuple(_KNOWN), text)
+
+
+def _without(values: Iterable[str], text: str) -> str:
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, _MASK)
+    return text
 
 
 def is_secret(name: str) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Mapping
 from typing import Final
 
-from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, is_secret
+from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind
 from offsetwise.client_properties.references import follow, is_reference, only_reference
 from offsetwise.errors import ConfigError, ForbiddenPropertyError
 
 _BACKOFF: Final = {"reconnect.backoff.ms": "100", "reconnect.backoff.max.ms": "10000"}
 """Librdkafka's defaults."""
 SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+
+_URL: Final = re.compile(r"https?://[^\s/@?#]+(@[^\s/@?#]+)?([/?#]\S*)?", re.IGNORECASE)
+"""librdkafka asks with curl, which would also read files of this machine."""
 
 
 def check(properties: Mapping[str, str], *, where: str) -> None:
@@ -40,20 +42,24 @@ def check(properties: Mapping[str, str], *, where: str) -> None:
     _check_together(properties, where)
 
 
-def resolve(properties: Mapping[str, str], *, where: str) -> ClientProperties:
+def resolve(properties: Mapping[str, str], *, where: str, folder: str | None = None) -> ClientProperties:
     """Replace `${NAME}` and `file:PATH` references by what they lead to.
 
+    Args:
+        properties: As `check`.
+        where: As `check`.
+        folder: Of the file that they come from; None where they come from no file.
+
     Raises:
-        SecretError: The variable is not set, or the file cannot be read or is empty.
+        SecretError: The variable is not set, the file cannot be read or is empty, or the user does not let files of
+            others use it.
         ConfigError: As `check`.
     """
     check(properties, where=where)
-    resolved = {name: follow(f"{where}.{name}", value) for name, value in properties.items()}
-    for name, value in resolved.items():
-        if properties[name] != value and not is_secret(name):
-            _check_value(name, value, where, referred=True)
-    _check_together(resolved, where)
     referred = {name for name, value in properties.items() if is_reference(value)}
+    resolved = {name: follow(f"{where}.{name}", value, folder) for name, value in properties.items()}
+    for name in referred:
+        _check_text(name, resolved[name], where)
     return ClientProperties(resolved, referred=referred)
 
 
@@ -80,63 +86,71 @@ def _refused(name: str, where: str) -> ForbiddenPropertyError:
     )
 
 
-def _check_value(name: str, value: str, where: str, *, referred: bool = False) -> None:
-    """Check one value. What a reference leads to is not shown: it may be a secret that was meant for another one."""
+def _check_value(name: str, value: str, where: str) -> None:
     known, key = ALLOWED[name], f"{where}.{name}"
-
-    def shown(text: str) -> str:
-        return "something else behind the reference, which is not shown" if referred else repr(text)
-
     if known.kind is Kind.SECRET:
         only_reference(key, value)
         return
     if is_reference(value):
+        if not known.may_refer:
+            raise ConfigError(
+                f"{key}: expected {known.kind}, found a reference, which only credentials may have: what it leads to "
+                "is sent to the cluster, and somebody else may have written this file. Nothing was contacted.",
+                fix="Write the value itself.",
+            )
         return
-    if known.kind is Kind.PATH and referred and not os.path.isabs(value):
-        raise ConfigError(
-            f"{key}: expected the absolute path of a file behind the reference, found {shown(value)}.",
-            fix="Write the path itself, without a reference, or let the reference lead to an absolute path.",
-        )
-    if known.kind is Kind.PEM and "-----BEGIN " not in value:
-        raise ConfigError(
-            f"{key}: expected {known.kind}, found no '-----BEGIN' line in it.",
-            fix="Give the text of a PEM file, or its path under the name that ends with .location.",
-        )
-    if known.kind is not Kind.PEM and (not value or any(ord(character) < 32 for character in value)):
-        raise ConfigError(
-            f"{key}: expected {known.kind}, found {'nothing' if not value else 'control characters'}.",
-            fix="Give a value of one line, or remove the property.",
-        )
+    if known.kind is Kind.URL and "@" in value:
+        only_reference(key, value)
+    _check_text(name, value, where)
     if known.values and value.lower() not in known.values:
         raise ConfigError(
-            f"{key}: expected one of {', '.join(known.values)}, found {shown(value[:60])}.",
+            f"{key}: expected one of {', '.join(known.values)}, found {value[:60]!r}.",
             fix="Use one of these values.",
         )
     if known.kind is Kind.NUMBER and not (
         value.isascii() and value.isdigit() and known.least <= int(value) <= known.most
     ):
         raise ConfigError(
-            f"{key}: expected milliseconds from {known.least} to {known.most}, found {shown(value[:60])}.",
+            f"{key}: expected milliseconds from {known.least} to {known.most}, found {value[:60]!r}.",
             fix="Give a whole number.",
         )
     if known.kind is Kind.BOOLEAN and value.lower() not in ("true", "false"):
-        raise ConfigError(f"{key}: expected true or false, found {shown(value[:60])}.", fix="Write true or false.")
+        raise ConfigError(f"{key}: expected true or false, found {value[:60]!r}.", fix="Write true or false.")
     if known.kind is Kind.SERVERS:
         for server in value.split(","):
             match = SERVER.fullmatch(server.strip())
             if match is None or not 0 < int(match[2]) < 65536:
                 raise ConfigError(
-                    f"{key}: expected host:port, found {shown(server.strip()[:80])}, so no broker can be contacted.",
+                    f"{key}: expected host:port, found {server.strip()[:80]!r}, so no broker can be contacted.",
                     fix='Write "host:port", several separated by commas.',
                 )
+
+
+def _check_text(name: str, value: str, where: str) -> None:
+    """Check a value that may have come from a reference, so that it is not shown."""
+    known, key = ALLOWED[name], f"{where}.{name}"
+    if known.kind is Kind.PEM and "-----BEGIN " not in value:
+        raise ConfigError(
+            f"{key}: expected {known.kind}, found no '-----BEGIN' line in it.",
+            fix="Give the text of a PEM file, or its path under the name that ends with .location.",
+        )
+    several = known.kind in (Kind.PEM, Kind.SECRET)
+    if not several and (not value or any(ord(character) < 32 for character in value)):
+        raise ConfigError(
+            f"{key}: expected {known.kind}, found {'nothing' if not value else 'control characters'}.",
+            fix="Give a value of one line, or remove the property.",
+        )
+    if known.kind is Kind.URL and not _URL.fullmatch(value):
+        raise ConfigError(
+            f"{key}: expected {known.kind}, found another text, which is not shown. Nothing was contacted.",
+            fix="Write the address of the identity provider, beginning with https://.",
+        )
 
 
 def _check_together(properties: Mapping[str, str], where: str) -> None:
     protocol = properties.get("security.protocol", "plaintext").lower()
     sasl = sorted(name for name in properties if name.startswith("sasl."))
     tls = sorted(name for name in properties if name.startswith(("ssl.", "enable.ssl")))
-    if is_reference(protocol):
-        return
     if "sasl.mechanism" in properties and "sasl.mechanisms" in properties:
         raise ConfigError(
             f"{where}: expected one mechanism, found sasl.mechanism and sasl.mechanisms, two names of one property.",

@@ -65,6 +65,8 @@ class GivenCluster:
     """What the references lead to, by the name of the environment's variable."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Properties that a migration file does not have, by name, and why; their values are nowhere."""
+    folder: str | None = field(default=None, compare=False)
+    """Of the file that says so; None where none does."""
 
 
 def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
@@ -111,7 +113,8 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
         if is_reference(value) or not (is_secret(name) or _USER_IN_ADDRESS.search(value)):
             continue
         secrets[variable], made[name] = value, f"${{{variable}}}"
-    return GivenCluster(properties=made, secrets=secrets, left_out=tuple(left_out))
+    folder = os.path.dirname(os.path.abspath(given))
+    return GivenCluster(properties=made, secrets=secrets, left_out=tuple(left_out), folder=folder)
 
 
 def parse(text: str) -> dict[str, str]:
@@ -136,7 +139,8 @@ def _check_text(name: str, value: str, where: str) -> None:
         raise ConfigError(
             f"{where}: {name}: expected a value or ${{env:NAME}}, found a reference to a configuration provider of "
             "Kafka, which only a Java client resolves. Nothing was contacted.",
-            fix="Write ${env:NAME}, and set that variable in the environment that starts Offsetwise.",
+            fix="Write the value itself; or, of a user, a password or a key, ${env:NAME}, and set that variable in the "
+            "environment that starts Offsetwise.",
         )
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ConfigError(

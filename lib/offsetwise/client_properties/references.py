@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from offsetwise import regular_files
+from offsetwise.client_properties import user_settings
 from offsetwise.errors import ConfigError, SecretError
 
 _ENVIRONMENT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -53,15 +54,28 @@ def only_reference(key: str, value: str) -> str:
     )
 
 
-def follow(key: str, value: str) -> str:
-    """Give what a reference leads to, and any other value as it is.
+def follow(key: str, value: str, folder: str | None = None) -> str:
+    """Return what a reference leads to, and any other value as it is.
+
+    Args:
+        key: Of the value, for messages.
+        value: As the file has it.
+        folder: Of that file; None where it comes from no file.
 
     Raises:
-        SecretError: The variable is not set, or the file cannot be read or is empty.
+        SecretError: The variable is not set, the file cannot be read or is empty, or the user does not let files of
+            others use it.
     """
     variable = _ENVIRONMENT.fullmatch(value)
     if variable:
-        found = _LENT.get().get(variable[1]) or os.environ.get(variable[1], "")
+        lent = _LENT.get().get(variable[1])
+        if not lent and not user_settings.allows_variable(variable[1]):
+            raise SecretError(
+                f"{key}: expected a variable that {user_settings.SECRETS} lists, found {variable[1]}, so whoever wrote "
+                "this file would have it sent. Nothing was contacted.",
+                fix=f"If the value is meant for this cluster, add {variable[1]} to {user_settings.SECRETS}.",
+            )
+        found = lent or os.environ.get(variable[1], "")
         if not found:
             raise SecretError(
                 f"{key}: expected the environment variable {variable[1]}, found it "
@@ -70,18 +84,37 @@ def follow(key: str, value: str) -> str:
             )
         return found
     if value.startswith("file:"):
-        return read_text(Path(value.removeprefix("file:").removeprefix("//")), key)
+        return _read_secret(value.removeprefix("file:").removeprefix("//"), key, folder)
     return value
 
 
+def _read_secret(path: str, key: str, folder: str | None) -> str:
+    real = os.path.realpath(path)
+    if not user_settings.allows_file(real, folder):
+        near = "" if folder is None else f", or one in {folder} that is not hidden"
+        led = "" if real == path else f", which leads to {real}"
+        raise SecretError(
+            f"{key}: expected a file below a folder that {user_settings.SECRETS} lists{near}, found {path}{led}, so "
+            "whoever wrote this file would have it sent. Nothing was contacted.",
+            fix=f"If the file is meant for this cluster, add its folder, {os.path.dirname(real)}, to "
+            f"{user_settings.SECRETS} in the environment that starts Offsetwise.",
+        )
+    # Opened without links: it is the file that was looked at.
+    return _text_of(lambda: regular_files.Folders().open_file(real), path, key)
+
+
 def read_text(path: Path, key: str) -> str:
-    """Read a secret or a certificate, without the line end that editors add.
+    """Read a certificate or its key, without the line end that editors add.
 
     Raises:
         SecretError: It cannot be read, is empty or too large. Its content is never shown.
     """
+    return _text_of(lambda: regular_files.open_named(path), str(path), key)
+
+
+def _text_of(opened: Callable[[], int], path: str, key: str) -> str:
     try:
-        content = regular_files.read_named(path, _MAX_SECRET_BYTES)
+        content = regular_files.read(opened(), _MAX_SECRET_BYTES)
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

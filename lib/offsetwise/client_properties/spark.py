@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
+from offsetwise import regular_files
+from offsetwise.client_properties import user_settings
 from offsetwise.client_properties.allowed import SENSITIVE_NAMES, ClientProperties, is_secret
+from offsetwise.client_properties.property_files import MAX_BYTES, parse
 from offsetwise.client_properties.references import follow, is_reference, only_reference
 from offsetwise.errors import ConfigError
 
@@ -19,6 +24,8 @@ _JAVA_PROPERTY: Final = re.compile(r"-D([^\s=\"']+)=")
 _USER_IN_ADDRESS: Final = re.compile(r"://[^/\s@,]*:[^/\s@,]+@")
 _SPARKS_OWN_SECRETS: Final = "(?i)secret|password|token|access[.]?key"
 _REDACTION: Final = "spark.redaction.regex"
+_MIGRATIONS: Final = ("spark.master", "spark.remote", "spark.submit.deployMode")
+"""What only a migration file states."""
 
 
 def with_secrets(
@@ -29,8 +36,8 @@ def with_secrets(
     return (remote and _TOKEN.sub(lambda found: change("spark.remote", found[0]), remote)), made
 
 
-def check_spark(conf: Mapping[str, str]) -> None:
-    """Refuse secrets that are written out in other values, and references whose value everybody could see.
+def check_command_line(conf: Mapping[str, str]) -> None:
+    """Refuse what everybody could see on the command line of a JVM: secrets among its options, and references.
 
     Raises:
         ConfigError: One of both. The property is named, its value is not shown.
@@ -53,26 +60,74 @@ def check_spark(conf: Mapping[str, str]) -> None:
                     fix=f"Take -D{secret} out, and set it in a file that the option names, readable by its owner only. "
                     "Change the secret if the file was shared.",
                 )
-        elif _USER_IN_ADDRESS.search(value):
-            only_reference(key, value)
 
 
-def resolve_spark(remote: str | None, conf: Mapping[str, str]) -> tuple[str | None, ClientProperties]:
-    """Give address and configuration with their references resolved.
+def check_addresses(conf: Mapping[str, str]) -> None:
+    """Refuse a user with a password that is written out in an address.
+
+    Raises:
+        ConfigError: The property is named, its value is not shown.
+    """
+    for name, value in conf.items():
+        if _USER_IN_ADDRESS.search(value):
+            only_reference(f"spark.conf.{name}", value)
+
+
+def resolve_spark(
+    remote: str | None, conf: Mapping[str, str], folder: str | None = None
+) -> tuple[str | None, ClientProperties]:
+    """Return address and configuration with their references resolved, and the user's own properties over them.
 
     What is no secret by its name may refer to the environment, and is one then. It may not refer to a file: `file:`
     begins many such values.
 
+    Args:
+        remote: The address of a Spark Connect server.
+        conf: Properties of Spark.
+        folder: Of the file that they come from; None where they come from no file.
+
     Raises:
-        SecretError: A reference leads nowhere.
+        SecretError: A reference leads nowhere, or where the user lets no file of others lead.
+        ConfigError: The user's own file of properties cannot be used.
     """
-    address, secrets = with_secrets(remote, conf, follow)
+    address, secrets = with_secrets(remote, conf, partial(follow, folder=folder))
     referred = {name for name, value in conf.items() if is_secret(name) or _is_variable(value)}
     found = {
         name: follow(f"spark.conf.{name}", value) if name in referred and not is_secret(name) else value
         for name, value in secrets.items()
     }
-    return address, ClientProperties(found, referred=referred)
+    return address, ClientProperties(found | own_properties(), referred=referred)
+
+
+def own_properties() -> dict[str, str]:
+    """Return the properties of Spark that the user states in a file of their own; none where there is no such file.
+
+    Raises:
+        ConfigError: The file cannot be read, or has what belongs elsewhere.
+    """
+    path = os.environ.get(user_settings.SPARK_CONF)
+    if not path:
+        return {}
+    key = user_settings.SPARK_CONF
+    try:
+        content = regular_files.read_named(path, MAX_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(
+            f"{key}: expected the path of a file of Spark's properties, but {path}: {why}. No session was started.",
+            fix=f"Correct {key} in the environment that starts Offsetwise, or unset it.",
+        ) from None  # the decoding error carries the bytes
+    conf = parse(content)
+    wrong = next((name for name in conf if not name.startswith("spark.") or name in _MIGRATIONS), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"{path}, which {key} names: expected properties of Spark, one NAME VALUE a line, found "
+            f"{wrong if wrong in _MIGRATIONS else 'another name'}. No session was started.",
+            fix="Take the line out. Master and Spark Connect server are `spark.master` and `spark.remote` of the "
+            "migration file.",
+        )
+    check_command_line(conf)
+    return conf
 
 
 def _is_variable(value: str) -> bool:

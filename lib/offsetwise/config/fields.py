@@ -39,9 +39,15 @@ def _absolute(value: str, info: ValidationInfo) -> str:
     return value if is_uri(value) else beside_the_file(value.removeprefix("file:"), info)
 
 
+def folder_of(info: ValidationInfo) -> str | None:
+    """Return the folder of the file that is read; None where no file is."""
+    base = (info.context or {}).get("base")
+    return None if base is None else str(base)
+
+
 def beside_the_file(path: str, info: ValidationInfo) -> str:
     """Give a relative path as one from the file's folder."""
-    base = (info.context or {}).get("base")
+    base = folder_of(info)
     return path if base is None else os.path.normpath(Path(base, path))
 
 

@@ -233,7 +233,7 @@ def client_properties(cluster: ClusterConfig) -> ClientProperties:
         SecretError: A reference leads nowhere.
         ConfigError: A property that cannot be used.
     """
-    return allowed.resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties")
+    return allowed.resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties", folder=cluster.folder)
 
 
 def java_properties(cluster: ClusterConfig) -> ClientProperties:
@@ -275,6 +275,7 @@ def schema() -> dict[str, Any]:
             for name, known in allowed.ALLOWED.items()
         },
     }
+    made["$defs"]["SparkSettings"]["properties"]["conf"]["propertyNames"] = {"pattern": allowed.spark_names()}
     others = [
         {
             "type": "object",

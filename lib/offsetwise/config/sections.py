@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     Field,
+    PrivateAttr,
     StrictBool,
     StrictInt,
     ValidationInfo,
@@ -27,6 +28,7 @@ from offsetwise.config.fields import (
     Scalar,
     TopicName,
     beside_the_file,
+    folder_of,
     located_reference,
     repeated,
 )
@@ -43,6 +45,12 @@ class ClusterConfig(Section):
     stream: str = "kafka"
     """What it holds: the name of a registered stream."""
     properties: Mapping[str, Scalar]
+    _folder: str | None = PrivateAttr(default=None)
+
+    @property
+    def folder(self) -> str | None:
+        """Where the file is that states it; None where no file does."""
+        return self._folder
 
     @field_validator("stream")
     @classmethod
@@ -64,6 +72,7 @@ class ClusterConfig(Section):
     def _paths_from_file(self, info: ValidationInfo) -> Self:
         made = {name: _located(name, value, info) for name, value in self.properties.items()}
         object.__setattr__(self, "properties", made)
+        self._folder = folder_of(info)
         return self
 
 
@@ -181,12 +190,19 @@ class GroupConfig(Section):
 class SparkSettings(Section):
     """The Spark session that reads records: a master, or a Spark Connect server.
 
-    Secrets in `conf`, and the token in `remote`, are references.
+    Secrets in `conf`, and the token in `remote`, are references. In a file, `conf` has only properties that can name no
+    code, and a server is one that the user's environment names.
     """
 
     master: Label | None = None
     remote: Annotated[str, Field(pattern=r"^sc://.+")] | None = None
     conf: Mapping[str, Scalar] = {}
+    _folder: str | None = PrivateAttr(default=None)
+
+    @property
+    def folder(self) -> str | None:
+        """Where the file is that states it; None where no file does."""
+        return self._folder
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -202,9 +218,18 @@ class SparkSettings(Section):
             return located_reference(allowed.only_reference(key, value), info)
 
         remote, conf = allowed.with_secrets(self.remote, self.conf, located)
-        allowed.check_spark(conf)
+        allowed.check_command_line(conf)
+        allowed.check_addresses(conf)
         object.__setattr__(self, "remote", remote)
         object.__setattr__(self, "conf", conf)
+        self._folder = folder_of(info)
+        return self
+
+    @model_validator(mode="after")
+    def _runs_no_code_of_others(self) -> Self:
+        if self.folder is not None:
+            allowed.check_allowed(self.conf)
+            allowed.check_server("spark.remote" if self.remote else "spark.master", self.remote or self.master or "")
         return self
 
 

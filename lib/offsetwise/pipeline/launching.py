@@ -12,6 +12,7 @@ from typing import Final
 
 import pyspark
 
+from offsetwise.client_properties.user_settings import SPARK_CONF
 from offsetwise.errors import ConnectorError, JarError
 from offsetwise.jars import locked, locked_jars
 
@@ -51,7 +52,7 @@ def connector_jars(java: Callable[[], str]) -> list[str]:
         raise ConnectorError(
             f"Spark's Kafka connector of PySpark {pyspark.__version__}: expected its SHA-256 in jars.lock, found those "
             f"of {', '.join(known)}. No record was read.",
-            fix="Install one of these PySparks, or name the connector yourself under spark.conf in the migration file: "
+            fix=f"Install one of these PySparks, or name the connector yourself in the file that {SPARK_CONF} names: "
             f"its files in spark.jars, or {CONNECTOR}:{pyspark.__version__} in spark.jars.packages, which Spark "
             "fetches without comparing it with anything that Offsetwise knows.",
         )
@@ -60,7 +61,7 @@ def connector_jars(java: Callable[[], str]) -> list[str]:
     except JarError as error:
         raise ConnectorError(
             error.problem,
-            fix=f"{error.fix} Offline, put the connector's jars into spark.jars in the migration file.",
+            fix=f"{error.fix} Offline, put the connector's jars into spark.jars in the file that {SPARK_CONF} names.",
         ) from error
 
 

@@ -29,6 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from offsetwise.client_properties import ClientProperties, redaction, resolve_spark
+from offsetwise.client_properties.user_settings import SPARK_CONF
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ConnectorError, SparkError
 from offsetwise.pipeline.class_archive import archive_options
@@ -84,7 +85,7 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
         if _running and _running.settings == settings and (_running.kafka or not kafka) and _alive(_running):
             return _running.session
         close_session()
-        remote, conf = resolve_spark(settings.remote, settings.conf)
+        remote, conf = resolve_spark(settings.remote, settings.conf, settings.folder)
         hide(conf.masked)
         if remote:
             session, ours = _connect(remote, conf), True
@@ -212,7 +213,8 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
             _disconnect(session, answers=True)
             raise SparkError(
                 f"{_without_token(remote)}: the server does not let a session set {name}. No record was read.",
-                fix=f"Set {name} where the server is started, and take it out of spark.conf in the migration file.",
+                fix=f"Set {name} where the server is started, and take it out of spark.conf in the migration file, or "
+                f"out of the file that {SPARK_CONF} names.",
             ) from tellable(error)
     return session
 
@@ -281,7 +283,8 @@ def _check_connector(session: SparkSession, settings: SparkSettings) -> None:
             fix=(
                 f"Start the server with --packages {CONNECTOR}:{session.version}; a client cannot add it."
                 if settings.remote
-                else f"Add {CONNECTOR}:{session.version} and what it needs to spark.jars or spark.jars.packages."
+                else f"Add {CONNECTOR}:{session.version} and what it needs to spark.jars or spark.jars.packages "
+                f"in the file that {SPARK_CONF} names."
             ),
         ) from error
 
@@ -307,7 +310,7 @@ def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError
             f"Spark's Kafka connector: looked for {wanted['spark.jars.packages']} in the local caches, Maven Central "
             f"and spark.jars.repositories, found {found}. No record was read.",
             fix="Connect once so that it is cached, name a mirror in spark.jars.repositories, or, offline, put the "
-            "connector's jars into spark.jars in the migration file.",
+            f"connector's jars into spark.jars in the file that {SPARK_CONF} names.",
         )
     if "UnsupportedClassVersionError" in log:
         return SparkError(
@@ -318,7 +321,8 @@ def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError
     found = first_line(said.removeprefix('Exception in thread "main" ') if said else error)
     return SparkError(
         f"Spark on {wanted['spark.master']}: expected a session, found: {found}. No record was read.",
-        fix="Correct spark.master and spark.conf in the migration file.",
+        fix="Correct spark.master and spark.conf in the migration file, and the properties of the file that "
+        f"{SPARK_CONF} names.",
     )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
+from offsetwise.client_properties.user_settings import SPARK_CONF
 from offsetwise.errors import (
     ClusterAuthError,
     ClusterError,
@@ -29,7 +30,7 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...
         ConnectorError,
         "Spark has no Kafka connector",
         "Add org.apache.spark:spark-sql-kafka-0-10 in Spark's own version to the session (spark.jars.packages, or "
-        "spark.jars offline); for Spark Connect it belongs on the server.",
+        f"spark.jars offline, in the file that {SPARK_CONF} names); for Spark Connect it belongs on the server.",
     ),
     (
         re.compile(
@@ -68,7 +69,8 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...
         re.compile(r"No module named '[\w.]+'|PYTHON_VERSION_MISMATCH|Cannot run program \"[^\"]*python"),
         WorkerError,
         "Spark's Python workers cannot run Offsetwise's functions",
-        "Give the workers the driver's Python version with pyarrow and fsspec (spark.pyspark.python names it).",
+        "Give the workers the driver's Python version with pyarrow and fsspec (spark.pyspark.python, in the "
+        f"file that {SPARK_CONF} names, says which).",
     ),
     (
         re.compile(r"OutOfMemoryError"),

@@ -48,7 +48,7 @@ def link_of(
     if not spans:
         return SurveyedLink(link=None, evidence="no topic has records at the same offsets on both clusters to look at")
     asked = [(at, there, span.start) for (at, there), both in spans.items() for span in places(both.start, both, both)]
-    configs = {side: ClusterConfig(name=side, properties=given[side].properties) for side in Cluster}
+    configs = {side: config_of(side, given[side]) for side in Cluster}
     try:
         old_times, new_times = (
             reader_of(config).timestamps_at(config, wanted)
@@ -61,6 +61,12 @@ def link_of(
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return SurveyedLink(link=None, evidence="records could not be read")
     return _judged([(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked], len(spans))
+
+
+def config_of(side: Cluster, given: GivenCluster) -> ClusterConfig:
+    """Return how to reach a cluster, as if its property file were a migration file."""
+    stated = {"name": str(side), "properties": given.properties}
+    return ClusterConfig.model_validate(stated, context={"base": given.folder})
 
 
 def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int) -> SurveyedLink:

@@ -12,7 +12,7 @@ from typing import Final
 
 from offsetwise import client_properties
 from offsetwise.client_properties import GivenCluster
-from offsetwise.config import ClusterConfig, is_uri
+from offsetwise.config import is_uri
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, find_checkpoints
 from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError
 from offsetwise.model import Cluster, Snapshot, time_of
@@ -20,7 +20,7 @@ from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import reader_of
 from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedCluster, SurveyedLink, Trouble
 from offsetwise.survey.jobs import Logs, Positions, read_job, surveyed_groups, told_groups, unused
-from offsetwise.survey.link import link_of
+from offsetwise.survey.link import config_of, link_of
 from offsetwise.survey.naming import Naming, naming, user_topics
 from offsetwise.survey.unknown import unknown
 from offsetwise.wording import many
@@ -123,7 +123,7 @@ def _check_two_addresses(old: GivenCluster, new: GivenCluster) -> None:
 
 def _snapshot(side: Cluster, given: GivenCluster, problems: list[Trouble], progress: Progress) -> Snapshot | None:
     progress(f"read the {side} cluster", 0, 1)
-    config = ClusterConfig(name=side, properties=given.properties)
+    config = config_of(side, given)
     try:
         groups = None if side is Cluster.OLD else ()
         taken = reader_of(config).read_cluster(side, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from offsetwise.config import ClusterConfig
-from offsetwise.errors import SecretError
+from offsetwise.errors import ClusterError, SecretError
 from offsetwise.streams.access import Step, StepName, StepState
+from offsetwise.streams.kafka.client import LOGGER, Client
 from offsetwise.streams.kafka.connection import try_connection
 
 
@@ -250,3 +251,34 @@ def test_a_secret_that_is_not_there_is_an_error_before_anything_is_contacted(mon
     )
     with pytest.raises(SecretError):
         try_connection(wanting)
+
+
+def test_what_librdkafka_says_of_a_secret_is_masked_in_errors_and_logs(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TOKEN_URL", "http://me:canary@127.0.0.1:1/canary")
+    monkeypatch.setenv("CLIENT_SECRET", "canary-of-the-client")
+    secured = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}
+    oidc = {"method": "oidc", "client.id": "me", "client.secret": "${CLIENT_SECRET}"}
+    oidc |= {"token.endpoint.url": "${TOKEN_URL}"}
+    named = secured | {f"sasl.oauthbearer.{name}": value for name, value in oidc.items()}
+    cluster = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1", **named})
+    with caplog.at_level("DEBUG", LOGGER.name):
+        client = Client(cluster, timeout_s=3)
+        with pytest.raises(ClusterError) as caught:
+            client.contact()
+
+    assert any("Failed to retrieve OIDC token" in line for line in client.log.lines)
+    assert "canary" not in f"{caught.value} {client.log.lines} {caplog.text}"
+
+
+def test_a_user_behind_a_reference_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHO", "canary")
+    monkeypatch.setenv("SECRET", "canary-too")
+    secured = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", "sasl.password": "${SECRET}"}
+    with listening(lambda accepted: accepted.close()) as port:
+        servers = {"bootstrap.servers": f"127.0.0.1:{port}", "sasl.username": "${WHO}"}
+        cluster = ClusterConfig(name="old", properties=servers | secured)
+        steps = try_connection(cluster, timeout_s=5)
+
+    assert "canary" not in repr(steps)

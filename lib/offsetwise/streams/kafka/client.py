@@ -18,6 +18,7 @@ from typing import Any, Final
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from offsetwise.client_properties import masked
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
 
@@ -106,8 +107,10 @@ class _Log(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one line."""
-        self.lines.append(record.getMessage())
+        line = masked(record.getMessage())
+        self.lines.append(line)
         if LOGGER.isEnabledFor(record.levelno):
+            record.msg, record.args = line, ()
             LOGGER.handle(record)
 
 
@@ -164,10 +167,10 @@ class Client:
             self.admin = Admin(self._configuration(), logger=self.log.logger)
         except KafkaException as error:
             raise ConfigError(
-                f"Cluster {config.name!r}: expected properties that librdkafka can use, but: {error.args[0].str()}. "
-                "Nothing was contacted.",
+                f"Cluster {config.name!r}: expected properties that librdkafka can use, but: "
+                f"{masked(error.args[0].str())}. Nothing was contacted.",
                 fix="Correct the property in the migration file, or the file that it names.",
-            ) from error
+            ) from None  # librdkafka's text may repeat a secret
 
     def begin_anew(self, timeout_s: float) -> None:
         """Give a client that is used again all its time, and forget what went wrong before."""
@@ -261,7 +264,7 @@ def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
         "enable.partition.eof": True,
         "isolation.level": "read_uncommitted",
         "fetch.wait.max.ms": 50,
-        "error_cb": LOGGER.debug,
+        "error_cb": lambda error: LOGGER.debug("%s", masked(str(error))),
     }
 
 
@@ -309,7 +312,7 @@ def failure(error: Exception) -> Failure:
         KafkaError.COORDINATOR_NOT_AVAILABLE: "it has no coordinator yet",
         KafkaError.NOT_COORDINATOR: "its coordinator is changing",
     }
-    return Failure(words.get(code.code(), str(code.str())))
+    return Failure(words.get(code.code(), masked(str(code.str()))))
 
 
 NO_LEADER: Final = Failure("it has no leader at the moment")
@@ -374,5 +377,6 @@ def _is_refusal(error: KafkaError) -> bool:
 
 
 def _said(error: KafkaError) -> str:
-    text = error.str().split(": ", maxsplit=1)[-1] if error.str().count("://") else error.str()
+    text = masked(error.str())
+    text = text.split(": ", maxsplit=1)[-1] if text.count("://") else text
     return text.rstrip(". ")[:300]

@@ -163,7 +163,10 @@ class _Trial:
             )
             raise _SkippedError(f"security.protocol is {self.protocol}: the broker {who}.")
         self._contact()
-        user = self.properties.get("sasl.username") or self.properties.get("sasl.oauthbearer.client.id", "")
+        names = ("sasl.username", "sasl.oauthbearer.client.id")
+        user = next(
+            (self.properties[name] for name in names if name in self.properties and not self.properties.hides(name)), ""
+        )
         mechanism = self.properties.get("sasl.mechanism") or self.properties.get("sasl.mechanisms", "")
         return _Answer(
             f"{mechanism.upper()} accepted the user {user!r}." if user else f"{mechanism.upper()} succeeded."

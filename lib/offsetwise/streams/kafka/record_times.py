@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.model import TopicPartition
-from offsetwise.streams.kafka.client import LOGGER, Client, Deadline, consumer_configuration
+from offsetwise.streams.kafka.client import LOGGER, Client, Deadline, consumer_configuration, reason
 
 Place = tuple[TopicPartition, int]
 """A partition, and the next record to read there."""
@@ -74,4 +74,4 @@ def _read(consumer: Consumer, places: list[Place], found: dict[Place, int | None
                 del waiting[key]
                 consumer.incremental_unassign([KafkaPartition(*key)])
     except KafkaException as error:
-        LOGGER.debug("reading timestamps failed: %s", error)
+        LOGGER.debug("reading timestamps failed: %s", reason(error))

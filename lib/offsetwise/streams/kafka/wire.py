@@ -27,7 +27,7 @@ from kafka.protocol.admin.transactions import (
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
-from offsetwise.client_properties import ClientProperties
+from offsetwise.client_properties import ClientProperties, masked
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError, ConfigError
 from offsetwise.position import TopicPartition
@@ -69,7 +69,7 @@ class Wire:
         except errors.KafkaError as error:
             raise ClusterUnreachableError(
                 f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected the second "
-                f"client (kafka-python) to connect as the first did, but {error}. Nothing was asked or changed.",
+                f"client (kafka-python) to connect as the first did, but {masked(str(error))}. Nothing was done.",
                 fix="Check the certificates and sasl.mechanism: docs/transactions.md says what both clients take.",
             ) from error
         self.manager: Any = self._client._manager
