@@ -55,12 +55,21 @@ class Both:
         return content if content.right else _cost_by_origin_at_best(pair, place)
 
     def answerable(self, position: int) -> bool:
-        """Whether a copy of any record exists on the new log, and a place there is right."""
+        """Whether a copy of any record exists on the new log, and a place there is right and stays so."""
         if not {self._identity(r) for r in self.old.records} & {self._identity(r) for r in self.new.records}:
             return False
         places = {self.new.start, *(r.offset for r in self.new.records), *(r.offset + 1 for r in self.new.records)}
-        pair = self.pair(position)
-        return any(right_somewhere(places, partial(cost, pair)) for cost in (cost_by_content, _cost_by_origin_at_best))
+        costs = (cost_by_content, _cost_by_origin_at_best)
+        pairs = self.pair(position), self.caught_up().pair(position)
+        return all(any(right_somewhere(places, partial(cost, pair)) for cost in costs) for pair in pairs)
+
+    def caught_up(self) -> Both:
+        """Give the logs as they are once the mirror has copied what follows its last copy on the old log."""
+        origins = {self._identity(r): r.offset for r in self.old.records}
+        copied = [origins[self._identity(r)] for r in self.new.records if self._identity(r) in origins]
+        coming = [r for r in self.old.records if copied and r.offset > copied[-1]]
+        appended = (replace(r, offset=self.new.end + index) for index, r in enumerate(coming))
+        return replace(self, new=replace(self.new, records=(*self.new.records, *appended)))
 
     def waits_for_the_mirror(self, position: int) -> bool:
         """Whether the last record read is not on the new log, nor any later one."""

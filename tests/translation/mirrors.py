@@ -29,6 +29,16 @@ class Mirrored:
     budget: int
     window: int
 
+    @property
+    def looks_complete(self) -> bool:
+        """Whether a second copy in the run of equal records at the end hides that as many are to come.
+
+        The last copies are then those of the last records, one by one, as of a mirror that has written all.
+        """
+        run = next((n for n, record in enumerate(reversed(self.old)) if record != self.old[-1]), len(self.old))
+        shown = run + 3
+        return bool(self.to_come) and run > 1 and len(self.old) >= shown and self.new[-shown:] == self.old[-shown:]
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -54,7 +64,7 @@ def simulate(random: Random) -> Mirrored:
     restarts = random.choice([0, 0, 0, 1, 2])
     others = 0.0 if mirror_only else random.choice([0, 0, 0.03, 0.15])
     twice = random.choice([0, 0, 0, 0.05])
-    steps = 0
+    steps, reached = 0, at
     while steps < 4 * count:
         steps += 1
         if at >= stop:
@@ -68,6 +78,7 @@ def simulate(random: Random) -> Mirrored:
         if random.random() < twice:
             new.append(old[at])
         at += 1
+        reached = at
         if random.random() < others:
             _write(random, new, old, at)
         if restarts and random.random() < 0.05:
@@ -81,7 +92,7 @@ def simulate(random: Random) -> Mirrored:
         old_start=start,
         old=tuple(old),
         new=tuple(new),
-        to_come=tuple(old[at:]),
+        to_come=tuple(old[reached:]),
         position=start + edge,
         mirror_only=mirror_only,
         budget=random.choice([8, 20, 60, 100_000, 100_000, 100_000]),

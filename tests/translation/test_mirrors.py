@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
+from random import Random
 
 import pytest
 
-from offsetwise.model import Exactness, IsolationLevel, LogRange, PartitionComparison, RawVerdict
+from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome, PartitionComparison, RawVerdict
+from offsetwise.plan.gate import mirrored
 from offsetwise.position import offset_of
 from offsetwise.translation.resolve import Position, Told, resolve
 from offsetwise.translation.search import Span, Target
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer
+from tests.gates import PART
 from tests.translation.logs import Entry, Pair, locate
-from tests.translation.mirrors import Mirrored, truth
+from tests.translation.mirrors import Mirrored, simulate, truth
+
+CASES = 100_000 // PART
+SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
+PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 
 
 def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False) -> tuple[Cut, PartitionComparison]:
@@ -46,6 +56,122 @@ def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False
         isolation=IsolationLevel.READ_UNCOMMITTED,
     )
     return cut, resolve(position, Told(answer=Answer(cut=cut)))
+
+
+def wrong(case: Mirrored) -> Iterator[str]:
+    """Say what an answer claims that is not so."""
+    cut, row = answer_of(case)
+    gate = mirrored(row, Link.MIRRORMAKER)
+    if gate is Outcome.PASSED and case.to_come:
+        yield "gate: passed"
+    if gate is Outcome.FAILED and not case.to_come and not Counter(case.old) - Counter(case.new) and case.mirror_only:
+        yield "gate: failed"
+    whole = max(len(case.old), len(case.new)) <= case.budget
+    if case.old_start <= case.position and 0 <= case.position <= len(case.new):
+        raw = truth(case, case.position, caught_up=False)
+        if row.raw.verdict is RawVerdict.SAME and (raw.skip or raw.replay) and whole:
+            yield "raw: SAME"
+        if (
+            row.raw.verdict is RawVerdict.LOSS
+            and (whole or row.raw.skip is None)
+            and not raw.skip
+            and not truth(case, case.position, caught_up=True).skip
+        ):
+            yield "raw: LOSS"
+    if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
+        return
+    offset = offset_of(row.new_offset)
+    now, later = (truth(case, offset, caught_up=each) for each in (False, True))
+    name = row.exactness.value
+    if later.skip and (row.ahead.examined or whole):
+        yield f"{name}: skips"
+    if row.exactness is Exactness.EXACT and (later.skip or later.replay or later.foreign_below):
+        yield f"EXACT: {later}"
+    shown = case.mirror_only and case.old.count(case.new[-1] if case.new else "") == 1
+    repeated = later.replay if shown else later.replay_of_read
+    if row.exactness is Exactness.POSITION_EXACT and whole and repeated > (row.ahead.duplicated or 0):
+        yield "POSITION_EXACT: repeats"
+    if row.replay is not None and row.exactness is Exactness.BOUNDED and max(now.replay, later.replay) > row.replay:
+        yield "BOUNDED: replay"
+    if row.ahead.examined and cut.exactness is not Exactness.BOUNDED:
+        if row.ahead.duplicated is not None and now.replay > row.ahead.duplicated:
+            yield f"{name}: duplicated"
+        if row.ahead.missing == 0 and case.to_come and cut.exactness is Exactness.EXACT:
+            yield f"{name}: missing"
+
+
+@pytest.mark.timeout(3_600)
+def test_every_answer_holds_now_and_after_the_mirror_has_caught_up(figure: Callable[[str], None]) -> None:
+    tally: Counter[str] = Counter()
+    failures: dict[str, list[int]] = {}
+    for number in range(CASES):
+        case = simulate(Random(SEED * 7_000_003 + number))
+        if case.looks_complete:
+            continue
+        tally[answer_of(case)[1].exactness.value] += 1
+        for failure in wrong(case):
+            failures.setdefault(failure.split("Truth")[0], []).append(number)
+    listed = {name: (len(numbers), numbers[:5]) for name, numbers in failures.items()}
+    figure(f"seed {SEED}, {CASES} mirrors: {dict(tally.most_common())}; wrong: {listed}")
+    assert not failures
+    assert tally["EXACT"] > CASES // 20
+
+
+def case_of(
+    position: int, old: str, new: str, to_come: str, *, mirror_only: bool = False, window: int = 64, budget: int = 10**6
+) -> Mirrored:
+    """Make two logs of one record a character."""
+    return Mirrored(
+        old_start=0,
+        old=tuple(old),
+        new=tuple(new),
+        to_come=tuple(to_come),
+        position=position,
+        mirror_only=mirror_only,
+        budget=budget,
+        window=window,
+    )
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@pytest.mark.parametrize("mirror_only", [True, False])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(
+            case_of(position, "abcdef" + "=" * 40, "abcdef" + "=" * (40 - lag), "=" * lag)
+            for position in (6, 10, 26, 46)
+            for lag in (1, 15, 30, 40)
+        ),
+        *(case_of(len(LETTERS), LETTERS, LETTERS + LETTERS[:at], LETTERS[at:]) for at in (1, 5, 20, 51)),
+        *(case_of(0, "abcd", "abcd" + "abcd"[:at], "abcd"[at:]) for at in (1, 2, 3)),
+        case_of(4, "abee", "abee", "e"),
+        case_of(2, "abee", "abee", "e"),
+    ],
+)
+def test_copies_that_are_still_to_come_count(case: Mirrored, *, mirror_only: bool) -> None:
+    case = replace(case, mirror_only=mirror_only)
+    _, row = answer_of(case)
+
+    assert not [*wrong(case)]
+    assert row.exactness is not Exactness.EXACT
+    assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
+
+
+@pytest.mark.parametrize("lag", [2, 10, 50])
+@pytest.mark.parametrize("behind", [0, 1, 2, 10])
+@pytest.mark.parametrize("copy", ["last", "unread"])
+def test_one_copy_by_somebody_else_proves_nothing(lag: int, behind: int, copy: str) -> None:
+    reached = len(LETTERS) - lag
+    position = len(LETTERS) - min(behind, lag - 1)
+    by_others = LETTERS[-1] if copy == "last" or position == len(LETTERS) else LETTERS[position]
+    case = case_of(position, LETTERS, LETTERS[:reached] + by_others, LETTERS[reached:])
+    _, row = answer_of(case)
+
+    assert row.exactness is Exactness.UNKNOWN
+    assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
 
 
 @pytest.mark.parametrize("count", [46, 147])

@@ -320,7 +320,8 @@ def test_a_copy_that_differs_is_never_exact(
 def test_identical_records_are_counted_and_never_exact() -> None:
     same = [("k", "x")] * 10
 
-    assert match(stream(*same), stream(*same))[0].exactness is Exactness.POSITION_EXACT
+    # Without a record to tell them by, the last copies may be second ones of a writer that has others yet to write.
+    assert match(stream(*same), stream(*same))[0].exactness is Exactness.BOUNDED
     assert match(stream(*same), stream(*same))[0].index == 5
     assert match(stream(*same), stream(*same, *same[:1]))[0].exactness is Exactness.BOUNDED
     assert match(stream(*same), stream(*same[:9]))[0].exactness is Exactness.BOUNDED

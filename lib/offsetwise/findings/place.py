@@ -51,8 +51,14 @@ def not_yet_mirrored(case: Case) -> Iterator[str]:
         yield (f"The place is {furthest:,}, {many(furthest - end, 'offset')} past the end of the new log ({end:,}).")
     if not_yet_mirrored.code not in case.reasons:
         return
+    if row.exactness is Exactness.BOUNDED:
+        yield f"The mirror has begun again on {row.new_topic_partition} and has not come to the end of the old log."
+        return
     where = "" if end is None else f", which ends at {end:,}"
-    yield (f"The last record read before {row.old_offset:,} has no copy on the new log{where}.")
+    yield (
+        f"The last record read before {row.old_offset:,} has no copy on the new log{where}, or not behind those of the "
+        "records before it."
+    )
 
 
 @finding(

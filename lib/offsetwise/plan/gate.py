@@ -10,6 +10,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import Stage, finding
+from offsetwise.findings.place import not_yet_mirrored
 from offsetwise.model import (
     AnyPosition,
     Comparison,
@@ -110,7 +111,11 @@ def mirrored(row: PartitionComparison, link: Link) -> Outcome:
     if old.hw is None:
         # A partition that only the new topic has needs no copy.
         return Outcome.PASSED if row.old_offset is None and new.hw is not None else Outcome.UNKNOWN
-    if row.ahead.examined and row.ahead.missing is not None:
+    if not_yet_mirrored.code in row.findings:
+        return Outcome.FAILED
+    if row.ahead.examined:
+        if row.ahead.missing is None:
+            return Outcome.UNKNOWN  # the last copies do not show how far the mirror has come
         return Outcome.FAILED if row.ahead.missing else Outcome.PASSED
     if row.exactness.proven and row.lag_old == 0:
         return Outcome.PASSED

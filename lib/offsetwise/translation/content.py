@@ -66,9 +66,16 @@ def decide(
     if stretch is None:
         return _exhausted(seen, new, before, after, unread=Counter(old.identities[split:])) if last else seen
     count = Count(
-        position=position, old=old, new=new, split=split, stretch=stretch, chain=chain, aborted=frozenset(aborted)
+        position=position,
+        old=old,
+        new=new,
+        split=split,
+        stretch=stretch,
+        chain=chain,
+        aborted=frozenset(aborted),
+        natives_excluded=natives_excluded,
     )
-    return _judge(seen, count, natives_excluded=natives_excluded)
+    return _judge(seen, count)
 
 
 def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
@@ -134,18 +141,15 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
     )
 
 
-def _judge(seen: Cut, count: Count, *, natives_excluded: bool) -> Cut:
+def _judge(seen: Cut, count: Count) -> Cut:  # noqa: PLR0911 - one return for each reason
     """Choose the cut and say how well it is known."""
     here, known, read, unread = count.here, count.known, count.read, count.unread
     if not here and not known:
         return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.EMPTY_LOGS)
     if here and known and known.isdisjoint(count.held):
         return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NO_COMMON_RECORD)
-    if count.new.at_end and read and not any(count.need.values()):
-        tail = count.old.identities[count.split - 1]
-        if count.held[tail] < read[tail]:
-            behind = count.place(len(here))
-            return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, lo=behind)
+    if count.behind:
+        return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, lo=count.place(len(here)))
 
     highest = cut = count.highest_without_skip()
     # Records no source record explains stay ahead of the job: it reads them as new ones.
@@ -153,7 +157,7 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool) -> Cut:
         cut -= 1
     # With no other writer, and the old log read to its end, an unexplained record is a copy whose original that has
     # compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
-    explained = natives_excluded and count.old.at_end
+    explained = count.natives_excluded and count.old.at_end
     surely_read = 0
     if explained:
         surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
@@ -191,29 +195,31 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool) -> Cut:
         )
     )
     bounded = replace(made, exactness=Exactness.BOUNDED)
+    at_most = count.replay_at_most(cut)
     lo = _lowest(count.new, count.stretch.new_from, count.unfound)
     if lo is not None:
-        return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=replay + place - lo)
+        again = None if at_most is None else at_most + place - lo
+        return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=again)
     if made.foreign_below:
         lo = count.place(foreign[0])
         return replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, replay=count.replay_at_most(foreign[0]))
-    at_most = count.replay_at_most(cut)
-    if replay:
-        hi = count.lowest_keeping(cut, {h: unread[h] for h in known})
-        return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE, hi=count.place(hi), replay=at_most)
+    surely = count.replay(cut, count.to_come)
+    if surely:
+        reason = Reason.REPLAY_UNAVOIDABLE if surely == replay else Reason.NOT_YET_MIRRORED
+        return replace(bounded, reason=reason, hi=count.highest(cut), replay=at_most)
     vague = [h for h in read.keys() & unread.keys() if read[h] + unread[h] != count.held[h]]
     if vague:
         # Identical records lie on both sides of the position and their copies do not add up, so
         # some of the copies kept ahead may be copies of read ones.
         least = {h: max(0, count.need[h] - read[h]) for h in vague}
-        hi = count.lowest_keeping(cut, least)
+        hi = count.highest(cut)
         return replace(
             bounded,
             reason=Reason.IDENTICAL_RECORDS,
-            hi=count.place(hi),
-            replay=at_most + sum(count.need[h] - least[h] for h in vague),
+            hi=None if hi is None else max(hi, count.place(count.lowest_keeping(cut, least))),
+            replay=None if at_most is None else at_most + sum(count.need[h] - least[h] for h in vague),
         )
-    if at_most:
+    if count.maybe_read(cut):
         # Unexplained records lie between the last copy of a read record and the first sure copy of an
         # unread one, and the old log has lost records there: the job may have read them.
         hi = count.place(count.until_sure(cut))
@@ -222,10 +228,12 @@ def _judge(seen: Cut, count: Count, *, natives_excluded: bool) -> Cut:
         # Below `hi` the old number may repeat some of them, too: that it repeats nothing is not known.
         costs_nothing = made.raw_skip == made.raw_replay == 0
         return replace(gone, raw_skip=None, raw_replay=None) if costs_nothing and count.position < hi else gone
+    if count.read_again(cut):
+        return replace(bounded, reason=Reason.COPIES_TO_COME, hi=count.highest(cut), replay=at_most)
     # Records of other writers may stand anywhere below, and the job would never read them: their
     # absence is either seen, by reading the whole log, or stated.
-    settled = ahead.examined and not (ahead.missing or ahead.duplicated or ahead.foreign)
-    if settled and (natives_excluded or count.stretch.whole_left):
+    settled = ahead.examined and (ahead.missing, ahead.duplicated, ahead.foreign) == (0, 0, 0)
+    if settled and (count.natives_excluded or count.stretch.whole_left):
         return replace(made, exactness=Exactness.EXACT)
     return replace(made, exactness=Exactness.POSITION_EXACT)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice, pairwise
 
 from offsetwise.model import Ahead
 from offsetwise.translation.evidence import around_raw
@@ -15,8 +16,116 @@ from offsetwise.translation.windows import Cut, LogWindow
 ANCHORS = 3
 """Unique records that must align on a side before a cut is believed without reaching the log's edge."""
 
+TAIL = 64
+"""Copies at the end of the new log that are looked through for some that keep the order of the old log."""
+
 Pair = tuple[int, int]
 """Indices (old, new) of two records that are each other's copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Which record of the old log's window the mirror copies next, as an index. It appends all from there on."""
+
+    least: int
+    likely: int
+    """By two copies in order; the others by three."""
+    most: int
+
+
+def progress(
+    old: Sequence[Hashable],
+    new: Sequence[Hashable],
+    chain: Sequence[Pair],
+    *,
+    known: Collection[Hashable],
+    natives_excluded: bool,
+    whole: bool,
+) -> Progress:
+    """Find the record that a mirror copies next.
+
+    Where the copies since the third last anchor, or since the start of both logs, are those of the records there, one
+    by one, it is the record after the last of them. A second copy in a run of equal records, with as many to come,
+    looks the same: three anchors before the run are believed. Else the last copy tells, where only the mirror writes.
+    Where others write too it may be theirs: then the last one tells that follows copies of the records before it.
+
+    Args:
+        old: Identities of the old log's window.
+        new: Those of the new log's, up to its end.
+        chain: The anchors of both.
+        known: The identities of `old`.
+        natives_excluded: Nobody but the mirror writes to the new topic.
+        whole: Both windows begin where their logs begin.
+
+    >>> progress("abcdef", "abcdefab", [], known="abcdef", natives_excluded=True, whole=True)
+    Progress(least=2, likely=2, most=2)
+    >>> progress("abcd", "abd", [(0, 0), (1, 1), (3, 2)], known="abcd", natives_excluded=False, whole=True)
+    Progress(least=2, likely=2, most=4)
+    """
+    anchored = len(chain) >= ANCHORS
+    if anchored or whole:
+        i, j = chain[-ANCHORS] if anchored else (0, 0)
+        copies = [identity for identity in new[j:] if identity in known]
+        if copies and copies == [*old[i : i + len(copies)]]:
+            at = i + len(copies)
+            complete = at == len(old) and anchored
+            least = at if complete else old.index(copies[-1]) + 1
+            return Progress(least, at, at)
+    return _by_last_copies(old, new, chain, known=known, natives_excluded=natives_excluded)
+
+
+def _by_last_copies(
+    old: Sequence[Hashable],
+    new: Sequence[Hashable],
+    chain: Sequence[Pair],
+    *,
+    known: Collection[Hashable],
+    natives_excluded: bool,
+) -> Progress:
+    copies = [*islice((identity for identity in reversed(new) if identity in known), TAIL + ANCHORS)]
+    wanted = frozenset(copies)
+    after: dict[Hashable, list[int]] = {}
+    for index, identity in enumerate(old, start=1):
+        if identity in wanted:
+            after.setdefault(identity, []).append(index)
+    # A lone record that was written twice in a row is no step back.
+    copies = [h for n, h in enumerate(copies) if not n or h != copies[n - 1] or len(after[h]) > 1]
+    gap = _usual_gap(old, chain, frozenset(new))
+    least, most = len(old), 0
+    likely: int | None = None
+    for at, identity in enumerate(copies[:TAIL]):
+        ends = after[identity]
+        least, most = min(least, ends[0]), max(most, ends[-1])
+        if natives_excluded:
+            return Progress(least, most, most)
+        two, three = ([end for end in ends if _in_order(old, end, copies[at:], gap, size)] for size in (2, ANCHORS))
+        likely = two[-1] if two and likely is None else likely
+        if three:
+            return Progress(least, three[-1] if likely is None else likely, most)
+    return Progress(0, most if likely is None else likely, most)
+
+
+def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], held: Collection[Hashable]) -> int:
+    """Give how many records in a row a mirror often leaves out."""
+    gaps = sorted(
+        (sum(h not in held for h in old[earlier + 1 : later]) for (earlier, _), (later, _) in pairwise(chain)),
+        reverse=True,
+    )
+    often = max(ANCHORS, len(gaps) // 20)
+    return gaps[often - 1] if len(gaps) >= often else 0
+
+
+def _in_order(old: Sequence[Hashable], end: int, copies: Sequence[Hashable], gap: int, size: int) -> bool:
+    """Say whether so many copies, the last first, are those of the records below `end`, with gaps of at most that many.
+
+    Fewer do where they reach the first record.
+    """
+    at = end - 1
+    for identity in copies[1:size]:
+        at = next((index for index in range(at - 1, max(-1, at - 2 - gap), -1) if old[index] == identity), -1)
+        if at < 0:
+            return False
+    return len(copies) >= size or at <= gap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +152,8 @@ class Count:
     chain: list[Pair]
     aborted: frozenset[Hashable] = frozenset()
     """Records of the old log that the job never reads."""
+    natives_excluded: bool = False
+    """Somebody stated that nobody but the mirror writes to the new topic."""
 
     @cached_property
     def read(self) -> Counter[Hashable]:
@@ -84,6 +195,51 @@ class Count:
         """How many copies of each unread record must lie at or above the cut."""
         return {h: min(count, self.held[h]) for h, count in self.unread.items()}
 
+    @cached_property
+    def old_whole(self) -> bool:
+        """Whether all of the old log is counted: what it does not explain is no copy of another of its records."""
+        stretch = self.stretch
+        every = stretch.old_from == 0 and stretch.old_to == len(self.old.offsets)
+        return every and self.old.at_start and self.old.at_end
+
+    @cached_property
+    def progress(self) -> Progress | None:
+        """How far the mirror has come; None where the new log's end was not read, or may be copies of what was not."""
+        if not self.new.at_end:
+            return None
+        old, new = self.old.identities, self.new.identities
+        known = frozenset(old)
+        if not (self.old.at_start and self.old.at_end) and new and new[-1] not in known | self.aborted:
+            return None
+        return progress(
+            old,
+            new,
+            self.chain,
+            known=known,
+            natives_excluded=self.natives_excluded,
+            whole=self.old.at_start and self.new.at_start,
+        )
+
+    @cached_property
+    def to_come(self) -> Counter[Hashable]:
+        """Records that the mirror copies for sure."""
+        return Counter() if self.progress is None else Counter(self.old.identities[self.progress.most :])
+
+    @cached_property
+    def to_come_at_most(self) -> Counter[Hashable]:
+        """Records that the mirror may copy."""
+        return Counter() if self.progress is None else Counter(self.old.identities[self.progress.least :])
+
+    @property
+    def behind(self) -> bool:
+        """Whether the mirror has not come as far as the position: records that the job has read lack copies."""
+        if self.progress is None or self.progress.likely >= self.split:
+            return False
+        between = set(self.old.identities[self.progress.likely : self.split])
+        held = Counter(h for h in self.new.identities if h in between)
+        total = Counter(h for h in self.old.identities if h in between)
+        return any(held[h] < total[h] for h in between)
+
     def place(self, cut: int) -> int:
         """Give the offset of a cut: of the record at it, else behind the record before it."""
         if cut == 0 and self.stretch.whole_left and not self.read:
@@ -97,10 +253,20 @@ class Count:
         above = Counter(self.here[cut:])
         return sum(max(0, count - above[h]) for h, count in self.need.items())
 
-    def replay(self, cut: int) -> int:
-        """Count copies at or after the cut beyond what is unread."""
+    def replay(self, cut: int, to_come: Counter[Hashable] | None = None) -> int:
+        """Count copies at or after the cut beyond what is unread, with some that are to come."""
         above = Counter(self.here[cut:])
+        if to_come:
+            above += to_come
         return sum(max(0, count - self.unread[h]) for h, count in above.items() if h in self.known)
+
+    def read_again(self, cut: int) -> bool:
+        """Whether copies of records that the job has read may come, beyond those that its unread equals want."""
+        coming = {h: count for h, count in self.to_come_at_most.items() if h in self.read}
+        if not coming:
+            return False
+        above = Counter(h for h in self.here[cut:] if h in coming)
+        return any(above[h] + count > self.unread[h] for h, count in coming.items())
 
     def lost_before(self, cut: int) -> bool:
         """Whether the old log may have lost records between the one whose copy lies below `cut` and the position.
@@ -133,23 +299,45 @@ class Count:
         repeated = next((j + 1 for j in reversed(range(cut, len(self.here))) if self.here[j] in only_read), 0)
         return max(first, repeated)
 
-    def replay_at_most(self, cut: int) -> int:
-        """Count what may be read twice, copies of records included that the old log has lost."""
+    def maybe_read(self, cut: int) -> int:
+        """Count records from the cut on that the job may have read, and that the old log has lost."""
         if not self.lost_before(cut):
-            return self.replay(cut)
+            return 0
+        return self._unexplained(cut, self.until_sure(cut))
+
+    def replay_at_most(self, cut: int) -> int | None:
+        """Count what may be read twice, with copies to come and such whose originals were not counted.
+
+        None where the new log was not read to its end, or its end does not show what is to come.
+        """
+        if self.progress is None or self.stretch.new_to < len(self.new.offsets):
+            return None
+        lost = self.maybe_read(cut) if self.old_whole else self._unexplained(cut, len(self.here))
+        return self.replay(cut, self.to_come_at_most) + lost
+
+    def _unexplained(self, start: int, end: int) -> int:
         explained = self.known | self.aborted
-        return self.replay(cut) + sum(h not in explained for h in self.here[cut : self.until_sure(cut)])
+        return sum(h not in explained for h in self.here[start:end])
+
+    def highest(self, cut: int) -> int | None:
+        """Give the highest offset that may be right of that cut; None where it may lie past the new log's end."""
+        coming = self.to_come_at_most
+        if any(h in self.read for h in coming):
+            return None
+        return self.place(self.lowest_keeping(cut, {h: max(0, self.unread[h] - coming[h]) for h in self.known}))
 
     def ahead(self, cut: int) -> Ahead:
         """Compare everything ahead, where both logs were read to their ends."""
         if not self.stretch.whole_right:
             return Ahead(examined=False)
         above = Counter(self.here[cut:])
+        missing = sum((self.unread - above).values())
+        foreign = sum(count for h, count in above.items() if h not in self.known)
         return Ahead(
             examined=True,
-            missing=sum((self.unread - above).values()),
-            duplicated=self.replay(cut),
-            foreign=sum(count for h, count in above.items() if h not in self.known),
+            missing=missing if missing or (self.progress is not None and not self.to_come_at_most) else None,
+            duplicated=None if foreign and not self.old.at_start else self.replay(cut),
+            foreign=foreign,
         )
 
     def highest_without_skip(self) -> int:
@@ -191,6 +379,6 @@ class Count:
         return replace(
             made,
             raw_skip=self.skip(cut),
-            raw_replay=self.replay(cut),
+            raw_replay=self.replay(cut, self.to_come),
             at_raw=around_raw(self.old, self.new, self.chain, position=self.position, index=index),
         )

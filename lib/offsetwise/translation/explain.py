@@ -55,12 +55,10 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
         case Reason.IDENTICAL_RECORDS:
             return (
                 f"Identical records lie on both sides of {offset:,} and their copies on {where} do not add up, so the "
-                f"place is only known to lie in [{cut.lo:,}, {cut.hi:,}]."
+                f"place is only known to lie {_range(cut)}."
             )
         case Reason.REPLAY_UNAVOIDABLE:
-            return (
-                f"{where} holds second copies: every place that skips nothing repeats at least {cut.replay:,} records."
-            )
+            return f"{where} holds second copies: every place that skips nothing repeats {_repeated(cut)}."
         case Reason.NATIVE_BELOW:
             return (
                 f"{cut.foreign_below:,} records below the place on {where} match no record of the old log: others may "
@@ -81,8 +79,18 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
                 f"Copies of unread records may lie below the place that fits on {where}, as where a mirror went back: "
                 f"no place above {cut.lo:,} is sure to skip none."
             )
+        case Reason.COPIES_TO_COME:
+            return (
+                f"The last copies on {where} do not show that the mirror has come to the end of the old log: "
+                f"{_repeated(cut)} that the job has read may be copied again to {cut.offset:,} or above."
+            )
+        case Reason.NOT_YET_MIRRORED if row.exactness is Exactness.BOUNDED:
+            return (
+                f"The mirror has begun again on {where} and has not come to the end of the old log: once it has, "
+                f"{_repeated(cut)} at or above {cut.offset:,} are second copies."
+            )
         case Reason.NOT_YET_MIRRORED:
-            return f"The copy of the last record the job read is not on {where} yet."
+            return f"The copy of the last record the job read is not on {where} yet, or not behind those before it."
         case Reason.NO_COMMON_RECORD:
             return f"No record read on {where} is a copy of one read on the old log."
         case Reason.EMPTY_LOGS:
@@ -121,6 +129,14 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
             )
 
 
+def _range(cut: Cut) -> str:
+    return f"at or above {cut.lo:,}" if cut.hi is None else f"in [{cut.lo:,}, {cut.hi:,}]"
+
+
+def _repeated(cut: Cut) -> str:
+    return "records" if cut.replay is None else f"up to {many(cut.replay, 'record')}"
+
+
 def _alignment(cut: Cut, made_of: str) -> str:
     if not cut.anchors_before and not cut.anchors_after:
         return ""
@@ -145,6 +161,8 @@ def _ahead(row: PartitionComparison) -> list[str]:
         )
         if count
     ]
+    if not differences and None in (ahead.missing, ahead.duplicated):
+        return ["Everything ahead was read on both clusters; whether copies are still to come, it does not show."]
     if not differences:
         return ["Everything ahead was read on both clusters and is the same."]
     return [f"Ahead, read on both clusters to the end: {', '.join(differences)}."]

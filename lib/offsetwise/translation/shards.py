@@ -270,9 +270,9 @@ def _ahead(parts: Sequence[Part]) -> Ahead:
     counts = [each.cut.ahead for each in parts]
     return Ahead(
         examined=True,
-        missing=sum(each.missing or 0 for each in counts),
-        duplicated=sum(each.duplicated or 0 for each in counts),
-        foreign=sum(each.foreign or 0 for each in counts),
+        missing=_sum(each.missing for each in counts),
+        duplicated=_sum(each.duplicated for each in counts),
+        foreign=_sum(each.foreign for each in counts),
     )
 
 
