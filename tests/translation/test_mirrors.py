@@ -20,7 +20,7 @@ from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer
 from tests.gates import PART
 from tests.translation.logs import Entry, Pair, locate
-from tests.translation.mirrors import Mirrored, simulate, truth
+from tests.translation.mirrors import Mirrored, right_places, simulate, truth
 
 CASES = 100_000 // PART
 SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
@@ -93,6 +93,10 @@ def wrong(case: Mirrored) -> Iterator[str]:
         yield "POSITION_EXACT: repeats"
     if row.replay is not None and row.exactness is Exactness.BOUNDED and max(now.replay, later.replay) > row.replay:
         yield "BOUNDED: replay"
+    low, high = row.bounds
+    right = right_places(case) if row.exactness is Exactness.BOUNDED and whole else ()
+    if right and not any((low or 0) <= at and (high is None or at <= high) for at in right):
+        yield "BOUNDED: bounds"
     if row.ahead.examined and cut.exactness is not Exactness.BOUNDED:
         if row.ahead.duplicated is not None and now.replay > row.ahead.duplicated:
             yield f"{name}: duplicated"

@@ -216,6 +216,8 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
         if count
     ]:
         yield f"Ahead, read on both streams to the end: {', '.join(counts)}."
+    elif cut.ahead.missing is None:
+        yield "Everything ahead was read on both streams; whether copies are still to come, it does not show."
     else:
         yield "Everything ahead was read on both streams and is the same."
 
