@@ -354,3 +354,11 @@ def test_the_schema_refuses_unknown_keys_and_properties(change: dict[str, Any]) 
 def test_a_cluster_made_in_code_is_checked_before_use() -> None:
     with pytest.raises(ForbiddenPropertyError):
         client_properties(ClusterConfig(name="old", properties={"bootstrap.servers": "a:1", "debug": "all"}))
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 2**31, 10**18])
+def test_a_time_out_that_kafka_does_not_take_is_refused(load: Load, timeout_ms: int) -> None:
+    job = f"checkpoints: [{{name: a, uri: ./a, job: {{transaction_timeout_ms: {timeout_ms}}}}}]\n"
+    with pytest.raises(ConfigError, match=r"transaction_timeout_ms cannot be used: .*(2147483647|1)\."):
+        load(SMALLEST + job)
+    assert load(SMALLEST + job.replace(str(timeout_ms), str(2**31 - 1))).checkpoints[0].job.transaction_timeout_ms

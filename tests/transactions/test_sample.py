@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,20 @@ def test_the_copy_of_a_savepoint_is_not_marked_before_its_transactions_are_commi
     gate = {each.name: each for each in draft(mark=False).gate}
     assert "SINK_MOVES_WITH_PENDING" in gate["restore where the sink writes"].told
     assert "2 transactions of them by this plan" in gate["transactions of the sink"].told
+
+
+@pytest.mark.parametrize("key", ["timeout_ms", "start_ms", "taken_ms"])
+def test_a_snapshot_with_a_time_that_no_broker_says_is_refused_in_a_sentence(tmp_path: Path, key: str) -> None:
+    text = re.sub(rf'("{key}": "?)[0-9]+', rf"\g<1>{10**18}", SINK.read_text(encoding="utf-8"))
+    assert str(10**18) in text
+    (tmp_path / "sink.json").write_text(text, encoding="utf-8")
+
+    ran = call(
+        *("transactions", "order-audit", "--migration", MIGRATION),
+        *("--snapshot", tmp_path / "sink.json", "--json"),
+    )
+
+    error = ran.refused()
+    assert error["error"] == "FileError"
+    assert key in error["problem"]
+    assert "defect" not in ran.err

@@ -160,8 +160,9 @@ class JobTraits(Section):
     """Flink: whether the topics that the job reads can be given other names."""
     needs_retained_data: StrictBool | None = None
     """Flink: whether records that lie on the old cluster only still matter."""
-    transaction_timeout_ms: Annotated[StrictInt, Field(ge=1)] | None = None
-    """Flink: `transaction.timeout.ms` of the sink's producer; an hour, KafkaSink's default, where nothing is stated."""
+    transaction_timeout_ms: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | None = None
+    """Flink: `transaction.timeout.ms` of the sink's producer, 32 bits in Kafka; an hour, KafkaSink's default, where
+    nothing is stated."""
     sink_servers: Label | None = None
     """Flink: HOST:PORT of the cluster that the sink writes to, for the commands that ask it about transactions."""
     sink_cluster: Label | None = None

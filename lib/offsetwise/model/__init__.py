@@ -85,6 +85,7 @@ from offsetwise.model.offsets import (
     HashKey,
     Offset,
     Time,
+    TimeMs,
     epoch_ms,
     time_of,
 )
@@ -235,6 +236,7 @@ __all__ = [
     "TableBefore",
     "Target",
     "Time",
+    "TimeMs",
     "TopicOffsets",
     "TopicPartition",
     "TopicRequirement",

@@ -59,6 +59,14 @@ class HashKeyString(DecimalString):
     most = 2**128 - 1
 
 
+class TimeString(DecimalString):
+    """Marks milliseconds since the epoch, to the year 9999; see `DecimalString`."""
+
+    spelled = "(0|[1-9][0-9]{0,14})"
+    least = 0
+    most = 253_402_300_799_999
+
+
 class PositionText(DecimalString):
     """Marks a position that files carry as its text: of Kafka a decimal string; see `DecimalString`."""
 
@@ -106,6 +114,9 @@ AnyPosition = Annotated[Position, PositionText()]
 Count = Annotated[int, DecimalString()]
 """A number of records."""
 
+TimeMs = Annotated[int, TimeString()]
+"""Milliseconds since the epoch, of the years 1970 to 9999."""
+
 HashKey = Annotated[int, HashKeyString()]
 """Where a partition key lies, 0 to 2^128 - 1."""
 
@@ -143,5 +154,5 @@ def epoch_ms(time: Time) -> int:
     return int(datetime.fromisoformat(time).timestamp() * 1000)
 
 
-MAX_TIME_MS: Final = 253_402_300_799_999
+MAX_TIME_MS: Final = TimeString.most
 """The last millisecond of the year 9999, since the epoch."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from offsetwise.model import Count, NamingStrategy, Offset, Transaction
+from offsetwise.model import Count, NamingStrategy, Offset, TimeMs, Transaction
 from offsetwise.position import TopicPartition
 from offsetwise.transactions.names import parse
 
@@ -74,10 +74,15 @@ class Described:
     epoch: int
     state: str
     timeout_ms: int
-    start_ms: Count | None
+    start_ms: TimeMs | None
     """When its newest transaction began, by the broker's clock; None where it never had one."""
     partitions: tuple[TopicPartition, ...] = ()
     """Those of the open transaction that the user may see."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no broker says: Kafka's protocol has 32 bits for it."""
+        if not -NO_TIMEOUT_MS <= self.timeout_ms <= NO_TIMEOUT_MS:
+            raise ValueError(f"expected at most {NO_TIMEOUT_MS} as timeout_ms, found {self.timeout_ms}")
 
 
 Answer: TypeAlias = Described | Missing
@@ -103,7 +108,7 @@ class OpenWrite:
 class Look:
     """What a cluster said at one moment."""
 
-    taken_ms: Count
+    taken_ms: TimeMs
     """When it was asked, by the clock of this machine."""
     listed: Mapping[str, Listed] = field(default_factory=dict)
     """By transactional id, those that the user may see."""

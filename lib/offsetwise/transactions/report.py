@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from offsetwise.model import Finding, OpenPartition, Time, time_of
+from offsetwise.model import MAX_TIME_MS, Finding, OpenPartition, Time, time_of
 from offsetwise.model.offsets import Count, Offset
 from offsetwise.position import OfPartition, TopicPartition
 from offsetwise.transactions.deciding import decide
@@ -107,7 +107,9 @@ def _open(row: SinkTransaction, look: Look, starts: Mapping[tuple[TopicPartition
     ends_ms = None if row.left_ms is None else look.taken_ms + row.left_ms
     return replace(
         row,
-        deadline=None if ends_ms is None else time_of(datetime.fromtimestamp(ends_ms / 1000, UTC)),
+        deadline=None
+        if ends_ms is None or not 0 <= ends_ms <= MAX_TIME_MS
+        else time_of(datetime.fromtimestamp(ends_ms / 1000, UTC)),
         partitions=tuple(
             OpenPartition(topic=at.topic, partition=at.partition, start_offset=starts.get((at, answer.producer_id)))
             for at in answer.partitions
