@@ -147,6 +147,17 @@ class TestTakingOut:
         assert "its approvals have expired" in page.warning[-1].value
         assert not any("--execute" in code.value for code in page.code)
 
+    def test_an_approval_of_somebody_who_is_no_reviewer_any_more_says_so(self, here: Stage) -> None:
+        saved = approved(here)
+        assert f"plan-{saved.digest[:8]}.approval-1.json" in offered(here.open(PAGE, VERA))
+        here.scene.without_role("reviewer", "rita")
+        page = here.open(PAGE, VERA)
+        assert not page.exception
+        assert "is no reviewer any more" in page.warning[-1].value
+        assert "take the key, or the issuer that it vouches for, out of" in said(page)
+        assert f"WITHDRAWN-plan-{saved.digest[:8]}.approval-1.json" in offered(page)
+        assert not any("--execute" in code.value for code in page.code)
+
     def test_a_form_that_cannot_be_said_is_told_and_the_others_are_offered(self, here: Stage) -> None:
         one = PLAN.positions[0]
         several: tuple[PlannedPosition, ...] = (one, replace(one, source="other", topic="more", new_topic="more"))

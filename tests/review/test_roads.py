@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from offsetwise.approval import Verdict
+from offsetwise.config import TrustedKey
 from offsetwise.model import Override, PlannedPosition
 from offsetwise.review.access import Grant
 from offsetwise.review.allowing import Verb
@@ -225,6 +226,77 @@ def test_an_approved_plan_whose_approvals_expired_is_a_draft_again_for_those_who
     assert sheet.standing.expired
     assert not sheet.standing.approved
     assert isinstance(scene.board.submit(ADA, saved.plan, saved.digest), Submitted)
+
+
+def test_an_approval_of_somebody_who_is_no_reviewer_any_more_is_withdrawn_and_says_so(scene: Scene) -> None:
+    saved = scene.submitted()
+    scene.approve(RITA, saved)
+    before = scene.access
+    everybody = Grant(issuer=OTHER_ISSUER, anyone=True)
+    for access in (
+        before.model_copy(update={"roles": before.roles.model_copy(update={"reviewer": (everybody,)})}),
+        before.model_copy(update={"roles": before.roles.model_copy(update={"reviewer": ()})}),
+        before.model_copy(update={"service_accounts": (Grant(issuer=ISSUER, subject="rita"),)}),
+    ):
+        scene.access = access
+        sheet = scene.board.sheet(ADA, saved.plan)
+        assert sheet is not None
+        assert (sheet.standing.mark, sheet.standing.counted) == (Mark.DRAFT, ())
+        assert "Rita is no reviewer any more" in sheet.standing.why_expired
+        (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
+        assert (envelope.name, envelope.mark) == (
+            f"WITHDRAWN-plan-{saved.digest[:8]}.approval-1.json",
+            Mark.WITHDRAWN,
+        )
+        (plan,) = scene.board.export(ADA, saved.plan, ExportKind.PLAN)
+        assert plan.name.startswith("DRAFT-")
+
+    scene.access = before
+    (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
+    assert (envelope.name, envelope.mark) == (f"plan-{saved.digest[:8]}.approval-1.json", Mark.APPROVED)
+
+
+def test_an_approval_counts_while_a_role_of_a_group_or_a_trusted_key_may_still_be_theirs(scene: Scene) -> None:
+    saved = scene.submitted()
+    scene.approve(RITA, saved)
+    roles = scene.access.roles
+    key = TrustedKey(file="rita.pub", issuer=ISSUER, subject="rita")
+    vouches = TrustedKey(file="console.pub", issuer="offsetwise:console", subject="other", vouches_for=(ISSUER,))
+    for reviewer, trusted in (
+        ((Grant(issuer=ISSUER, group="reviewers"),), ()),
+        ((Grant(issuer=ISSUER, anyone=True),), ()),
+        ((), (key,)),
+        ((), (vouches,)),
+    ):
+        scene.rules(roles=roles.model_copy(update={"reviewer": reviewer}))
+        scene.deciding(trusted_keys=trusted)
+        sheet = scene.board.sheet(ADA, saved.plan)
+        assert sheet is not None
+        assert (sheet.standing.mark, sheet.standing.withdrawn) == (Mark.APPROVED, ())
+
+
+def test_of_two_approvals_the_one_that_was_withdrawn_is_marked_and_another_takes_its_place(scene: Scene) -> None:
+    scene.deciding(required=2)
+    saved = scene.submitted()
+    scene.approve(RITA, saved)
+    scene.without_role("reviewer", "rita")
+    assert scene.approve(RALPH, saved).counted == 1
+    answer = scene.approve(ROSE, saved)
+    assert isinstance(answer, Approved)
+    assert answer.complete
+    exported = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
+    assert [each.mark for each in exported] == [Mark.APPROVED, Mark.APPROVED, Mark.WITHDRAWN]
+    assert len({each.content for each in exported}) == 3
+
+
+def test_a_plan_whose_approval_was_withdrawn_is_submitted_again(scene: Scene) -> None:
+    saved = scene.submitted()
+    scene.approve(RITA, saved)
+    scene.without_role("reviewer", "rita")
+    assert isinstance(scene.board.submit(ADA, saved.plan, saved.digest), Submitted)
+    assert isinstance(scene.approve(RALPH, saved), Approved)
+    (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
+    assert envelope.mark is Mark.APPROVED
 
 
 def test_two_of_three_have_to_be_two_people(scene: Scene) -> None:

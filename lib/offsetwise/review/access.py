@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from offsetwise.config import Location, TrustedKey, Visible
 from offsetwise.lookalikes import invisible
 from offsetwise.review.people import Person
+from offsetwise.store.review_rows import Who
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
@@ -144,6 +145,25 @@ class Access(Section):
         """Say whether this file names somebody as a service account."""
         claims = self._claims(person)
         return any(grant.covers(claims, self.groups_claim) for grant in self.service_accounts)
+
+    def withdrew(self, who: Who) -> bool:
+        """Return whether nothing here makes somebody a reviewer, neither a role nor a key that is trusted.
+
+        A role that is given to a group counts for everybody of its issuer: who is in the group is known only while they
+        are signed in.
+        """
+        if self.is_service(Person(issuer=who.issuer, subject=who.subject, name=who.name)):
+            return True
+        by_role = any(
+            grant.issuer == who.issuer and (grant.subject in (None, who.subject)) for grant in self.roles.reviewer
+        )
+        by_key = any(
+            who.issuer in key.vouches_for
+            if key.vouches_for is not None
+            else (key.issuer, key.subject) == (who.issuer, who.subject)
+            for key in self.decisions.trusted_keys
+        )
+        return not (by_role or by_key)
 
     def _claims(self, person: Person) -> Mapping[str, Any]:
         return {self.groups_claim: person.groups, "iss": person.issuer, "sub": person.subject}

@@ -131,7 +131,7 @@ class Attempt:
 
     def standing(self, row: PlanRow, version: VersionRow) -> Standing:
         """Say how far a plan came."""
-        return standing(self.change, row, version, required=self.rules.decisions.required, now=self.now)
+        return standing(self.change, row, version, rules=self.rules, now=self.now)
 
     def stale(self, row: PlanRow, newest: VersionRow, digest: str) -> Stale | NotAllowed:
         """Answer somebody who was shown another version than the newest."""

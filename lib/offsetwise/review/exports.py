@@ -39,7 +39,14 @@ class Export:
 
 
 def exported(
-    kind: ExportKind, plan: Plan, content: bytes, *, digest: str, envelopes: tuple[bytes, ...], mark: Mark
+    kind: ExportKind,
+    plan: Plan,
+    content: bytes,
+    *,
+    digest: str,
+    envelopes: tuple[bytes, ...],
+    withdrawn: tuple[bytes, ...] = (),
+    mark: Mark,
 ) -> tuple[Export, ...]:
     """Give the files of one kind.
 
@@ -49,15 +56,23 @@ def exported(
         content: Its file, every byte.
         digest: Its digest.
         envelopes: The approvals that count.
+        withdrawn: Those of people who are no reviewers any more: the files say so, as the envelopes cannot.
         mark: What the files say.
 
     Raises:
         PlanError: The plan cannot be said in that form.
     """
     if kind is ExportKind.APPROVAL:
+        marked = dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, Mark.WITHDRAWN)
         return tuple(
-            _file(f"plan-{digest[:8]}.approval-{number}.json", envelope, "application/json", digest, mark)
-            for number, envelope in enumerate(envelopes, 1)
+            _file(
+                f"{_begin(said) if said is Mark.WITHDRAWN else ''}plan-{digest[:8]}.approval-{number}.json",
+                envelope,
+                "application/json",
+                digest,
+                said,
+            )
+            for number, (envelope, said) in enumerate(marked.items(), 1)
         )
     begin = f"{_begin(mark)}plan-{digest[:8]}"
     nobody_may = mark is Mark.DRAFT

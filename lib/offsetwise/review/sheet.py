@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from offsetwise.approval import Verdict
 from offsetwise.model import Plan
+from offsetwise.review.access import Access
 from offsetwise.review.risk import Facts
 from offsetwise.store.looks import Look
 from offsetwise.store.review_rows import (
@@ -31,6 +32,8 @@ class Mark(StrEnum):
     APPROVED = "APPROVED"
     APPLIED = "APPLIED"
     """It was applied, and is not to be applied again."""
+    WITHDRAWN = "WITHDRAWN"
+    """Of an approval: whoever gave it is no reviewer any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +69,19 @@ class Standing:
     submission: SubmissionRow | None
     """The last one of the newest version; None where it was never submitted."""
     counted: tuple[DecisionRow, ...]
-    """Approvals of that submission that have not expired; of an applied plan, all of them."""
+    """Approvals of that submission that have not expired, of people who are reviewers now; of an applied plan, all."""
+    withdrawn: tuple[DecisionRow, ...] = ()
+    """Approvals of that submission, expired or not, by people who are no reviewers any more."""
     required: int
     expired: bool
     """Whether it was submitted, and can be decided or applied no more: it has to be submitted again."""
+
+    @property
+    def why_expired(self) -> str:
+        """Why an approved plan is approved no more, as a clause."""
+        if self.withdrawn:
+            return f"an approval was withdrawn: {self.withdrawn[0].by.name} is no reviewer any more"
+        return "its approvals have expired"
 
     @property
     def approved(self) -> bool:
@@ -99,17 +111,28 @@ class Waiting:
     """A clause: what it waits for."""
 
 
-def standing(look: Look, row: PlanRow, version: VersionRow, *, required: int, now: datetime) -> Standing:
-    """Say how far a plan's newest version came."""
+def standing(look: Look, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> Standing:
+    """Say how far a plan's newest version came, by the rules as they are now."""
+    required = rules.decisions.required
     now_ms = int(now.timestamp() * 1000)
     submission = look.submission(version.id)
     here = [] if submission is None else [d for d in look.decisions(row.id) if d.submission == submission.id]
     approvals = tuple(d for d in here if d.verdict == Verdict.APPROVED)
-    counted = approvals if row.state is State.APPLIED else tuple(d for d in approvals if now_ms < d.expires_at_ms)
+    withdrawn = tuple(d for d in approvals if rules.withdrew(d.by))
+    lapsed = any(now_ms >= d.expires_at_ms for d in approvals)
+    counted = approvals
+    if row.state is not State.APPLIED:
+        counted = tuple(d for d in approvals if now_ms < d.expires_at_ms and d not in withdrawn)
     expired = False
     if row.state is State.SUBMITTED:
-        lapsed = len(counted) < len(approvals)
         expired = submission is None or now_ms >= submission.expires_at_ms or lapsed
     elif row.state is State.APPROVED:
         expired = len(counted) < required
-    return Standing(state=row.state, submission=submission, counted=counted, required=required, expired=expired)
+    return Standing(
+        state=row.state,
+        submission=submission,
+        counted=counted,
+        withdrawn=withdrawn,
+        required=required,
+        expired=expired,
+    )

@@ -98,7 +98,7 @@ class View:
                 facts=Facts.load(version.facts),
                 versions=look.versions(plan),
                 editors=look.editors(plan),
-                standing=standing(look, row, version, required=rules.decisions.required, now=self._clock()),
+                standing=standing(look, row, version, rules=rules, now=self._clock()),
                 decisions=look.decisions(plan),
                 comments=look.comments(plan),
                 receipts=look.receipts(plan),
@@ -167,7 +167,7 @@ class View:
         with self._looking(person, "Reading what waits") as look:
             for row in look.plans():
                 version = look.version(row.id, row.number)
-                told = standing(look, row, version, required=rules.decisions.required, now=self._clock())
+                told = standing(look, row, version, rules=rules, now=self._clock())
                 editors = look.editors(row.id)
                 why = _waits(person, rules, Facts.load(version.facts), told, editors)
                 if why is not None:
@@ -201,6 +201,7 @@ class View:
                 look.content(version.id),
                 digest=version.digest,
                 envelopes=tuple(each.envelope for each in told.counted),
+                withdrawn=tuple(each.envelope for each in told.withdrawn),
                 mark=told.mark,
             )
 
@@ -270,7 +271,7 @@ class View:
         if row is None:
             raise _no_version(plan)
         version = look.version(plan, row.number)
-        return row, version, standing(look, row, version, required=rules.decisions.required, now=self._clock())
+        return row, version, standing(look, row, version, rules=rules, now=self._clock())
 
     @contextmanager
     def _looking(self, person: Person | None, what: str) -> Iterator[Look]:

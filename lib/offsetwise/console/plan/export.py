@@ -32,6 +32,7 @@ _SAYS: Final = {
     Mark.DRAFT: "A DRAFT: nobody may apply it.",
     Mark.APPROVED: "Approved.",
     Mark.APPLIED: "Applied already: for the records.",
+    Mark.WITHDRAWN: "WITHDRAWN: whoever signed it is no reviewer here any more.",
 }
 
 
@@ -135,6 +136,8 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> None:
         return
     if not files:
         st.markdown(":material/hourglass_empty: There is none that counts yet.")
+    if sheet.standing.withdrawn and kind is ExportKind.APPROVAL:
+        st.markdown(f":material/block: {markdown(withdrawn(sheet))}")
     if kind is ExportKind.GROUPS_CSV and unseen(sheet.plan):
         st.markdown(
             ":material/visibility_off: A group's name has characters that cannot be seen, or letters of several "
@@ -196,20 +199,23 @@ def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ..
     Raises:
         PlanError: The plan cannot be said in that form, or somebody changed it just now.
     """
-    approvals = tuple(hashlib.sha256(each.envelope).hexdigest() for each in sheet.standing.counted)
+    told = sheet.standing
+    marked = dict.fromkeys(told.counted, told.mark) | dict.fromkeys(told.withdrawn, Mark.WITHDRAWN)
+    approvals = tuple((hashlib.sha256(row.envelope).hexdigest(), mark) for row, mark in marked.items())
     return _files_of(sheet.digest, approvals, sheet.standing.mark, kind, seat, sheet.row.id)
 
 
 @cached(16)
 def _files_of(
-    digest: str, approvals: tuple[str, ...], mark: Mark, kind: ExportKind, _seat: board.Seat, _plan: int
+    digest: str, approvals: tuple[tuple[str, Mark], ...], mark: Mark, kind: ExportKind, _seat: board.Seat, _plan: int
 ) -> tuple[File, ...]:
     made = tuple(
         File(export=each, sha256=hashlib.sha256(each.content).hexdigest())
         for each in _seat.board.export(_seat.person, _plan, kind)
     )
-    found = [each.sha256 for each in made] if kind is ExportKind.APPROVAL else list(approvals)
-    if any(each.export.digest != digest or each.export.mark is not mark for each in made) or found != [*approvals]:
+    found = tuple((each.sha256, each.export.mark) for each in made)
+    as_shown = found == approvals if kind is ExportKind.APPROVAL else all(said is mark for _, said in found)
+    if not as_shown or any(each.export.digest != digest for each in made):
         raise PlanError(
             f"Plan {_plan}: expected it as it is on this page, and somebody changed it just now. Nothing was exported.",
             fix="Look at the page again.",
@@ -222,10 +228,19 @@ def why_draft(sheet: Sheet) -> str | None:
     told = sheet.standing
     if told.mark is not Mark.DRAFT:
         return None
-    why = _WHY_DRAFT.get(told.state, "its approvals have expired")
+    why = _WHY_DRAFT.get(told.state, told.why_expired)
     if told.state is State.SUBMITTED:
         why = "its submission or an approval has expired" if told.expired else f"{why}: {votes(told)}"
     return f"**DRAFT: nobody may apply this.** Of version {sheet.row.number:,}, {markdown(why)}. `apply` refuses it."
+
+
+def withdrawn(sheet: Sheet) -> str:
+    """Say whose approvals were withdrawn, and what keeps them from being used."""
+    names = ", ".join(named(each.by) for each in sheet.standing.withdrawn)
+    return (
+        f"WITHDRAWN: {names} is no reviewer here any more, so the approval does not count here. `apply` reads its own "
+        "list of keys, not this console's: take the key, or the issuer that it vouches for, out of trusted_keys there."
+    )
 
 
 def approved(sheet: Sheet) -> str:

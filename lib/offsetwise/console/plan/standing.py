@@ -80,7 +80,7 @@ def until(standing: Standing, now: datetime) -> str:
         return f"can be decided until {at(standing.submission.expires_at_ms)} UTC"
     if standing.state is State.APPROVED:
         if standing.expired or not standing.counted:
-            return "its approvals have expired"
+            return standing.why_expired
         first = min(each.expires_at_ms for each in standing.counted)
         return f"approved until {at(first)} UTC, {ago(first, now)}"
     return ""
@@ -107,7 +107,7 @@ def closed(sheet: Sheet) -> tuple[str, str] | None:
         case State.SUBMITTED:
             return None
         case State.APPROVED if standing.expired:
-            return "it was approved, and the approvals have expired", f"Ask {author} to submit it again."
+            return f"it was approved, and {standing.why_expired}", f"Ask {author} to submit it again."
         case State.APPROVED:
             return "it is approved already", "Export it, then apply it on the command line."
         case State.REJECTED:
