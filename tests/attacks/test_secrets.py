@@ -211,7 +211,7 @@ class TestSecretsOfSpark:
         assert first["options"], "what a JVM can only be started with is still there"
         assert not first["environment"]
         assert first["readable"] == "400"
-        assert first["redacted"] == ["spark.hadoop.fs.s3a.encryption.key", "spark.hadoop.fs.s3a.access.key"]
+        assert first["redacted"] == ["spark.hadoop.fs.s3a.access.key", "spark.hadoop.fs.s3a.encryption.key"]
         assert set(last["seen"]) <= {"600 in 700"}
         assert last["left"] == [], "the folder that a command is given in stays as it was"
         assert [each for each in last["temporary"] if each.startswith("offsetwise")] == []
