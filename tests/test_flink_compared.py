@@ -17,6 +17,7 @@ from offsetwise.engines.flink.details import flink_details
 from offsetwise.errors import UsageError
 from offsetwise.fleet import assemble
 from offsetwise.model import Checkpoint, Comparison
+from offsetwise.wording import verdicts
 from tests.commands import call
 from tests.engines.flink.files import CHECKPOINT, kafka_source, metadata
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
@@ -61,14 +62,28 @@ def test_nothing_said_of_a_savepoint_speaks_of_batches(tmp_path: Path) -> None:
     assert [text for text in told if re.search(r"\bbatch|\bplanned", text, flags=re.IGNORECASE)] == []
 
 
-def test_a_marked_partition_blocks_and_is_no_new_one(tmp_path: Path) -> None:
-    made = _compared(tmp_path, {0: 1050, 1: -1})
+@pytest.mark.parametrize(("marker", "word"), [(-1, "latest"), (-2, "earliest"), (-3, "committed")])
+def test_a_marked_partition_blocks_and_is_no_new_one(tmp_path: Path, marker: int, word: str) -> None:
+    made = _compared(tmp_path, {0: 1050, 1: marker})
 
-    assert [row.partition for row in made.partitions] == [0]
+    _, row = made.partitions
+    assert (row.partition, row.old_offset, row.new_offset, row.exactness.value) == (1, None, None, "UNKNOWN")
+    assert f"no offset for orders-1 but its start, {word}" in row.evidence.reason
+    assert verdicts.raw(row).word == "unknown"
     assert [(each.severity.value, each.partition) for each in made.findings if each.code == "NO_POSITION"] == [
-        ("blocks", None)
+        ("blocks", 1)
     ]
     assert not any(each.code == "NEW_PARTITION" for each in made.findings)
+
+
+def test_a_savepoint_of_marked_partitions_alone_is_compared(tmp_path: Path) -> None:
+    made = _compared(tmp_path, {0: -1, 1: -2})
+
+    assert [(row.partition, row.old_offset, row.findings) for row in made.partitions] == [
+        (0, None, ("NO_POSITION",)),
+        (1, None, ("NO_POSITION",)),
+    ]
+    assert made.belongs_to.reason == "There is no position to tell it from."
 
 
 def test_inspect_shows_operators_transactions_and_what_it_is() -> None:

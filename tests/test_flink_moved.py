@@ -27,8 +27,8 @@ SAMPLE = Path(offsetwise.__file__).parent / "sample"
 OLD, NEW = SAMPLE / "old.json", SAMPLE / "new.json"
 
 
-def _migration(folder: Path) -> Path:
-    write({"savepoints/savepoint-1/_metadata": metadata(kafka_source({0: 1050, 1: 1050}), version=6)}, folder)
+def _migration(folder: Path, second: int) -> Path:
+    write({"savepoints/savepoint-1/_metadata": metadata(kafka_source({0: 1050, 1: second}), version=6)}, folder)
     body = yaml.safe_load((SAMPLE / "migration.yaml").read_text())
     uri = str(folder / "savepoints" / "savepoint-1")
     body["checkpoints"] = [{"name": "orders", "uri": uri, "belongs_to": "old"}]
@@ -38,8 +38,11 @@ def _migration(folder: Path) -> Path:
     return folder / "m.yaml"
 
 
-def test_the_whole_way_of_a_savepoint_by_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = _migration(tmp_path)
+@pytest.mark.parametrize("second", [1050, -1, -2, -3], ids=["an offset", "latest", "earliest", "committed"])
+def test_the_whole_way_of_a_savepoint_by_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: int
+) -> None:
+    file = _migration(tmp_path, second)
     migration, snapshots = load_migration(file), workflow.load_snapshots(OLD, NEW)
     compared = workflow.compare(migration, checkpoint("orders"), snapshots=snapshots)
     (tmp_path / "comparison.json").write_text(files.dump(compared))

@@ -38,6 +38,7 @@ from offsetwise.streams.spec import Translate, spec_of
 from offsetwise.streams.subjects import ReadSubject, read_before
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
+from offsetwise.translation.old_log import only_place
 from offsetwise.translation.resolve import Position, Told, resolve
 from offsetwise.translation.search import Span, Target
 
@@ -168,7 +169,7 @@ def mirror_maker_of(scene: Scene, position: Position, offset: int) -> int | None
 def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standing]:
     """Hold every position against what both clusters have under its own topic's name."""
     for position in positions:
-        if position.offset is not None:
+        if position.states_offset and position.offset is not None:
             yield Standing(
                 partition=position.topic_partition,
                 offset=position.offset,
@@ -179,7 +180,7 @@ def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standi
 
 def planned_at_ms(checkpoint: Checkpoint | None) -> int | None:
     """Say when the batch that ended at the restart's positions was planned."""
-    return None if checkpoint is None else _planned_ms(checkpoint, checkpoint.details.last_committed_batch)
+    return None if checkpoint is None else checkpoint.planned_ms(checkpoint.details.last_committed_batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +242,7 @@ def _stated(scene: Scene) -> Iterator[Position]:
     if checkpoint is not None:
         back, processed = scene.subject.rewound_to, engine_of(checkpoint.engine).processed
         batch = checkpoint.details.last_committed_batch if back is None else back
-        planned = _planned_ms(checkpoint, batch)
+        planned = checkpoint.planned_ms(batch)
         for source in checkpoint.sources:
             for each in scene.subject.positions(source):
                 certain = processed(each.offset)
@@ -253,17 +254,15 @@ def _stated(scene: Scene) -> Iterator[Position]:
                     planned=each.planned_offset,
                     planned_batch=checkpoint.details.reruns_batch,
                     batch_ms=planned,
-                    planned_batch_ms=_planned_ms(checkpoint, checkpoint.details.reruns_batch),
+                    planned_batch_ms=checkpoint.planned_ms(checkpoint.details.reruns_batch),
                     saved_ms=planned or checkpoint.details.written_ms,
                 )
+            for marked in scene.subject.undecided(source):
+                position = _position(scene, source.id, marked.topic, marked.partition)
+                yield replace(position, offset=only_place(position.old), starts_at=marked.starts_at)
     elif group is not None:
         for committed in group.offsets:
             yield replace(_position(scene, group.name, committed.topic, committed.partition), offset=committed.offset)
-
-
-def _planned_ms(checkpoint: Checkpoint, batch: int | None) -> int | None:
-    """Say when a batch was planned; 0 is what an engine writes that does not know."""
-    return next((each.timestamp_ms or None for each in checkpoint.details.batches if each.id == batch), None)
 
 
 def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position]:
@@ -340,6 +339,7 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             timed=None if answer is None else answer.timed,
             aborted_visible=cut.aborted_visible if cut is not None and row.counted else None,
             pending_equal=learnt.pending_equal,
+            starts_at=position.starts_at,
             replaced=learnt.told.replaced or (learnt.planned.replaced if learnt.planned is not None else ""),
             syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),
             syncs_read_first=scene.live and bool(scene.old.mirror.syncs),

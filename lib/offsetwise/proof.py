@@ -197,7 +197,7 @@ def _place(found: Found, offset: int) -> int | None:
 
 def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> Iterator[Standing]:
     """Hold every position against both clusters, with what the records told of it."""
-    held = [position for position in positions if position.offset is not None]
+    held = [position for position in positions if position.states_offset]
     for position, standing in zip(held, standings_of(scene, held), strict=True):
         told = replace(standing, same=_stands_alike(position, standing.partition, read))
         found = read.found.get((standing.partition, offset_of(standing.offset))) if read.found else None

@@ -256,6 +256,59 @@ class TestEnumerators:
             assert edit_savepoint(held, moves, uri="savepoint-1").files == held
 
 
+class TestStartsThatAreChosenLater:
+    def _moves(self, data: bytes, new: int, old: int | None) -> dict[str, tuple[Move, ...]]:
+        (source,) = _read({"_metadata": data}).sources
+        (at,) = source.undecided
+        chosen = Move(topic=at.topic, partition=at.partition, old=old, new_topic=at.topic, new=new, added=old is None)
+        return {source.id: (*_moves(_read({"_metadata": data}))[source.id], chosen)}
+
+    @pytest.mark.parametrize("marker", [-1, -2, -3, -(2**63)])
+    @pytest.mark.parametrize("old", [None, 500], ids=["decided", "of a log without records"])
+    def test_the_planned_offset_stands_in_their_place(self, marker: int, old: int | None) -> None:
+        for new in (0, 7, 2**62):
+            before, after = (flink.metadata(flink.kafka_source({0: 1050, 1: start})) for start in (marker, new))
+
+            made = edit_savepoint({"_metadata": before}, self._moves(before, new, old), uri="savepoint-1")
+
+            assert made.files == {"_metadata": after}
+            (change,) = [each for each in made.changes["_metadata"] if each.partition == 1]
+            assert (change.before, change.after) == (None, new)
+
+    def test_a_coordinator_that_keeps_the_offset_of_an_unassigned_partition_gets_the_planned_one(self) -> None:
+        def listed(start: int) -> bytes:
+            reader = flink.subtask(0, flink.state(READER, [flink.reader_element("orders", 0, 1050)]))
+            knows = flink.enumerator_v3([("orders", 0, -2, 0), ("orders", 1, start, 1)])
+            return flink.metadata(Op(subtasks=[reader], coordinator=knows))
+
+        made = edit_savepoint({"_metadata": listed(-2)}, self._moves(listed(-2), 9, None), uri="savepoint-1")
+        assert made.files == {"_metadata": listed(9)}
+
+    def test_a_plan_that_leaves_one_out_is_refused(self) -> None:
+        held = {"_metadata": flink.metadata(flink.kafka_source({0: 5, 1: -2}))}
+
+        with pytest.raises(ApplyError, match="orders-1, for which the plan has no position"):
+            edit_savepoint(held, _moves(_read(held)), uri="savepoint-1")
+
+    def test_a_coordinator_that_keeps_the_name_alone_is_refused(self) -> None:
+        reader = flink.subtask(0, flink.state(READER, [flink.reader_element("orders", 0, 1050)]))
+        data = flink.metadata(
+            Op(subtasks=[reader], coordinator=flink.enumerator_v2([("orders", 0, 0), ("orders", 1, 1)]))
+        )
+
+        with pytest.raises(ApplyError, match="orders-1 unassigned, of which this coordinator keeps no offset"):
+            edit_savepoint({"_metadata": data}, self._moves(data, 9, None), uri="savepoint-1")
+
+    @pytest.mark.parametrize("name", [name for name in FLINK_NAMES if "legacy" in name])
+    @pytest.mark.parametrize("marker", [-915623761776, -915623761775, -915623761774, -915623761773])
+    def test_the_legacy_consumer_likewise(self, name: str, marker: int) -> None:
+        data, at = _sample(name), max(positions(_read({"_metadata": _sample(name)})).items())
+        marked = data.replace((at[1] - 1).to_bytes(8, "big"), marker.to_bytes(8, "big", signed=True))
+        made = edit_savepoint({"_metadata": marked}, self._moves(marked, at[1], 500), uri="savepoint-1")
+
+        assert made.files == {"_metadata": data}
+
+
 class TestSnappy:
     def _framed(self, *chunks: tuple[int, bytes, bytes]) -> bytes:
         made = STREAM_HEADER
@@ -297,7 +350,6 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("data", "told"),
         [
-            (flink.metadata(flink.kafka_source({0: 5, 1: -2})), "has no offset for orders-1"),
             (
                 flink.metadata(Op(subtasks=[flink.subtask(0, flink.state(READER, TWICE))])),
                 "keeps orders-0 twice",

@@ -157,7 +157,7 @@ SHARED = Op(uid="window", subtasks=[subtask(0, keyed=b"\x07" + integer(0) + inte
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (metadata(kafka_source({0: 1050, 1: -2})), "has no offset for orders-1"),
+        (metadata(kafka_source({0: 1050, 1: -2})), "orders-1, for which the plan has no position"),
         (
             metadata(Op(subtasks=[subtask(0, state("SourceReaderState", [PLAIN, PLAIN]))])),
             "keeps orders-0 twice, at byte",

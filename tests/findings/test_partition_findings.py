@@ -128,6 +128,11 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "TOPIC_RECREATED",
         "went on from old offset 1,000 (new 900) to 1,100 (new 0)",
     ),
+    "partition at its latest offset": (
+        case(row(old_offset=None), starts_at="latest"),
+        "NO_POSITION",
+        "no offset for orders-0 (latest): where it begins is chosen when the job starts",
+    ),
     "records younger than the batch that read them": (
         case(replaced="The record before 1,050 is too young."),
         "LOG_REPLACED",
@@ -307,6 +312,9 @@ SILENT: dict[str, tuple[Case, str]] = {
         case(new_topic=TopicState(name="orders", error="not authorised")),
         "PARTITION_MISSING",
     ),
+    "partition at its latest offset": (case(row(old_offset=None), starts_at="latest"), "NEW_PARTITION"),
+    "start in a log without records": (case(starts_at="latest"), "NO_POSITION"),
+    "partition that the checkpoint does not name": (case(row(old_offset=None)), "NO_POSITION"),
     "log that may be the one that was read": (case(), "LOG_REPLACED"),
     "partition that failed to answer": (
         case(row(new=UNREAD), new_topic=topic()),

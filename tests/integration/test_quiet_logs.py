@@ -14,6 +14,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.lab import Lab
 from tests.commands import call
+from tests.engines.flink.files import kafka_source, metadata
+from tests.engines.spark.folders import write as tree
 from tests.integration.clusters import commit
 from tests.integration.topics import TIMEOUT_S, trim
 
@@ -57,6 +59,16 @@ def migration(lab: Lab, folder: Path, case: Path | None) -> Path:
     return path
 
 
+EMPTIED = {"earliest": -2, "latest": -1, "committed": -3}
+"""Starts that are chosen when the job starts, as a KafkaSource writes them."""
+
+
+def trimmed(bootstrap: str, topic: str, partition: int, count: int) -> None:
+    """Write records, and let retention take them."""
+    write(bootstrap, topic, {partition: [1_000 + number for number in range(count)]})
+    trim(bootstrap, topic, count, partition)
+
+
 def rows(body: dict[str, Any]) -> dict[int, dict[str, Any]]:
     return {row["partition"]: row for row in body["partitions"]}
 
@@ -98,13 +110,83 @@ def test_a_log_that_expired_to_nothing_is_exact_where_nothing_can_be_lost(
     write(lab.old_bootstrap, topic, {0: [1_000 + number for number in range(500)]})
     trim(lab.old_bootstrap, topic, 500)
     write(lab.new_bootstrap, topic, {0: on_new})
-    commit(lab.old_bootstrap, f"{topic}-etl", topic, {0: 500})
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):  # on the new cluster as tools that copy numbers do
+        commit(bootstrap, f"{topic}-etl", topic, {0: 500})
 
     body = call("compare", "-m", migration(lab, tmp_path, None), "--group", f"{topic}-etl", "--json").answered()
 
     row = rows(body)[0]
     assert (row["exactness"], row["new_offset"], row["bounds"]) == expected
     assert "UNTRANSLATED" not in row["findings"]
+    assert "TARGET_AHEAD" in row["findings"]
+
+
+def test_a_start_at_latest_in_a_partition_that_nobody_wrote_to_is_answered(lab: Lab, tmp_path: Path) -> None:
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, "flordr", 2)
+        write(bootstrap, "flordr", {0: [1_000 + number for number in range(2115)]})
+    folder = CASES / "flink-28303-latest-on-empty-partition" / "28303-empty-partition-at-latest"
+    file = migration(lab, tmp_path, folder)
+    given = ("-m", file, "--checkpoint", "etl")
+    drafted = ("draft", *given, "--target", "flink-savepoint", "--author", "ana")
+
+    body = call("compare", *given, "--json").answered()
+
+    told = {n: (row["exactness"], row["new_offset"], row["raw"]["verdict"]) for n, row in rows(body).items()}
+    assert told == {0: ("EXACT", "2115", "SAME"), 1: ("EXACT", "0", "SAME")}
+    reason = rows(body)[1]["evidence"]["reason"]
+    assert reason.startswith(
+        "The checkpoint has no offset for flordr-1 but its start, latest, which is the end of a log without"
+    )
+    assert body["summary"]["blocked"] == 0
+    assert call(*drafted, "--out", tmp_path / "plan.json").code == 0
+
+    write(lab.new_bootstrap, "flordr", {1: [2_000, 3_000, 4_000]})
+    body = call("compare", *given, "--json").answered()
+
+    row = rows(body)[1]
+    assert (row["exactness"], row["new_offset"], row["bounds"]) == ("BOUNDED", "0", ["0", "3"])
+    assert row["raw"]["verdict"] == "UNKNOWN"
+    refused = call(*drafted, "--out", tmp_path / "refused.json")
+    assert refused.code == 1
+    assert "REPLAY_NOT_TOLERATED" in refused.out + refused.err
+    decided = ("--override", "flordr:1=0", "--reason", "it never had a record")
+    assert call(*drafted, *decided, "--out", tmp_path / "decided.json").code == 0
+
+
+def test_every_start_in_a_log_without_records_is_its_end_and_in_another_one_a_decision(
+    lab: Lab, tmp_path: Path
+) -> None:
+    create(lab.old_bootstrap, "fstarts", 7)
+    create(lab.new_bootstrap, "fstarts", 7)
+    starts = {0: 20, **dict(enumerate(EMPTIED.values(), start=1)), **dict(enumerate(EMPTIED.values(), start=4))}
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        write(bootstrap, "fstarts", {0: [1_000 + number for number in range(20)]})
+    for partition in (1, 2, 3):
+        trimmed(lab.old_bootstrap, "fstarts", partition, 50)
+    write(lab.old_bootstrap, "fstarts", {partition: [1_000, 2_000] for partition in (4, 5, 6)})
+    savepoint = tmp_path / "savepoints" / "savepoint-1"
+    files = {"savepoints/savepoint-1/_metadata": metadata(kafka_source(starts, topic="fstarts"), version=6)}
+    tree(files, tmp_path)
+    file = migration(lab, tmp_path, savepoint)
+
+    body = call("compare", "-m", file, "--checkpoint", "etl", "--json").answered()
+
+    found = {n: (row["exactness"], row["old_offset"], row["new_offset"]) for n, row in rows(body).items()}
+    assert found == (
+        {0: ("EXACT", "20", "20")}
+        | dict.fromkeys((1, 2, 3), ("EXACT", "50", "0"))
+        | dict.fromkeys((4, 5, 6), ("UNKNOWN", None, None))
+    )
+    blocked = [(each["code"], each["partition"]) for each in body["findings"] if each["severity"] == "blocks"]
+    assert blocked == [("NO_POSITION", 4), ("NO_POSITION", 5), ("NO_POSITION", 6)]
+    for target in ("flink-savepoint", "starting-offsets"):
+        drafted = ("draft", "-m", file, "--checkpoint", "etl", "--target", target, "--author", "ana")
+        refused = call(*drafted, "--out", tmp_path / "refused.json")
+        assert "NO_POSITION" in refused.out + refused.err
+        chosen = [part for n in (4, 5, 6) for part in ("--override", f"fstarts:{n}=0")]
+        accepted = call(*drafted, *chosen, "--reason", "read it all", "--out", tmp_path / f"{target}.json")
+        assert accepted.code == 0, accepted.err
 
 
 def test_a_topic_that_was_created_again_and_grew_past_the_position_is_no_proof(lab: Lab, tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ def produce(bootstrap: str, records: Mapping[str, Iterable[Record]], *, partitio
     assert producer.flush(TIMEOUT_S) == 0
 
 
-def trim(bootstrap: str, topic: str, start: int) -> None:
+def trim(bootstrap: str, topic: str, start: int, partition: int = 0) -> None:
     """Move a log start, as retention does."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
-    for future in admin.delete_records([TopicPartition(topic, 0, start)]).values():
+    for future in admin.delete_records([TopicPartition(topic, partition, start)]).values():
         future.result(TIMEOUT_S)
 
 

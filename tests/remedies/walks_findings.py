@@ -116,6 +116,7 @@ partition(
     "records younger than the batch that read them",
     case(),
 )
+partition("place", "no_position", "Compare: a partition without", "partition at its latest offset", case())
 partition("logs", "open_transaction", "Let the producers end", "transaction open on the old cluster", case())
 partition(
     "logs",

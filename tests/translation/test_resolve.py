@@ -281,3 +281,32 @@ class TestTheRestart:
 
 def test_an_empty_new_log_is_a_log() -> None:
     assert claimed(replace(SYNC, lo=0, hi=0), position=replace(POSITION, new=HERE)).new_offset == 0
+
+
+@pytest.mark.parametrize(
+    ("new", "exactness", "verdict"),
+    [
+        (HERE, Exactness.EXACT, RawVerdict.SAME),
+        (LogRange(log_start=0, lso=3, hw=3), Exactness.BOUNDED, RawVerdict.UNKNOWN),
+        (LogRange(log_start=0, lso=3, hw=3), Exactness.EXACT, RawVerdict.UNKNOWN),
+    ],
+    ids=["both without records", "records on the new one", "copies on the new one"],
+)
+def test_what_a_start_that_is_chosen_later_does_unedited_is_known_only_of_empty_logs(
+    new: LogRange, exactness: Exactness, verdict: RawVerdict
+) -> None:
+    empty = LogRange(log_start=500, lso=500, hw=500)
+    position = replace(POSITION, offset=500, old=empty, new=new, batch=None, starts_at="latest")
+    cut = replace(CUT, exactness=exactness, offset=0, lo=0, hi=0, raw_skip=None, raw_replay=None)
+
+    row = resolve(position, Told(answer=Answer(cut=cut)))
+
+    assert (row.old_offset, row.new_offset, row.raw.verdict) == (500, 0, verdict)
+    assert row.evidence.reason.startswith("The checkpoint has no offset for orders-0 but its start, latest")
+
+
+def test_a_start_that_is_chosen_later_in_a_log_with_records_has_no_answer() -> None:
+    row = resolve(replace(POSITION, offset=None, starts_at="earliest"), Told())
+
+    assert (row.old_offset, row.new_offset, row.exactness, row.restart) == (None, None, Exactness.UNKNOWN, ())
+    assert "but its start, earliest" in row.evidence.reason

@@ -70,6 +70,8 @@ class Case:
     """Records of aborted transactions that are ordinary records on the new log."""
     pending_equal: bool | None = None
     """Whether the pending batch holds the same records on both clusters; None where it was not read in full."""
+    starts_at: str | None = None
+    """What the checkpoint says instead of an offset, as `MarkedPosition` does; None where it has one or nothing."""
     replaced: str = ""
     """Why the old log is not the one that the job read, as a sentence; empty where nothing shows that."""
     syncs: tuple[OffsetSync, ...] = ()

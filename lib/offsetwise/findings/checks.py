@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.logs import topic_missing
+from offsetwise.findings.place import chosen_at_start
 from offsetwise.findings.register import Stage, decided, describe
 from offsetwise.model import Finding, Problem, Severity
 
@@ -37,12 +38,12 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
 def _read(case: MigrationCase) -> Iterator[Problem]:
     """Give what the readers of the checkpoint and of both clusters found wrong.
 
-    A missing topic is told once, by the rows that need it.
+    A missing topic, and a start that is chosen when the job starts, are told by the rows that need them.
     """
     found = () if case.checkpoint is None else case.checkpoint.problems
     told = any(pair.old is None or pair.new is None for pair in case.topics)
     for problem in (*found, *case.old.problems, *case.new.problems):
-        if not (told and problem.code == topic_missing.code):
+        if not ((told and problem.code == topic_missing.code) or chosen_at_start(problem)):
             yield problem
 
 

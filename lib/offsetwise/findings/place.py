@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import finding
-from offsetwise.model import Exactness, IsolationLevel, OffsetReset, RawVerdict, Severity
+from offsetwise.model import Exactness, IsolationLevel, OffsetReset, Problem, RawVerdict, Severity
 from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence
 
@@ -158,6 +158,30 @@ def replay(case: Case) -> Iterator[str]:
 
 
 @finding(
+    code="NO_POSITION",
+    severity=Severity.BLOCKS,
+    title="The checkpoint names a partition without a position to translate",
+    remedy="Compare: a partition without a record on the old cluster has a position there. Of any other decide: "
+    "--override topic:partition=offset --reason TEXT. Or let the job read a record of it, then take a new savepoint.",
+    rank=200,
+    overridable=True,
+)
+def no_position(case: Case) -> Iterator[str]:
+    """A source knows a partition and keeps no offset for it, or an end that is not translated."""
+    row = case.row
+    if row.old_offset is None and case.starts_at is not None:
+        yield (
+            f"The checkpoint has no offset for {row.topic_partition} ({case.starts_at}): where it begins is chosen "
+            "when the job starts, and is not translated."
+        )
+
+
+def chosen_at_start(problem: Problem) -> bool:
+    """Return whether a reader's problem is about starts that are chosen when the job starts: rows say it of each."""
+    return problem.code == no_position.code and problem.fix == no_position.remedy
+
+
+@finding(
     code="NEW_PARTITION",
     severity=Severity.WARNS,
     title="The job has no position for this partition",
@@ -167,7 +191,7 @@ def replay(case: Case) -> Iterator[str]:
 def new_partition(case: Case) -> Iterator[str]:
     """The job has no position for a partition that the new topic has."""
     row = case.row
-    if row.old_offset is not None or case.of_group:
+    if row.old_offset is not None or case.of_group or case.starts_at is not None:
         return
     start = "its start" if row.new.log_start is None else f"its start, {row.new.log_start:,}"
     yield (f"The job has no position for {row.new_topic_partition}; it would begin at {start}.")

@@ -9,6 +9,7 @@ Everything called an offset is a position: the **next record to read**.
 
 from offsetwise.model.behind import Behind, Left, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import (
+    NOWHERE,
     Batch,
     BatchSource,
     Checkpoint,
@@ -140,6 +141,7 @@ __all__ = [
     "MAX_PARALLELISM",
     "MAX_PARTITIONS",
     "MAX_TIME_MS",
+    "NOWHERE",
     "Ahead",
     "AnyPosition",
     "Approver",

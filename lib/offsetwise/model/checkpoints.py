@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from offsetwise.model.closed_sets import NamingStrategy
 from offsetwise.model.clusters import ShardRange
@@ -25,6 +25,10 @@ class SourcePosition(OfPartition):
     """The end of the batch that will run again; None where no batch is pending."""
 
 
+NOWHERE: Final = "none"
+"""What stands for the start of a partition that is assigned and that no reader keeps: a restore does not read it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedPosition(OfPartition):
     """One partition that a checkpoint names without an offset: its start is chosen when the job starts."""
@@ -32,8 +36,8 @@ class MarkedPosition(OfPartition):
     topic: str
     partition: int
     starts_at: str
-    """`earliest`, `latest`, `committed` (the group's offset), `initializer` (whatever the job's code says), or `none`:
-    it is assigned and no reader keeps it, so that a restore does not read it."""
+    """`earliest`, `latest`, `committed` (the group's offset), `initializer` (whatever the job's code says), or
+    `NOWHERE`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +68,16 @@ class CheckpointSource:
     raw: str | None = None
     """The offset text as found, for sources of other kinds; None for a source without an offset yet."""
     marked: tuple[MarkedPosition, ...] = ()
-    """Partitions without an offset, which are never translated."""
+    """Partitions without an offset."""
     shards: tuple[ShardPosition, ...] = ()
     """Of a stream that has shards: every one that is named. In files they stand in `positions`."""
     ranges: tuple[ShardRange, ...] = ()
     """Which hash keys its shards take, as far as the checkpoint keeps that. Not written if empty."""
+
+    @property
+    def undecided(self) -> tuple[MarkedPosition, ...]:
+        """Those of `marked` that a restore reads; where from is chosen then."""
+        return tuple(each for each in self.marked if each.starts_at != NOWHERE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,3 +276,7 @@ class Checkpoint:
     details: Details = Details()
     endpoint: str | None = None
     """Where an object store's address was looked up, if the environment leads elsewhere than to the store's own."""
+
+    def planned_ms(self, batch: int | None) -> int | None:
+        """Return when a retained batch was planned, epoch ms; an engine that does not know writes 0."""
+        return next((each.timestamp_ms or None for each in self.details.batches if each.id == batch), None)

@@ -127,7 +127,7 @@ class PartitionComparison(OfTwins):
     topic: str
     partition: int
     old_offset: AnyPosition | None
-    """None for a partition that the checkpoint lacks (NEW_PARTITION)."""
+    """None for a partition that the checkpoint lacks, or names without an offset."""
     new_topic: str
     new_offset: AnyPosition | None
     exactness: Exactness
@@ -167,6 +167,11 @@ class PartitionComparison(OfTwins):
     aggregate: Count | None = None
     """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
     read it. Not written then."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the job has no position, and begins at the start of the log without anybody's decision."""
+        return self.old_offset is None and (self.new_offset is not None or self.new.log_start is None)
 
     @property
     def source_offset(self) -> Position | None:

@@ -12,6 +12,7 @@ from offsetwise.findings.place import (
     below_log_start,
     native_below,
     no_commit,
+    no_position,
     not_yet_mirrored,
     pending_batch_differs,
     replay_not_tolerated,
@@ -227,7 +228,8 @@ def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None
 
 def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:
     ends = on.ends(row.new_topic, row.partition)
-    if ends is None or (on.of_group and on.job.auto_offset_reset in (None, OffsetReset.NONE)):
+    unstated = on.of_group and on.job.auto_offset_reset in (None, OffsetReset.NONE)
+    if ends is None or unstated or no_position.code in row.findings:
         return None
     if on.of_group and on.job.auto_offset_reset is OffsetReset.LATEST:
         below = offset_of(ends[1]) - offset_of(ends[0])

@@ -8,7 +8,15 @@ from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import CheckpointError
-from offsetwise.model import Checkpoint, CheckpointSource, ShardRange, Snapshot, SourcePosition, Subject
+from offsetwise.model import (
+    Checkpoint,
+    CheckpointSource,
+    MarkedPosition,
+    ShardRange,
+    Snapshot,
+    SourcePosition,
+    Subject,
+)
 from offsetwise.streams.spec import spec_of, stream_of
 
 _STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoint in the migration file."
@@ -65,6 +73,10 @@ class ReadSubject(Subject):
             return ()
         return positions_of(source, self.traits.stream)
 
+    def undecided(self, source: CheckpointSource) -> tuple[MarkedPosition, ...]:
+        """Return the partitions of one of its sources that are moved, and begin where is chosen when the job starts."""
+        return () if self.kinds is not None and source.kind not in self.kinds else source.undecided
+
     def completed(self, snapshot: Snapshot, migration: Migration) -> Snapshot:
         """Give a snapshot with what only its positions tell of partitions; see `streams.spec.Complete`."""
         sources = () if self.read is None else self.read.sources
@@ -79,7 +91,8 @@ class ReadSubject(Subject):
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Give the old topics it reads; a group's come from what it committed on the old cluster."""
         if self.read is not None:
-            return tuple(sorted({p.topic for source in self.read.sources for p in self.positions(source)}))
+            sources = self.read.sources
+            return tuple(sorted({p.topic for one in sources for p in (*self.positions(one), *self.undecided(one))}))
         group = old.group(self.group) if old is not None else None
         return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
 

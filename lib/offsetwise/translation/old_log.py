@@ -20,10 +20,53 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offsetwise.model import Ahead, Exactness, IsolationLevel, LogRange
+from offsetwise.model import (
+    Ahead,
+    AnyPosition,
+    Evidence,
+    Exactness,
+    IsolationLevel,
+    LogRange,
+    Method,
+    PartitionComparison,
+    RawReuse,
+    RawVerdict,
+)
 from offsetwise.position import offset_or_none
 from offsetwise.translation.windows import Reason
 from offsetwise.translation.worker import RUN, Answer, Times
+
+
+def only_place(log: LogRange | None) -> AnyPosition | None:
+    """Return the one position in a log whose start is its end, wherever a job would begin; None of another log."""
+    return log.hw if log is not None and log.hw == log.log_start else None
+
+
+def begun(row: PartitionComparison, starts_at: str) -> PartitionComparison:
+    """Return the row of a partition that the checkpoint names without an offset.
+
+    Args:
+        row: With what was learnt of the only place in its old log, where that is its old offset.
+        starts_at: What the checkpoint says instead.
+    """
+    told = f"The checkpoint has no offset for {row.topic_partition} but its start, {starts_at}"
+    if row.old_offset is None:
+        return replace(
+            row,
+            new_offset=None,
+            exactness=Exactness.UNKNOWN,
+            method=Method.NONE,
+            bounds=(None, None),
+            evidence=Evidence(reason=f"{told}: where that is is chosen when the job starts, and is not translated."),
+        )
+    same = row.exactness is Exactness.EXACT and only_place(row.new) is not None
+    return replace(
+        row,
+        raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0) if same else RawReuse(verdict=RawVerdict.UNKNOWN),
+        evidence=replace(
+            row.evidence, reason=f"{told}, which is the end of a log without records. {row.evidence.reason}"
+        ),
+    )
 
 
 def in_empty_log(

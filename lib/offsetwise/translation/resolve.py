@@ -22,6 +22,7 @@ from offsetwise.model import (
 )
 from offsetwise.position import OfTwins
 from offsetwise.translation.explain import Way, explain, read_by
+from offsetwise.translation.old_log import begun
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 
@@ -39,6 +40,9 @@ class Position(OfTwins):
     old: LogRange | None
     new: LogRange | None
     isolation: IsolationLevel
+    starts_at: str | None = None
+    """What the checkpoint says instead of an offset, as `MarkedPosition` does. An `offset` beside it is the one place
+    in a log without records, whatever is chosen when the job starts."""
     batch: int | None = None
     """The batch that ended at `offset`, where a checkpoint says so."""
     planned: AnyPosition | None = None
@@ -58,6 +62,11 @@ class Position(OfTwins):
     """That setting, where it is stated."""
     exact: AnyPosition | None = None
     """The position as its record showed it; None where none was read."""
+
+    @property
+    def states_offset(self) -> bool:
+        """Whether the job itself says the offset."""
+        return self.offset is not None and self.starts_at is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +117,8 @@ def resolve(position: Position, told: Told, *, planned: Told | None = None) -> P
     else:
         row = _claimed(row, position, offset, told)
     end_new = new.end(position.isolation)
+    if position.starts_at is not None:
+        row = begun(row, position.starts_at)
     row = replace(row, lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset)
     if offset is None:
         return row
@@ -258,14 +269,10 @@ _RAW_IF_PRESERVED = {True: RawVerdict.SAME, False: RawVerdict.OUT_OF_RANGE, None
 
 def _replaced(row: PartitionComparison, offset: AnyPosition, told: Told) -> PartitionComparison:
     """Leave the position open: no record of this log says where the job was in another one."""
-    evidence = Evidence(
-        reason=told.replaced,
-        statements=_said(read_by(told.ways)),
-        candidates=told.candidates,
-        old_records_read=told.old_read,
-        new_records_read=told.new_read,
-        salt=told.salt,
+    read = Cut(
+        exactness=Exactness.UNKNOWN, reason=Reason.FEW_ANCHORS, old_records=told.old_read, new_records=told.new_read
     )
+    evidence = replace(_evidence(row, offset, told, read), reason=told.replaced)
     return replace(row, raw=_raw(row, offset, None), mirror_maker=told.mirror_maker, evidence=evidence)
 
 

@@ -100,7 +100,8 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
     except OffsetwiseError as error:
         unread = ReadSubject.of(subject, migration, traits=config.job)
         return unread, _missing(LagPart.POSITIONS, error)
-    if any(source.kind in stream.compared and (source.positions or source.shards) for source in read.sources):
+    moved = [source for source in read.sources if source.kind in stream.compared]
+    if any(source.positions or source.shards or source.undecided for source in moved):
         return made, None
     blocking = blocking_problems(read.problems)
     why = " ".join(problem.message for problem in blocking) or f"it has no {label} source."

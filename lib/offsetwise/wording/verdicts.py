@@ -116,7 +116,7 @@ GATE: Final = {
 
 def raw(row: PartitionComparison) -> Verdict:
     """Say what using the old number on the new cluster would do to one partition."""
-    if row.old_offset is None:
+    if row.is_new:
         return Verdict(icon="+", word="new partition", tone=Tone.UNKNOWN)
     words = {
         RawVerdict.SAME: "same record",
@@ -139,7 +139,7 @@ def of_another_stream(row: PartitionComparison) -> bool:
 
 def rank(row: PartitionComparison) -> int:
     """Order partitions by how much they need a look: 0 goes wrong, 1 unknown, 2 bounded or new, 3 right."""
-    if row.old_offset is None:
+    if row.is_new:
         return 2
     if row.raw.verdict is RawVerdict.UNKNOWN:
         return 1

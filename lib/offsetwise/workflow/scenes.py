@@ -196,7 +196,7 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: Wanted) 
         read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
-    if not any(source.positions or source.shards for source in moved):
+    if not any(source.positions or source.shards or source.undecided for source in moved):
         has = f"its {stream.label} source holds no partition yet" if moved else f"it has no {stream.label} source"
         blocking = blocking_problems(read.problems)
         why = " ".join(problem.message for problem in blocking) or f"{has}."

@@ -298,7 +298,7 @@ def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[s
         if row.new_offset is None
     ]
     new = [
-        note(0, lane + _OLD_LANE, "no position yet: new partition", colours.unknown)
+        note(0, lane + _OLD_LANE, "no position yet: new partition" if row.is_new else "no offset", colours.unknown)
         for lane, row in enumerate(rows)
         if row.old_offset is None
     ]

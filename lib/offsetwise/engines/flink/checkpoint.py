@@ -10,7 +10,7 @@ from typing import Final
 
 from offsetwise.engines.flink.binary import DamagedError
 from offsetwise.engines.flink.details import FlinkDetails, Operator, Saved
-from offsetwise.engines.flink.findings import checkpoint_unaligned, no_position
+from offsetwise.engines.flink.findings import checkpoint_unaligned
 from offsetwise.engines.flink.folder import METADATA, job_of, retained_beside
 from offsetwise.engines.flink.hygiene import hygiene
 from offsetwise.engines.flink.kinesis import LEGACY_STATE as LEGACY_SHARDS
@@ -24,7 +24,6 @@ from offsetwise.engines.flink.opened import Elsewhere, Opened, called
 from offsetwise.engines.flink.operators import operators_of
 from offsetwise.engines.flink.source import (
     LEGACY_STATE,
-    NOWHERE,
     READER_STATE,
     TAKE_ANOTHER,
     Kept,
@@ -33,6 +32,7 @@ from offsetwise.engines.flink.source import (
 from offsetwise.engines.flink.transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
 from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
+from offsetwise.findings.place import no_position
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, CheckpointSource, Problem, RetainedCheckpoint
@@ -268,7 +268,7 @@ def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequen
     if len(shards) > SHOWN_PARTITIONS:
         shown.append(f"and {many(len(shards) - SHOWN_PARTITIONS, 'more shard')}")
     marked = [at for source in sources for at in source.marked]
-    begun = [at for at in marked if at.starts_at != NOWHERE]
+    begun = [at for source in sources for at in source.undecided]
     shown += [f"{at.topic_partition} at its {at.starts_at} offset" for at in begun[:SHOWN_PARTITIONS]]
     if shown and len(marked) > len(begun):
         shown.append(f"and without {many(len(marked) - len(begun), 'partition')} that no reader keeps")

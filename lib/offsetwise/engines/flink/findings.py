@@ -10,19 +10,6 @@ from offsetwise.model import Severity
 
 
 @finding(
-    code="NO_POSITION",
-    severity=Severity.BLOCKS,
-    title="The checkpoint names a partition without a position to translate",
-    remedy="Let the job read from the partition once on the old cluster, then take a new savepoint.",
-    rank=200,
-    stage=Stage.READER,
-)
-def no_position(message: str, fix: str) -> Iterator[tuple[str, str]]:
-    """A source knows a partition and keeps no offset for it, or an end that is not translated."""
-    yield message, fix
-
-
-@finding(
     code="CHECKPOINT_UNALIGNED",
     severity=Severity.WARNS,
     title="The checkpoint holds records in flight",

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
-from offsetwise.engines.flink.findings import no_position
 from offsetwise.engines.flink.kafka import (
     MARKERS,
     NO_STOP,
+    NOT_SET,
     Enumerator,
     Split,
     read_enumerator,
     read_legacy,
     read_split,
 )
+from offsetwise.findings.place import no_position
 from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.model import CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
+from offsetwise.model import NOWHERE, CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
 from offsetwise.wording import many
 
-NOWHERE: Final = "none"
-"""What stands for the start of a partition that is assigned and that no reader keeps: a restore does not read it."""
+INITIALIZER: Final = MARKERS[NOT_SET]
 READER_STATE: Final = "SourceReaderState"
 LEGACY_STATE: Final = "topic-partition-offset-states"
 TAKE_ANOTHER: Final = "Start from another checkpoint or savepoint, or take a new one of the running job."
@@ -226,7 +226,6 @@ def _marked(kept: Kept, marked: Sequence[MarkedPosition]) -> Problem:
     return no_position.problem(
         f"{kept.called} has no offset for {_several(keys)} ({', '.join(words)}): where it begins is chosen when the "
         "job starts, and is not translated.",
-        "Let the job read from these partitions once, then take a new savepoint.",
     )
 
 

@@ -21,7 +21,7 @@ from offsetwise.engines.flink.binary import Cursor, DamagedError
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.flink.elements import StateBlob, element_bounds, is_compressed
-from offsetwise.engines.flink.findings import checkpoint_unaligned, no_position
+from offsetwise.engines.flink.findings import checkpoint_unaligned
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.engines.flink.handles import StreamHandle
 from offsetwise.engines.flink.metadata import Metadata, OperatorEntry, OperatorHandle, parse_metadata
@@ -29,6 +29,7 @@ from offsetwise.engines.flink.opened import Opened
 from offsetwise.engines.flink.source import LEGACY_STATE, READER_STATE
 from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import ApplyError, OffsetwiseError
+from offsetwise.findings.place import chosen_at_start, no_position
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
 from offsetwise.position import offset_of
@@ -121,11 +122,11 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
             for change in _changes(source, given, uri):
                 file = making.kept_in.get((entry.id, change.topic, change.partition), METADATA)
                 changes[file].append(change)
-            added = any(move.added for move in given.values())
+            named = _offsets_of(source).keys()
             legacy = READER_STATE not in _names(entry)
-            if added and not legacy and not begins_new_at_earliest(making.opened.coordinator(entry)):
+            if not (given.keys() <= named or legacy or begins_new_at_earliest(making.opened.coordinator(entry))):
                 raise NotEditableError("a new partition, while the source has not finished its first discovery")
-            wanted[source.id] = {move.new_topic_partition: move.new for move in given.values() if not move.added}
+            wanted[source.id] = {move.new_topic_partition: move.new for key, move in given.items() if key in named}
     except (NotEditableError, DamagedError) as error:
         raise refused(uri, f"positions that can be edited, found {error}") from error
     unused = [each for each in moves if not any(is_of(source, each) for source in before.sources)]
@@ -157,7 +158,7 @@ def require_editable(before: Checkpoint, uri: str) -> None:
         ApplyError: It is another one.
     """
     for problem in before.problems:
-        if problem.code in _REFUSED:
+        if problem.code in _REFUSED and not chosen_at_start(problem):
             raise ApplyError(f"{uri}: {problem.message} Nothing was written.", fix=problem.fix)
     for operator in flink_details(before).operators:
         for state in operator.states:
@@ -278,19 +279,26 @@ def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
         )
 
 
+def _offsets_of(source: CheckpointSource) -> dict[TopicPartition, int | None]:
+    """Return the offset of each partition that a source keeps; None where it is chosen when the job starts."""
+    undecided = {at.topic_partition: None for at in source.undecided}
+    return {at.topic_partition: offset_of(at.offset) for at in source.positions} | undecided
+
+
 def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[NumberChange]:
-    held = {at.topic_partition: at.offset for at in source.positions}
+    held = _offsets_of(source)
     for key, move in moves.items():
         if key not in held and not move.added:
-            raise refused(uri, f"{move.topic_partition}, found no such partition")
-        if key in held and move.added:
+            own = "" if move.old is not None else " to begin at its earliest record, as Flink begins new partitions"
+            raise refused(uri, f"{move.topic_partition}{own}, found no such partition")
+        if move.added and held.get(key) is not None:
             raise refused(uri, f"no {move.topic_partition} as in the plan, found one")
         if key in held:
             yield NumberChange(
                 source=source.id,
                 topic=move.topic,
                 partition=move.partition,
-                before=offset_of(held[key]),
+                before=held[key],
                 new_topic=move.new_topic,
                 after=move.new,
             )
@@ -310,9 +318,13 @@ def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[
     for was, source in zip(before.sources, after.sources, strict=True):
         found = {at.topic_partition: at.offset for at in source.positions}
         held = wanted.get(was.id)
-        same = replace(source, positions=()) == replace(was, positions=())
+        same = _without_positions(source) == _without_positions(was)
         if not same or (found != held if held is not None else source != was):
             raise refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
+
+
+def _without_positions(source: CheckpointSource) -> CheckpointSource:
+    return replace(source, positions=(), marked=tuple(at for at in source.marked if at not in source.undecided))
 
 
 def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
@@ -323,7 +335,8 @@ def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
         else each
         for each in flink_details(read).operators
     ]
-    return operators, read.problems, read.details.transactions, flink_details(read).saved
+    problems = [each for each in read.problems if not chosen_at_start(each)]
+    return operators, problems, read.details.transactions, flink_details(read).saved
 
 
 def refused(uri: str, expected: str) -> ApplyError:

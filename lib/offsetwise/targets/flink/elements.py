@@ -112,7 +112,7 @@ def _move(split: Split, moves: Moves) -> Move:
     move = moves.get(split.topic_partition)
     if move is None:
         raise NotEditableError(f"{name}, for which the plan has no position")
-    if move.old != split.start:
+    if split.start >= 0 and move.old != split.start:
         raise NotEditableError(f"{name} at {split.start}, where the plan has {move.old}")
     return move
 
@@ -135,7 +135,7 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
     """Give what changes in the state of a coordinator, with its own length.
 
     Readers' offsets count, so those that an enumerator keeps of assigned splits may be older: they get the planned
-    ones too, and no number of the old cluster is left. Markers stay.
+    ones too, and no number of the old cluster is left. Markers of those stay.
 
     Args:
         cursor: Its state; read from where it stands.
@@ -143,7 +143,7 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
 
     Raises:
         DamagedError: It is that of another source.
-        NotEditableError: An unassigned split stands elsewhere than planned.
+        NotEditableError: An unassigned split stands elsewhere than planned, or has no offset that could be changed.
     """
     begun = cursor.at
     found = read_enumerator(Cursor(cursor.data, begun, cursor.end))
@@ -153,7 +153,9 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
         move = moves.get(split.topic_partition)
         if move is None:
             continue
-        if full and not split.assigned:
+        if not split.assigned:
+            if not full:
+                raise NotEditableError(f"{split.topic_partition} unassigned, of which this coordinator keeps no offset")
             _move(split, moves)
         after_name = split.place + 2 + len(split.topic)
         if move.new_topic != split.topic:
@@ -165,7 +167,7 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
                 made.append(Piece(split.place - 4, after_name, size.to_bytes(4, "big") + name))
             else:
                 made.append(Piece(split.place, after_name, name))
-        if full and split.start >= 0 and move.new != move.old:
+        if full and (move.new != move.old if split.start >= 0 else not split.assigned):
             made.append(Piece(after_name + 4, after_name + 12, move.new.to_bytes(8, "big")))
     grown = sum(len(piece.data) - (piece.end - piece.start) for piece in made)
     if grown:

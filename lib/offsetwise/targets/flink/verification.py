@@ -18,6 +18,7 @@ from offsetwise.model import (
     Plan,
     PlannedPosition,
     ReceiptStep,
+    Start,
     TopicPartition,
     Turnout,
 )
@@ -79,7 +80,7 @@ def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -
     if found == position.new_offset:
         told = f"{name}: {found} is in {step.place}, as planned."
         return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
-    if found is None and position.old_offset is None:
+    if found is None and position.old_offset is None and position.start is Start.EARLIEST:
         told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
     told = f"{name}: expected {position.new_offset} in {step.place}, found {number(found)}."

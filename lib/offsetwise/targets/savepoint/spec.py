@@ -7,7 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.config import JobTraits
+from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
+from offsetwise.engines.flink.source import INITIALIZER, LEGACY_STATE
+from offsetwise.findings.place import no_position
 from offsetwise.model import Comparison, Problem
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
@@ -25,7 +28,30 @@ def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # no
 
 def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
     yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+    yield from _without_offset(comparison)
     yield from against_legacy(comparison)
+
+
+def _without_offset(comparison: Comparison) -> Iterator[Problem]:
+    """Say of which partition a coordinator keeps the name alone, so that a copy cannot hold where it begins."""
+    checkpoint = comparison.checkpoint
+    if checkpoint is None or not isinstance(checkpoint.details, FlinkDetails):
+        return
+    legacy = {
+        each.uid or each.id
+        for each in checkpoint.details.operators
+        for state in each.states
+        if state.name == LEGACY_STATE
+    }
+    for source in checkpoint.sources:
+        named = [at for at in source.undecided if at.starts_at == INITIALIZER]
+        if named and source.id not in legacy:
+            yield no_position.problem(
+                f"{named[0].topic_partition} is named in the savepoint and no reader has taken it: the state keeps no "
+                "offset for it that a copy could hold.",
+                "Write the positions elsewhere: --target flink-savepoint-without-sources and --target "
+                "consumer-group:GROUP.",
+            )
 
 
 def _left_behind(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as above

@@ -7,6 +7,7 @@ files without other bytes are linked.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.apply.copying import CopyWriter
@@ -55,13 +56,13 @@ def _moved(plan: Plan, context: Context) -> Edits:
 def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
     made: defaultdict[str, list[Move]] = defaultdict(list)
     for one in plan.positions:
-        name = str(one.topic_partition)
-        added = one.old_offset is None
-        if added and one.start is not Start.EARLIEST:
-            raise unfit(f"{name} to begin at its earliest record, as Flink begins new partitions, found {one.start}")
-        if not added and [(point.old, point.new) for point in one.restart] != [(one.old_offset, one.new_offset)]:
-            raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
-        made[one.source].append(Move.planned(one))
+        named = one.old_offset is not None
+        if named and [(point.old, point.new) for point in one.restart] != [(one.old_offset, one.new_offset)]:
+            raise unfit(
+                f"one new and one old number of {one.topic_partition} in the plan, found that it contradicts itself"
+            )
+        # Flink itself begins what the savepoint does not name, at the earliest record and nowhere else.
+        made[one.source].append(replace(Move.planned(one), added=not named and one.start is Start.EARLIEST))
     return {source: tuple(moves) for source, moves in made.items()}
 
 
@@ -80,10 +81,14 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
         for at in source.positions
     }
     ids = {source for source, _, _ in found}
-    wanted = {
-        (one.source if one.source in ids else operator_id(one.source), one.new_topic, one.partition): one.new_offset
+    planned = {
+        (one.source if one.source in ids else operator_id(one.source), one.new_topic, one.partition): one
         for one in plan.positions
-        if one.old_offset is not None
+    }
+    wanted = {
+        key: one.new_offset
+        for key, one in planned.items()
+        if key in found or one.old_offset is not None or one.start is not Start.EARLIEST
     }
     if found != wanted:
         return _ELSEWHERE

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
-from offsetwise.engines.flink.findings import no_position
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.legacy import read_legacy
 from offsetwise.engines.flink.kinesis.splits import (
@@ -22,6 +21,7 @@ from offsetwise.engines.flink.kinesis.splits import (
     read_split,
 )
 from offsetwise.engines.flink.source import TAKE_ANOTHER, Kept, damaged, read_each
+from offsetwise.findings.place import no_position
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.streams.kinesis.findings import hash_range_gap, state_empty, stream_differs
 from offsetwise.streams.kinesis.shards import problems_of, ranges_of
@@ -127,7 +127,7 @@ def _held_against(
     )
     if lost and complete:
         told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
-        problems += no_position(f"{told} would read it.", TAKE_ANOTHER)
+        problems.append(no_position.problem(f"{told} would read it.", TAKE_ANOTHER))
     differs = next((key for key, split in listed.items() if key in held and not _same(split, held[key])), None)
     if differs is not None:
         problems.append(
