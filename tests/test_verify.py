@@ -26,6 +26,7 @@ from offsetwise.model import (
     Verification,
 )
 from offsetwise.position import offset_of
+from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.transactions.ended import Ends
 from offsetwise.verify import LiveEyes, decided, verify, watch
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
@@ -46,6 +47,9 @@ class Eyes:
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         return self._live.files(folder, paths)
+
+    def table(self, name: str) -> DynamoTable:
+        return self._live.table(name)
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         return self._staged.world.cluster(Cluster.NEW, topics, groups)

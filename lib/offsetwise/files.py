@@ -108,7 +108,7 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
         _leave_out(row, _LEFT_OUT_OF_ROWS)
     for step in body.get("steps", ()) if isinstance(value, Receipt) else ():
-        _leave_out(step, ("leases",))
+        _leave_out(step, ("leases", "table"))
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     body |= _header(kind, body)
@@ -128,6 +128,8 @@ def _leave_out_empty(body: dict[str, Any]) -> None:
         _leave_out(position, _LEFT_OUT_OF_POSITIONS)
     requirements = body.get("requirements", {})
     _leave_out(requirements, ("sink", "tables"))
+    for table in requirements.get("tables", ()):
+        _leave_out(table, ("absent",))
     for side in ("old", "new"):
         _leave_out_shards(requirements.get(side, {}))
 

@@ -36,7 +36,7 @@ from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import KclLeases
 from offsetwise.targets.kcl.images import dumped, loaded
-from offsetwise.targets.kcl.leases import read_leases
+from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import Change, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets.spec import spec_of

@@ -210,3 +210,67 @@ def test_an_application_is_rewound_and_put_back(
     taken = folder.after("rollback", "--trust", tmp_path / "reviewer.pub", "--execute")
     assert taken.code == 0, taken.err
     assert app.rows() == before
+
+
+def test_a_new_application_gets_its_table_from_the_plan_and_loses_it_again(
+    app: Application,
+    moto: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setattr("offsetwise.targets.kcl.leases.APART_S", 0.0)
+    make_stream(moto, "chain", 3, request)
+    folder = Folder(tmp_path, live(moto, TABLE), endpoint=moto, dynamodb_endpoint=moto)
+    decided = [each for shard in range(3) for each in ("--override", f"chain:{shard}=TRIM_HORIZON")]
+    target = ("--target", "kcl-leases:app-next", *decided, "--reason", "read all again")
+
+    refused = folder.draft(*target)
+    assert refused.code == 1
+    said = " ".join(refused.err.split())
+    assert "LEASE_TABLE" in said
+    assert "--set create_table=true --set kcl=2" in said
+    for wrong in (("create_table=true",), ("kcl=2",), ("create_table=true", "kcl=4"), ("create_table=yes please",)):
+        settings = [each for text in wrong for each in ("--set", text)]
+        assert folder.draft(*target, *settings).code != 0, wrong
+    drafted = folder.draft(*target, "--set", "create_table=true", "--set", "kcl=2")
+    assert drafted.code == 0, drafted.err
+    assert "creates: DynamoDB table app-next, layout of KCL 2, PAY_PER_REQUEST" in " ".join(drafted.err.split())
+    body = json.loads((tmp_path / "plan.json").read_text())
+    assert body["requirements"]["tables"] == [{"absent": True, "leases": [], "table": "app-next"}]
+
+    shown = folder.apply()
+    assert shown.code == 0, shown.err
+    assert "DynamoDB table app-next, layout of KCL 2, PAY_PER_REQUEST would be created" in " ".join(shown.out.split())
+    applied = folder.apply("--execute")
+    assert applied.code == 0, applied.err
+    assert folder.apply("--execute").code == 0
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err + verified.out
+    again = folder.draft(*target, "--set", "create_table=true", "--set", "kcl=2")
+    assert "there is one already, with 3 leases" in " ".join(again.err.split())
+    taken = folder.after("rollback", "--trust", tmp_path / "reviewer.pub", "--execute")
+    assert taken.code == 0, taken.err
+    assert "app-next" not in app.client.list_tables()["TableNames"]
+    gone = folder.after("verify")
+    assert gone.code == 5
+    assert "There is no table app-next" in " ".join(gone.out.split())
+
+
+def test_a_file_beside_a_live_table_is_verified_though_the_table_is_a_root(
+    app: Application,
+    moto: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    make_stream(moto, "chain", 3, request)
+    folder = Folder(tmp_path, live(moto, app.name), endpoint=moto, dynamodb_endpoint=moto)
+    decided = [each for shard in range(3) for each in ("--override", f"chain:{shard}=TRIM_HORIZON")]
+    drafted = folder.draft("--target", "starting-position", *decided, "--reason", "read all again")
+    assert drafted.code == 0, drafted.err
+    applied = folder.apply("--output", tmp_path / "out" / "start.json", "--execute")
+    assert applied.code == 0, applied.err
+
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err + verified.out
+    assert "CONFIRMED" in verified.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ def migrated(path: Path, stream: Stream, checkpoint: str | Path, dynamodb: Serve
     path.mkdir()
     endpoints = {"endpoint": stream.server.address, "dynamodb_endpoint": dynamodb.address}
     return Folder(path, checkpoint, stream=stream.name, **endpoints)
+
+
+def led(folder: Folder, old: Stream, new: Stream) -> Folder:
+    """Lead a migration to another stream."""
+    body = json.loads((folder.path / "m.yaml").read_text())
+    body["topics"] = {"map": {old.name: new.name}}
+    (folder.path / "m.yaml").write_text(json.dumps(body))
+    return folder
 
 
 def approved(folder: Folder, *options: str | Path) -> None:

@@ -9,10 +9,9 @@ import pytest
 
 import offsetwise as ow
 from offsetwise.model import Exactness
-from tests.apply.test_kinesis_commands import Folder
 from tests.integration.flink_cluster import running
 from tests.kinesis.engines import FLINK, Job, Query
-from tests.kinesis.moving import approved, migrated, ready
+from tests.kinesis.moving import approved, led, migrated, ready
 from tests.kinesis.servers import Server, Stream
 from tests.streams.kinesis.streams import lease
 
@@ -54,14 +53,6 @@ def copied(old: Stream) -> Stream:
     old.put(range(40, 60))
     new.put(range(60))
     return new
-
-
-def led(folder: Folder, old: Stream, new: Stream) -> Folder:
-    """Lead a migration to another stream."""
-    body = json.loads((folder.path / "m.yaml").read_text())
-    body["topics"] = {"map": {old.name: new.name}}
-    (folder.path / "m.yaml").write_text(json.dumps(body))
-    return folder
 
 
 def test_the_legacy_consumer_of_flink_goes_on_on_another_stream(

@@ -13,7 +13,7 @@ import pytest
 from tests.apply.test_kinesis_commands import Folder
 from tests.kinesis.engines import Application, Read
 from tests.kinesis.jars import KCL
-from tests.kinesis.moving import approved, migrated, ready
+from tests.kinesis.moving import approved, led, migrated, ready
 from tests.kinesis.servers import Server, Stream
 
 __all__ = ["ready"]
@@ -111,3 +111,64 @@ def both(app: Application, stream: Stream, count: int) -> Iterator[list[Read]]:
     """Let one worker read so many records and keep its leases, and another one take some of them and read as many."""
     with app.running(stream, count) as one, app.running(stream, count, worker="worker-b") as other:
         yield [*one, *other]
+
+
+def created(folder: Folder, application: Application) -> None:
+    """Draft, sign, apply and verify leases in a table that the plan creates."""
+    drafted = folder.draft("--target", f"kcl-leases:{application.name}")
+    assert drafted.code == 1
+    assert "--set create_table=true" in " ".join(drafted.err.split())
+    kcl = application.version[0]
+    drafted = folder.draft(
+        "--target", f"kcl-leases:{application.name}", "--set", "create_table=true", "--set", f"kcl={kcl}"
+    )
+    assert drafted.code == 0, drafted.err
+    assert f"DynamoDB table {application.name}, layout of KCL {kcl}" in " ".join(drafted.err.split())
+    approved(folder)
+    verified = folder.after("verify")
+    assert verified.code == 0, verified.err
+
+
+@pytest.mark.parametrize("version", KCL)
+def test_a_new_application_goes_on_from_the_leases_of_a_table_that_the_plan_created(
+    version: str, kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    stream = kinesis_mock.stream(2)
+    stream.put(range(WRITTEN))
+    old = Application(version=KCL[0], name=f"old-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
+    read = {each.number for each in old.read(stream, 40)}
+    new = Application(version=version, name=f"new-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
+
+    folder = migrated(tmp_path / "first", stream, old.uri, dynamodb_local)
+    created(folder, new)
+    taken = folder.after("rollback", "--trust", folder.path / "reviewer.pub", "--execute")
+    assert taken.code == 0, taken.err
+    assert new.name not in dynamodb_local.client.list_tables()["TableNames"]
+
+    folder = migrated(tmp_path / "again", stream, old.uri, dynamodb_local)
+    created(folder, new)
+    rest = new.read(stream, WRITTEN - len(read))
+    assert sorted(each.number for each in rest) == sorted(set(range(WRITTEN)) - read), "each unread record once"
+    assert folder.after("verify").code == 0
+    kept = folder.after("rollback", "--trust", folder.path / "reviewer.pub", "--execute")
+    assert kept.code != 0
+    assert new.rows().keys() == old.rows().keys()
+
+
+@pytest.mark.parametrize("version", KCL)
+def test_an_application_goes_on_on_another_stream_of_three_shards(
+    version: str, kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    stream, there = kinesis_mock.stream(2), kinesis_mock.stream(3)
+    stream.put(range(40))
+    old = Application(version=KCL[0], name=f"old-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
+    assert sorted({each.number for each in old.read(stream, 40)}) == list(range(40))
+    stream.put(range(40, WRITTEN))
+    there.put(range(900, 913))
+    there.put(range(WRITTEN))
+    new = Application(version=version, name=f"new-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
+
+    created(led(migrated(tmp_path / "there", stream, old.uri, dynamodb_local), stream, there), new)
+
+    assert sorted(each.number for each in new.read(there, 20)) == list(range(40, WRITTEN)), "each unread record once"
+    assert len(new.rows()) == 3

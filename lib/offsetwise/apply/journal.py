@@ -28,7 +28,7 @@ from offsetwise.regular_files import named_place
 
 KIND: Final = "journal"
 NOTES: Final = frozenset(
-    {"copied", "guard", "inode", "keep", "seized", "sending", "staged", "swapping", "tmp", "token", "trash"}
+    {"copied", "guard", "inode", "keep", "seized", "sending", "staged", "swapping", "table", "tmp", "token", "trash"}
 )
 """What writers note; see the modules of each."""
 _VERSION: Final = "1.0"
@@ -341,7 +341,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _dumped(step: ReceiptStep) -> Any:
     made = _STEP.dump_python(step, mode="json")
-    return made if step.leases else {key: value for key, value in made.items() if key != "leases"}
+    return {key: value for key, value in made.items() if key not in ("leases", "table") or value}
 
 
 def _nothing_begun(path: str) -> FileError:

@@ -29,6 +29,7 @@ from offsetwise.model import (
 )
 from offsetwise.position import OpaquePosition
 from offsetwise.streams.spec import stream_of
+from offsetwise.targets.spec import spec_of
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
 from offsetwise.wording.behind import behind, parts, quota
@@ -236,6 +237,9 @@ def plan(out: Console, made: Plan) -> None:
             out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
     for cost in () if made.repair is None else made.repair.costs:
         out.print(f"costs: {safe(cost)}", soft_wrap=True)
+    for target in made.targets:
+        if (created := spec_of(target.kind).creates(made, target)) is not None:
+            out.print(f"creates: {safe(created)}", soft_wrap=True)
     if made.settings:
         out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)

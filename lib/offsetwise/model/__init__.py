@@ -110,6 +110,7 @@ from offsetwise.model.plan import (
 from offsetwise.model.planned_positions import Override, PlannedPosition, Proof, Start, UnsetPartition
 from offsetwise.model.receipt import (
     Approver,
+    CreatedTable,
     Receipt,
     ReceiptStep,
     StepState,
@@ -159,6 +160,7 @@ __all__ = [
     "ComparedJob",
     "Comparison",
     "Count",
+    "CreatedTable",
     "DecimalString",
     "Details",
     "Evidence",

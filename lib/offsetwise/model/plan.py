@@ -140,6 +140,8 @@ class TableBefore:
     table: str
     leases: tuple[tuple[str, AnyPosition], ...]
     """(lease key, position); a lease that was not there is not listed."""
+    absent: bool | None = None
+    """True where there was no such table. Not written if there was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

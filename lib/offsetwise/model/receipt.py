@@ -65,6 +65,16 @@ class WrittenLease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTable:
+    """A lease table that was created."""
+
+    kcl: str
+    """The version of the KCL whose layout it has, `2` or `3`."""
+    created_ms: Count
+    """When DynamoDB created it, epoch ms: another table of the same name has another time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptStep:
     """What was written to one target."""
 
@@ -78,6 +88,8 @@ class ReceiptStep:
     offsets: tuple[WrittenOffset, ...] = ()
     leases: tuple[WrittenLease, ...] = ()
     """Not written if empty."""
+    table: CreatedTable | None = None
+    """The table that the leases are in, where the plan created it. Not written if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

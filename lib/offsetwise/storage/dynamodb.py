@@ -275,7 +275,7 @@ def _scanned(uri: str) -> Table:
             endpoint_url=address.endpoint,
             config=Config(connect_timeout=10, read_timeout=30, retries={"mode": "standard", "max_attempts": 5}),
         )
-        items = _items(client, uri, {"TableName": address.table, "ConsistentRead": True})
+        items = all_items(client, uri, {"TableName": address.table, "ConsistentRead": True})
     except ClientError as error:
         raise _answered(uri, error.response.get("Error", {})) from error
     except (BotoCoreError, ValueError) as error:
@@ -287,11 +287,20 @@ def _scanned(uri: str) -> Table:
     return Table(name=address.table, keys=None, items=tuple(items))
 
 
-def _items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
-    """Give all items: of one call where they fit in its page, else of segments that are read at once.
+def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
+    """Return all items: of one call where they fit in its page, else of segments that are read at once.
 
     A page says where the whole table goes on, which no segment can follow: the first page of several is read again.
     The order is that of the segments, the same each time.
+
+    Args:
+        client: Of boto3, for DynamoDB.
+        uri: What errors call the table.
+        asked: What `scan` is given: the table's name, and how consistently it is read.
+
+    Raises:
+        StorageError: There are more than any lease table has.
+        ClientError: As boto3 raises it; `BotoCoreError` likewise.
     """
     first = client.scan(**asked)
     if not first.get("LastEvaluatedKey"):

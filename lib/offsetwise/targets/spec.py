@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import Protocol
 
 from offsetwise import targets
+from offsetwise.config import ClusterConfig
 from offsetwise.errors import ApplyError
-from offsetwise.model import Plan, Problem, ReceiptStep, Target
+from offsetwise.model import Plan, Problem, ReceiptStep, TableBefore, Target
 from offsetwise.plan.settings import Settings, Takers
 from offsetwise.plan.ways import Against, Way, unopposed
 from offsetwise.position import OpaquePosition
@@ -47,6 +48,24 @@ class Unfit(Protocol):
 
     def __call__(self, plan: Plan) -> Iterator[Problem]:
         """Give every reason."""
+
+
+class Creates(Protocol):
+    """Says what a plan creates beside what it writes to a target, such as a table."""
+
+    def __call__(self, plan: Plan, target: Target) -> str | None:
+        """Return its name and kind; None where it creates nothing."""
+
+
+class TableReader(Protocol):
+    """Reads a table that a plan writes to."""
+
+    def __call__(self, config: ClusterConfig, name: str) -> TableBefore | None:
+        """Return what is in it, or that there is none; None where nobody answers."""
+
+
+def _creates_nothing(plan: Plan, target: Target) -> str | None:  # noqa: ARG001 - as every target's
+    return None
 
 
 def _nothing(plan: Plan) -> Iterator[Problem]:  # noqa: ARG001 - as every target's
@@ -93,6 +112,10 @@ class Spec:
     """Whether it is a copy that a repair can be written in."""
     takes: type[Settings] = Settings
     """The keys that `--set` gives it."""
+    creates: Creates = _creates_nothing
+    """Says what a plan creates beside what it writes."""
+    table_before: TableReader | None = None
+    """Reads the table that it writes to when a plan is drafted; None of a target that writes to none."""
     unfit: Unfit = _nothing
     """Says of a plan as it is drafted, and again before it is written, what of it the target cannot hold."""
     takes_marks: bool = False

@@ -13,6 +13,7 @@ from offsetwise.engines.checkpoint import read_with_times
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import Cluster, PlannedTransaction, ReceiptStep, Snapshot
 from offsetwise.storage.folders import open_tree
+from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.transactions.ended import Ends
 
@@ -33,6 +34,13 @@ class Eyes(Protocol):
 
         Raises:
             StorageError: The folder cannot be opened.
+        """
+
+    def table(self, name: str) -> DynamoTable:
+        """Return a table in the account of the new cluster. It is not read yet.
+
+        Raises:
+            ClusterError: Nobody can be asked.
         """
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
@@ -65,6 +73,10 @@ class LiveEyes:
         """Read files of a folder; see `Eyes`."""
         read = open_tree(folder, roots=self._roots()).for_large_files().read_many(dict.fromkeys(paths))
         return {path: data for path, data in read.items() if isinstance(data, bytes)}
+
+    def table(self, name: str) -> DynamoTable:
+        """Return a table; see `Eyes`."""
+        return DynamoTable(self.migration.target, name)
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read the new cluster; see `Eyes`."""

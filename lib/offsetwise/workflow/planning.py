@@ -31,7 +31,6 @@ from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
-from offsetwise.storage.dynamodb import SCHEME
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.targets.spec import groups_of, spec_of
 from offsetwise.transactions.snapshot import SinkSnapshot
@@ -159,17 +158,10 @@ def _drafted(
 
 def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore]:
     """Read the tables that are written to, where somebody answers; `apply` says what it finds wrong of others."""
-    given = migration.target.properties
-    options = {"region": given.get("region"), "endpoint": given.get("dynamodb_endpoint")}
-    if options["endpoint"] is None and "endpoint" in given:
-        return  # an emulator of the stream, which says nothing of the tables
-    query = "&".join(f"{key}={value}" for key, value in options.items() if value is not None)
     for target in request.targets:
-        if spec_of(target.kind).names_table and target.group:
-            with suppress(OffsetwiseError):
-                read = read_checkpoint(f"{SCHEME}://{target.group}?{query}")
-                shards = (shard for source in read.sources for shard in source.shards)
-                yield TableBefore(table=target.group, leases=tuple((each.shard, each.position) for each in shards))
+        read = spec_of(target.kind).table_before
+        if read is not None and target.group and (before := read(migration.target, target.group)) is not None:
+            yield before
 
 
 def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:

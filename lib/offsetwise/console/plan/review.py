@@ -18,6 +18,7 @@ from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
+from offsetwise.targets.spec import spec_of
 from offsetwise.wording import many, number
 from offsetwise.wording.verdicts import Tone
 
@@ -156,6 +157,9 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
             st.markdown(f"**{word}:** {markdown('; '.join(lines))}.")
     for cost in () if plan.repair is None else plan.repair.costs:
         st.markdown(f"**Cost of the repair:** {markdown(cost)}")
+    for target in plan.targets:
+        if (created := spec_of(target.kind).creates(plan, target)) is not None:
+            st.markdown(f"**Creates:** {markdown(created)}.")
     if plan.settings:
         st.markdown(f"**Set:** {markdown(', '.join('='.join(each) for each in plan.settings))}.")
     if plan.positions:

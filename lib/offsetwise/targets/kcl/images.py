@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import Place, ShardPlace
+from offsetwise.targets.kcl.spec import COUNTER, KEY
 
-KEY: Final = "leaseKey"
-COUNTER: Final = "leaseCounter"
 HELD: Final = (COUNTER, "checkpoint", "checkpointSubSequenceNumber")
 """What must be as it was read when a row is written: the version of the lease, and the position."""
 _GONE: Final = frozenset(

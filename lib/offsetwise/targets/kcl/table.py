@@ -1,28 +1,26 @@
-"""The lease table of an application, as it is there now: read whole, and written only where it is as it was read."""
+"""The lease table of an application: created, deleted, and written only where it is as it was read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from offsetwise.config import ClusterConfig
-from offsetwise.errors import (
-    ApplyError,
-    ClusterAuthError,
-    ClusterError,
-    LostReplyError,
-    OffsetwiseError,
-    StalePlanError,
-)
+from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.storage.dynamodb import REFUSED, Item
-from offsetwise.streams.kinesis.client import assumed
-from offsetwise.targets.kcl.images import HELD, KEY
+from offsetwise.streams.kinesis.tables import RIGHTS, DynamoTable, TableState, answer_of
+from offsetwise.targets.kcl.images import HELD
+from offsetwise.targets.kcl.spec import KCL_3, KEY
 
 AT_ONCE: Final = 100
 """Rows of one transaction, which DynamoDB writes all or none."""
+POLL_S: Final = 1.0
+LOOKS: Final = 300
+"""How often it is looked whether a table is created or deleted, `POLL_S` apart: AWS takes some 10 seconds."""
 _UNSURE: Final = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
-_RIGHTS: Final = "Grant dynamodb:Scan, UpdateItem, PutItem and DeleteItem on the table."
+_OWNER: Final = "leaseOwner"
+_INDEX: Final = "LeaseOwnerToLeaseKeyIndex"
+"""What KCL 3 finds the leases of a worker by (`DynamoDBLeaseSerializer` of amazon-kinesis-client 3.5.1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,89 +32,112 @@ class Change:
     after: Item | None
 
 
-class LeaseTable:
-    """One table, asked through boto3.
+class LeaseTable(DynamoTable):
+    """One lease table that is written to, whose name is the application's."""
 
-    Args:
-        config: The cluster that names region and endpoint.
-        name: The table's, which is the application's.
+    def create(self, kcl: str) -> None:
+        """Ask for the table as a version of the KCL lays it out, billed per request. It is there some time later.
 
-    Raises:
-        ClusterError: boto3 is not installed, or region or profile are none.
-    """
-
-    def __init__(self, config: ClusterConfig, name: str) -> None:
-        try:
-            import boto3  # noqa: PLC0415 - of an extra, and slow to import
-            from botocore import exceptions  # noqa: PLC0415 - as above
-            from botocore.config import Config  # noqa: PLC0415 - as above
-        except ImportError as error:
-            raise ClusterError(
-                f"Table {name!r}: expected boto3 to be installed, found {error}. Nothing was written.",
-                fix="Install it: pip install 'offsetwise[kinesis]'.",
-            ) from error
-        self.name = name
-        self._of: Any = exceptions
-        given = config.properties
-        self.region = given.get("region")
-        self.endpoint = given.get("dynamodb_endpoint")
-        try:
-            session = boto3.Session(region_name=self.region, profile_name=given.get("profile"))
-            # A write is sent once: whether it was done is read again, and not left to a second request.
-            settings = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 1})
-            keys = assumed(session.client("sts"), given["role_arn"]) if "role_arn" in given else {}
-            self._client: Any = session.client("dynamodb", endpoint_url=self.endpoint, config=settings, **keys)
-        except (exceptions.BotoCoreError, exceptions.ClientError, ValueError) as error:
-            raise ClusterError(
-                f"Table {name!r}: expected a region, a profile and a role that can be used, but {error}. Nothing was "
-                "written.",
-                fix="Correct them in the migration file.",
-            ) from error
-
-    @property
-    def uri(self) -> str:
-        """What `offsetwise inspect` calls it."""
-        options = (("region", self.region), ("endpoint", self.endpoint))
-        told = "&".join(f"{key}={value}" for key, value in options if value is not None)
-        return f"dynamodb://{self.name}" + (f"?{told}" if told else "")
-
-    def rows(self) -> tuple[Item, ...]:
-        """Give all rows, read consistently.
+        Args:
+            kcl: `KCL_2` or `KCL_3`.
 
         Raises:
-            ClusterError: They cannot be read whole.
+            StalePlanError: There is one already; none was created.
+            LostReplyError: Whether it was created cannot be told.
+            ApplyError: It was refused; none was created.
         """
-        found = self.rows_of(self.name)
-        if found is None:
-            raise ClusterError(
-                f"{self.uri}: expected a table of this name, found none in this region and account. Nothing was "
-                "written.",
-                fix="Let the application make it: start it once, and stop it.",
-            )
-        return found
+        attributes, more = [KEY], {}
+        if kcl == KCL_3:
+            attributes.append(_OWNER)
+            keys = [{"AttributeName": _OWNER, "KeyType": "HASH"}, {"AttributeName": KEY, "KeyType": "RANGE"}]
+            index = {"IndexName": _INDEX, "KeySchema": keys, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+            more = {"GlobalSecondaryIndexes": [index]}
+        self._ask(
+            "create",
+            lambda: self._client.create_table(
+                TableName=self.name,
+                KeySchema=[{"AttributeName": KEY, "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in attributes],
+                BillingMode="PAY_PER_REQUEST",
+                **more,
+            ),
+        )
 
-    def rows_of(self, name: str) -> tuple[Item, ...] | None:
-        """Give the rows of a table; None where there is none of this name."""
-        made: list[Item] = []
+    def delete(self) -> None:
+        """Ask for the table to be deleted, with all that is in it. It is gone some time later.
+
+        Raises:
+            StalePlanError: It is being created or deleted.
+            LostReplyError: Whether it is being deleted cannot be told.
+            ApplyError: It was refused; the table is there.
+        """
+        self._ask("delete", lambda: self._client.delete_table(TableName=self.name))
+
+    def _ask(self, verb: str, call: Callable[[], Any]) -> None:
         try:
-            for page in self._client.get_paginator("scan").paginate(TableName=name, ConsistentRead=True):
-                made += page["Items"]
+            call()
         except self._of.ClientError as error:
-            code, message = _said(error)
-            if code == "ResourceNotFoundException":
-                return None
-            kind = ClusterAuthError if code in REFUSED else ClusterError
-            raise kind(
-                f"{self.uri}: expected to read the table {name!r}, but DynamoDB says {code}: {message}. Nothing was "
-                "written.",
-                fix=_RIGHTS if code in REFUSED else "Try again.",
+            code, message = answer_of(error)
+            if code in _UNSURE:
+                raise self._unanswered(verb, f"DynamoDB says {code}") from error
+            if code == "ResourceInUseException":
+                raise StalePlanError(
+                    f"{self.uri}: expected to {verb} the table, but DynamoDB says that it is in use: {message}. "
+                    f"Nothing was {verb}d.",
+                    fix="Find out who creates or deletes it. Once it is at rest, compare again, and draft the plan "
+                    "from what is there.",
+                ) from error
+            raise ApplyError(
+                f"{self.uri}: expected DynamoDB to {verb} the table, but it says {code}: {message}. Nothing was "
+                f"{verb}d.",
+                fix=RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
+            ) from error
+        except (self._of.EndpointConnectionError, self._of.NoCredentialsError) as error:
+            raise ApplyError(
+                f"{self.uri}: expected DynamoDB to {verb} the table, but {error}. Nothing was {verb}d.",
+                fix="Check network, endpoint and credentials, then give the same command again.",
             ) from error
         except self._of.BotoCoreError as error:
-            raise ClusterError(
-                f"{self.uri}: expected to read the table {name!r}, but {error}. Nothing was written.",
-                fix="Check region, endpoint, network and the credentials in the environment.",
-            ) from error
-        return tuple(made)
+            raise self._unanswered(verb, str(error)) from error
+
+    def _unanswered(self, verb: str, why: str) -> LostReplyError:
+        return LostReplyError(
+            f"{self.uri}: the reply to a request to {verb} the table was lost, because {why}. Whether it was done is "
+            "not known.",
+            fix="Give the same command again: it looks at the table first, and goes on from there.",
+        )
+
+    def until_active(self, wait: Callable[[float], None]) -> TableState:
+        """Wait until the table can be written to, and return what it is then.
+
+        Raises:
+            ApplyError: It cannot after `LOOKS` looks.
+            ClusterError: DynamoDB does not say.
+        """
+        state = None
+        for _ in range(LOOKS):
+            state = self.state()
+            if state is not None and state.is_active:
+                return state
+            wait(POLL_S)
+        raise self._slow("ACTIVE", state)
+
+    def until_gone(self, wait: Callable[[float], None]) -> None:
+        """Wait until there is no such table; raises as `until_active`."""
+        state = None
+        for _ in range(LOOKS):
+            state = self.state()
+            if state is None:
+                return
+            wait(POLL_S)
+        raise self._slow("deleted", state)
+
+    def _slow(self, expected: str, state: TableState | None) -> ApplyError:
+        found = "no table" if state is None else f"the status {state.status}"
+        return ApplyError(
+            f"{self.uri}: expected the table to be {expected} within {LOOKS * POLL_S:,.0f} seconds, found {found}.",
+            fix="Give the same command again: it goes on from here.",
+        )
 
     def write(self, changes: Sequence[Change]) -> None:
         """Write up to `AT_ONCE` rows, all or none, where each is as it was read.
@@ -139,7 +160,7 @@ class LeaseTable:
             raise self._lost(changes, str(error)) from error
 
     def _refused(self, error: Any, changes: Sequence[Change]) -> OffsetwiseError:
-        code, message = _said(error)
+        code, message = answer_of(error)
         if code in _UNSURE:
             return self._lost(changes, f"DynamoDB says {code}")
         reasons = error.response.get("CancellationReasons", [])
@@ -155,7 +176,7 @@ class LeaseTable:
         return ApplyError(
             f"{self.uri}: expected DynamoDB to take {len(changes)} leases, but it says {code}: {message}. None was "
             "written.",
-            fix=_RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
+            fix=RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
         )
 
     def _lost(self, changes: Sequence[Change], why: str) -> LostReplyError:
@@ -200,8 +221,3 @@ class LeaseTable:
                 "ExpressionAttributeValues": values,
             }
         }
-
-
-def _said(error: Any) -> tuple[str, str]:
-    body = error.response.get("Error", {})
-    return str(body.get("Code", "")), str(body.get("Message", ""))[:200]

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
-from offsetwise.model import AnyPosition, Plan, PlannedPosition, Problem, ReceiptStep, Start
-from offsetwise.plan.refusals import place_not_held, sources
+from pydantic import Field
+
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ApplyError, ClusterError, PlanError
+from offsetwise.findings import Stage, finding
+from offsetwise.model import (
+    AnyPosition,
+    Plan,
+    PlannedPosition,
+    Problem,
+    ReceiptStep,
+    Severity,
+    Start,
+    TableBefore,
+    Target,
+)
+from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
+from offsetwise.plan.settings import Settings, settings_of
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
@@ -21,14 +37,50 @@ from offsetwise.streams.kinesis.spec import (
     sequence_number,
     shard_id,
 )
+from offsetwise.streams.kinesis.tables import DynamoTable
+from offsetwise.targets.kcl.spec import CREATE, KCL_3, NoTableError, read_leases
 from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.targets.spec import Spec, Where
+from offsetwise.wording import many
 
 _NAME: Final = "kcl-leases"
 NAME_ANOTHER: Final = (
-    "Name the application that reads the stream of the plan, or one whose table has no leases yet: --target "
-    "kcl-leases:APPLICATION."
+    "Name the application that reads the stream of the plan; or a new one, whose table the plan creates: --target "
+    "kcl-leases:NEW-NAME --set create_table=true --set kcl=2, or kcl=3 for KCL 3."
 )
+_DO_NOT_CREATE: Final = "Leave out --set create_table and --set kcl to write to it, or name a new application."
+
+
+class LeaseSettings(Settings):
+    """Whether the plan creates the table, and for which version of the KCL."""
+
+    create_table: bool = Field(default=False, description="create the application's table, which there is none of yet")
+    kcl: Literal["2", "3"] | None = Field(default=None, description="the version of the KCL that it is created for")
+
+
+def created_for(plan: Plan) -> str | None:
+    """Return the version of the KCL that the plan creates the table for; None where it creates none."""
+    settings = settings_of(LeaseSettings, plan.settings)
+    return settings.kcl if settings.create_table else None
+
+
+def _creates(plan: Plan, target: Target) -> str | None:
+    kcl = created_for(plan)
+    index = " with its index of owners" if kcl == KCL_3 else ""
+    return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"
+
+
+@finding(
+    code="LEASE_TABLE",
+    severity=Severity.BLOCKS,
+    title="The lease table has to be created, or is there already",
+    remedy=CREATE,
+    rank=268,
+    stage=Stage.PLAN,
+)
+def lease_table(table: str, found: str) -> Iterator[str]:
+    """A plan creates the table or writes to the one that is there, and says which."""
+    yield f"Table {table}: {found}."
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:
@@ -83,24 +135,66 @@ def _evidence(position: AnyPosition | None) -> Evidence | None:
     return None if number is None else evidence_of(number)
 
 
-def _of_other_tables(plan: Plan) -> Iterator[Problem]:
+def _of_tables(plan: Plan) -> Iterator[Problem]:
+    creates = created_for(plan) is not None
     for before in plan.requirements.tables:
-        leases = dict(before.leases)
-        if why := of_another_stream(plan, leases):
-            yield table_shared.problem(f"Table {before.table}: {why}.", NAME_ANOTHER)
-            continue
-        planned = {shard_id(one.partition): place_of(one) for one in plan.positions}
-        other = next((key for key, place in planned.items() if leases.get(key, place) != place), None)
-        if other is not None and is_to_another_stream(plan.positions):
-            yield table_shared.problem(
-                f"Table {before.table}: the plan is for another stream than the one that the job reads, and there is a "
-                f"lease of {other} already, at {leases[other]}.",
-                NAME_ANOTHER,
-            )
+        if creates and not before.absent:
+            found = f"the plan creates it, and there is one already, with {many(len(before.leases), 'lease')}"
+            yield lease_table.problem(f"Table {before.table}: {found}.", _DO_NOT_CREATE)
+        elif before.absent and not creates:
+            yield from lease_table(before.table, "there is none in this region and account, and the plan creates none")
+        elif not before.absent:
+            yield from _of_leases(plan, before)
+
+
+def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
+    leases = dict(before.leases)
+    if why := of_another_stream(plan, leases):
+        yield table_shared.problem(f"Table {before.table}: {why}.", NAME_ANOTHER)
+        return
+    planned = {shard_id(one.partition): place_of(one) for one in plan.positions}
+    other = next((key for key, place in planned.items() if leases.get(key, place) != place), None)
+    if other is not None and is_to_another_stream(plan.positions):
+        yield table_shared.problem(
+            f"Table {before.table}: the plan is for another stream than the one that the job reads, and there is a "
+            f"lease of {other} already, at {leases[other]}.",
+            NAME_ANOTHER,
+        )
+    left = [key for key, at in leases.items() if key not in planned and str(at) != Place.SHARD_END]
+    if left:
+        yield table_shared.problem(
+            f"Table {before.table} has a lease of {min(left)}, at {leases[min(left)]}, and the plan has no position of "
+            "that shard.",
+            NAME_ANOTHER,
+        )
+    yield from _of_new_leases(plan, leases)
+
+
+def _of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Problem]:
+    """Refuse what needs a new lease of a shard whose hash keys nobody knows."""
+    known = {shard_id(shard.partition) for topic in plan.requirements.new.topics for shard in topic.shards}
+    for one in plan.positions:
+        key, place = shard_id(one.partition), place_of(one)
+        if key not in leases and key not in known and place is not None and place.place is not Place.SHARD_END:
+            yield from shards_unknown(f"{key} of {one.new_topic!r} gets a lease, and its hash keys are not known.")
+            return
+
+
+def _of_settings(plan: Plan) -> Iterator[Problem]:
+    settings = settings_of(LeaseSettings, plan.settings)
+    if settings.create_table and settings.kcl is None:
+        told = "A table is to be created, and nothing says for which version of the KCL."
+        yield lease_table.problem(told, "Add --set kcl=2, which KCL 1 takes too, or --set kcl=3.")
+    if settings.kcl is not None and not settings.create_table:
+        told = f"kcl={settings.kcl} says how a table is created, and the plan creates none."
+        yield lease_table.problem(told, "Add --set create_table=true, or leave out --set kcl.")
 
 
 def _unfit(plan: Plan) -> Iterator[Problem]:
-    yield from _of_other_tables(plan)
+    yield from _of_settings(plan)
+    yield from _of_tables(plan)
+    if created_for(plan) is not None:
+        yield from _of_new_leases(plan, {})
     for one in plan.positions:
         if place_of(one) is None:
             why = "it is after a record, at the oldest one or at the end of the shard"
@@ -109,10 +203,31 @@ def _unfit(plan: Plan) -> Iterator[Problem]:
         yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
 
 
+def _before(config: ClusterConfig, name: str) -> TableBefore | None:
+    """Read the table that is written to; None where nobody answers, of whom `apply` says then what is wrong.
+
+    Raises:
+        PlanError: Nothing may be written to it.
+    """
+    given = config.properties
+    if "endpoint" in given and "dynamodb_endpoint" not in given:
+        return None  # an emulator of the stream, which says nothing of the tables
+    try:
+        return TableBefore(table=name, leases=tuple(sorted(read_leases(DynamoTable(config, name)).places.items())))
+    except NoTableError:
+        return TableBefore(table=name, leases=(), absent=True)
+    except ClusterError:
+        return None
+    except ApplyError as error:
+        raise PlanError(error.problem, fix=error.fix) from error
+
+
 def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
     name = step.target.group or ""
     if step.place.partition("?")[0] != f"dynamodb://{name}":
         yield f"its place is {step.place[:300]!r}, and the plan's table is {name!r}"
+    if step.table is not None and step.table.kcl != created_for(plan):
+        yield f"it says that the table was created for KCL {step.table.kcl[:20]}, and the plan does not"
     if step.files or step.offsets:
         yield "it has files or committed offsets, which a table has none of"
     planned = {shard_id(one.partition): (place_of(one), one.old_offset) for one in plan.positions}
@@ -139,6 +254,8 @@ WAY: Final = Way(
     needs=(
         "every worker of the application is stopped",
         "the rights dynamodb:Scan, UpdateItem and PutItem on the table; DeleteItem to take new leases back",
+        "of an application without a table --set create_table=true --set kcl=2, or kcl=3: the plan creates it then, "
+        "with the rights dynamodb:DescribeTable, CreateTable and DeleteTable",
     ),
     elsewhere="This page does not know which tables there are",
 )
@@ -153,5 +270,8 @@ SPEC: Final = Spec(
     beside=True,
     any_stream=True,
     of_stream=STREAM.name,
+    takes=LeaseSettings,
     unfit=_unfit,
+    table_before=_before,
+    creates=_creates,
 )

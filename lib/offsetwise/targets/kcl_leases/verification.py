@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from offsetwise.model import AnyPosition, Plan, PlannedPosition, ReceiptStep, Turnout
+from offsetwise.engines.kcl.kinesis import KEY, checkpoint_of
+from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
+from offsetwise.storage.dynamodb import Table
 from offsetwise.streams.kinesis.spec import shard_id
 from offsetwise.targets.kcl_leases.spec import place_of
 from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen, number
+from offsetwise.verify.seen import Seen, for_all, number
 
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
-    """Hold the table, or the dump of it that is given as a checkpoint, against the plan."""
-    read = eyes.checkpoint(checkpoint or step.place).checkpoint
+    """Compare the table that the plan names, or the dump of it that is given as a checkpoint, with the plan."""
+    read = _table(eyes, step.target.group or "") if checkpoint is None else eyes.checkpoint(checkpoint).checkpoint
+    if read is None:
+        return for_all(plan, Turnout.DIFFERENT, f"There is no table {step.target.group} in this region and account.")
     found = {each.shard: each.position for source in read.sources for each in source.shards}
     return [_seen(one, found.get(shard_id(one.partition)), read.uri) for one in plan.positions]
+
+
+def _table(eyes: Eyes, name: str) -> Checkpoint | None:
+    """Read the table where the migration's target is: what a receipt says of its address counts for nothing."""
+    table = eyes.table(name)
+    rows = table.rows_of(name)
+    return None if rows is None else checkpoint_of(table.uri, Table(name=name, keys=((KEY, "HASH"),), items=rows), ())
 
 
 def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:

@@ -12,17 +12,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from offsetwise.apply.journal import StepRecord
 from offsetwise.apply.publish import journal_of
 from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, OffsetwiseError, StalePlanError
-from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenLease
+from offsetwise.model import CreatedTable, Plan, ReceiptStep, StepState, Target, WrittenLease
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
+from offsetwise.targets.kcl.creation import DELETING, create, delete, require_none, require_own
 from offsetwise.targets.kcl.images import added, dumped, loaded, moved
-from offsetwise.targets.kcl.leases import Leases, read_leases, require_stopped
+from offsetwise.targets.kcl.leases import require_stopped
+from offsetwise.targets.kcl.spec import KCL_3, KEY, NO_LEASES, Leases, read_leases
 from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
-from offsetwise.targets.kcl_leases.spec import NAME_ANOTHER, SPEC, is_reviewed, of_another_stream, place_of
+from offsetwise.targets.kcl_leases.spec import (
+    NAME_ANOTHER,
+    SPEC,
+    created_for,
+    is_reviewed,
+    of_another_stream,
+    place_of,
+)
 from offsetwise.targets.kcl_leases.verification import verify
 from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.wording import many
@@ -46,12 +56,16 @@ class LeaseWriter(Writer):
             OffsetwiseError: They could not be written as things stand; the message says why.
         """
         table = self.connect(target.group or "")
-        found = require_stopped(table, read_leases(table), self.wait)
+        if created_for(plan) is None:
+            found, creates = require_stopped(table, read_leases(table), self.wait), ""
+        else:
+            require_none(table)
+            found, creates = NO_LEASES, f"{SPEC.creates(plan, target)} would be created. "
         leases = _to_write(plan, table, found)
         return Preview(
             target=target,
             place=table.uri,
-            told=f"{many(len(leases), 'lease')} of the application {table.name!r} would be written: "
+            told=f"{creates}{many(len(leases), 'lease')} of the application {table.name!r} would be written: "
             f"{_told(leases) or 'all of them are as planned'}.",
         )
 
@@ -68,13 +82,25 @@ class LeaseWriter(Writer):
         record = journal.record(context.step)
         if record.done is not None and record.whole:
             return record.done
-        found = require_stopped(table, read_leases(table), self.wait)
-        intended = record.intended if record.stands else None
+        intended, kcl = record.intended if record.stands else None, created_for(plan)
+        goes_on = intended is not None
+        if kcl is None:
+            found = require_stopped(table, read_leases(table), self.wait)
+        else:
+            found = NO_LEASES
+            if not goes_on:
+                require_none(table)
         if intended is None:
             leases = _to_write(plan, table, found)
             told = f"{many(len(leases), 'lease')} of the application {table.name!r} are written as planned."
             intended = ReceiptStep(target=target, place=table.uri, state=StepState.DONE, told=told, leases=leases)
             journal.begin(context.step, intended)
+        if kcl is not None:
+            created_ms = create(table, kcl, _created_ms(intended, record if goes_on else None), self.wait)
+            journal.note(context.step, table=str(created_ms))
+            intended = replace(intended, table=CreatedTable(kcl=kcl, created_ms=created_ms))
+            if goes_on:
+                found = require_stopped(table, read_leases(table), self.wait)
         changes = [_change(plan, one, found) for one in intended.leases]
         _carry_out(table, found, changes)
         journal.done(context.step, intended)
@@ -93,6 +119,8 @@ class LeaseWriter(Writer):
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
+        if created_for(plan) is not None:
+            return self._deleted(plan, step, context, table)
         found = require_stopped(table, read_leases(table), self.wait)
         forth = [_change(plan, one, found) for one in step.leases]
         journal.undoing(context.step)
@@ -102,10 +130,34 @@ class LeaseWriter(Writer):
         journal.undone(context.step, undone)
         return undone
 
+    def _deleted(self, plan: Plan, step: ReceiptStep, context: Context, table: LeaseTable) -> ReceiptStep:
+        """Delete the table that this plan created, where nothing but its own leases is in it; raises as `undo`."""
+        journal = journal_of(context)
+        state, created_ms = table.state(), _created_ms(step, journal.record(context.step))
+        if state is not None and state.status != DELETING:
+            require_own(table, table.until_active(self.wait), created_ms)
+            found = require_stopped(table, read_leases(table), self.wait)
+            changes = [_change(plan, one, found) for one in step.leases]
+            _require_only(table, {each.key for each in changes})
+            journal.undoing(context.step)
+            _carry_out(table, found, [Change(key=each.key, before=each.after, after=None) for each in changes])
+            _require_only(table, set())
+            delete(table, self.wait)
+        else:
+            journal.undoing(context.step)
+            table.until_gone(self.wait)
+        told = f"The table {table.name!r} is deleted: there was none before."
+        undone = replace(step, state=StepState.UNDONE, told=told)
+        journal.undone(context.step, undone)
+        return undone
+
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
         """Say whether the leases are as the step left them."""
         table = self.connect(step.target.group or "")
         try:
+            state = table.state() if created_for(plan) is not None else None
+            if created_for(plan) is not None and (state is None or state.status == DELETING):
+                return Seen(standing=Standing.ABSENT, told=f"{table.uri}: there is no such table.")
             found = read_leases(table)
         except (ClusterError, ApplyError) as error:
             return Seen(standing=Standing.UNKNOWN, told=error.problem)
@@ -121,12 +173,31 @@ class LeaseWriter(Writer):
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Say which leases are not as they were before; see `Writer`."""
         seen = self.look(plan, undone, context)
-        return None if seen.standing is Standing.AS_WRITTEN else seen.told
+        before = Standing.AS_WRITTEN if created_for(plan) is None else Standing.ABSENT
+        return None if seen.standing is before else seen.told
 
 
 def writer(migration: Migration) -> Writer:
     """Give the writer; see `WriterModule`."""
     return LeaseWriter(connect=lambda name: LeaseTable(migration.target, name))
+
+
+def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
+    """Return when this plan created the table; None where no answer said it."""
+    noted = None if record is None else record.notes.get("table")
+    return step.table.created_ms if step.table is not None else None if noted is None else int(noted)
+
+
+def _require_only(table: LeaseTable, keys: set[str]) -> None:
+    """Go on only where the table has no other rows, of whatever entity, than those of these keys."""
+    others = [key for row in table.rows_of(table.name) or () if (key := row[KEY]["S"]) not in keys]
+    if others:
+        raise StalePlanError(
+            f"{table.uri}: expected nothing but the {many(len(keys), 'lease')} that this plan wrote, found the row "
+            f"{min(others)}: an application has begun on the table. It was not deleted.",
+            fix="Leave the table to the application. To delete it all the same: aws dynamodb delete-table "
+            f"--table-name {table.name}",
+        )
 
 
 def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLease, ...]:
@@ -162,8 +233,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
             raise StalePlanError(
                 f"{table.uri}: expected no lease of {key} yet, because the plan is for another stream, found it at "
                 f"{now}. Nothing was written.",
-                fix="Name an application without leases, such as kcl-leases:NEW-NAME: a table does not say of which "
-                "stream its leases are.",
+                fix=NAME_ANOTHER,
             )
         if now != place and place is not None and not (row is None and place.place is Place.SHARD_END):
             made.append(
@@ -204,8 +274,8 @@ def _change(plan: Plan, one: WrittenLease, found: Leases) -> Change:
             f"{one.key}: expected its hash keys in the plan for a new lease, found none. Nothing was written.",
             fix="Draft the plan where the stream can be asked.",
         )
-    parents = tuple(map(shard_id, shard.parents))
-    after = added(one.key, place, low=shard.low, high=shard.high, parents=parents, typed=found.typed)
+    parents, typed = tuple(map(shard_id, shard.parents)), found.typed or created_for(plan) == KCL_3
+    after = added(one.key, place, low=shard.low, high=shard.high, parents=parents, typed=typed)
     return Change(key=one.key, before=None, after=after)
 
 

@@ -1,0 +1,228 @@
+"""Remedies about lease tables: the setting, the name or the state that is named."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from offsetwise.apply.writing import Context
+from offsetwise.model import ReceiptStep
+from offsetwise.streams.kinesis.tables import DynamoTable
+from offsetwise.targets.kcl.creation import create, require_none, require_own
+from offsetwise.targets.kcl.leases import require_stopped
+from offsetwise.targets.kcl.spec import KCL_2, read_leases
+from offsetwise.targets.kcl.table import Change, LeaseTable
+from offsetwise.targets.kcl_leases.writer import LeaseWriter
+from tests.apply.plans import context, journal
+from tests.apply.test_kcl_leases import config
+from tests.apply.test_kcl_tables import TARGET, creating
+from tests.remedies.walk import Scene, Steps, walk
+
+NOBODY = "http://127.0.0.1:9"
+CREATION = "targets/kcl/creation.py::"
+TABLE = "targets/kcl/table.py::LeaseTable."
+ANY = "streams/kinesis/tables.py::DynamoTable."
+ROW = {"leaseKey": {"S": "shardId-000000000000"}, "checkpoint": {"S": "1"}, "leaseCounter": {"N": "1"}}
+_names = itertools.count()
+
+
+@cache
+def _server() -> str:
+    """Run one server of DynamoDB for all walks; its thread ends with the process."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - loads boto3
+
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    running.start()
+    host, port = running.get_host_and_port()
+    return f"http://{host}:{port}"
+
+
+def _table(scene: Scene, *, there: bool = False, endpoint: str | None = None) -> LeaseTable:
+    """Return a table of a name of its own."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        scene.patch.setenv(name, "test")
+    table = LeaseTable(config(endpoint or _server()), f"walk-{next(_names)}")
+    if there:
+        create(table, KCL_2, None, lambda _: None)
+    return table
+
+
+def _elsewhere(table: LeaseTable) -> LeaseTable:
+    """Return the same table at an address that nobody answers at."""
+    return LeaseTable(config(NOBODY), table.name)
+
+
+def _refusing(table: LeaseTable, code: str) -> Iterator[None]:
+    """Let the client refuse once; what it does is done from the second `next` on."""
+    real = table._client
+
+    class Refusing:
+        def __getattr__(self, name: str) -> Any:
+            def refused(**_: Any) -> Any:
+                raise table._of.ClientError({"Error": {"Code": code, "Message": "not now"}}, name)
+
+            return refused
+
+    table._client = Refusing()
+    yield
+    table._client = real
+    yield
+
+
+def _write(table: LeaseTable, scene: Scene) -> Callable[[], object]:
+    """Apply a plan that creates the table."""
+    return lambda: _run(table, scene, lambda writer, given: writer.write(creating(), TARGET, given))
+
+
+def _run(table: LeaseTable, scene: Scene, action: Callable[[LeaseWriter, Context], ReceiptStep]) -> ReceiptStep:
+    writer = LeaseWriter(connect=lambda _: table, wait=lambda _: None)
+    with journal(scene.folder) as one:
+        return action(writer, context(scene.folder, journal=one))
+
+
+@walk(CREATION + "require_none", "draft the plan again without --set create_table=true")
+def table_that_is_there(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    return Steps(lambda: require_none(table), lambda: None, lambda: read_leases(table))
+
+
+@walk(CREATION + "require_own", "draft the plan again without --set create_table=true")
+def table_of_somebody_else(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    state = table.state()
+    assert state is not None
+    return Steps(lambda: require_own(table, state, 1), lambda: None, lambda: read_leases(table))
+
+
+@walk(TABLE + "_ask", "Once it is at rest, compare again, and draft the plan from what is there")
+def table_in_use(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    return Steps(lambda: table.create(KCL_2), lambda: None, lambda: read_leases(table))
+
+
+@walk(TABLE + "_ask", "Try again: the same command goes on from here")
+def creation_refused_for_now(scene: Scene) -> Steps:
+    table = _table(scene)
+    switch = _refusing(table, "LimitExceededException")
+    next(switch)
+    return Steps(lambda: table.create(KCL_2), lambda: next(switch))
+
+
+@walk(TABLE + "_ask", "Check network, endpoint and credentials, then give the same command again")
+def creation_that_nobody_hears(scene: Scene) -> Steps:
+    table = _table(scene)
+    return Steps(lambda: _elsewhere(table).create(KCL_2), lambda: None, lambda: table.create(KCL_2))
+
+
+@walk(TABLE + "_unanswered", "it looks at the table first, and goes on from there")
+def reply_to_creation_lost(scene: Scene) -> Steps:
+    table = _table(scene)
+    switch = _refusing(table, "InternalServerError")
+    next(switch)
+    return Steps(lambda: table.create(KCL_2), lambda: next(switch), lambda: create(table, KCL_2, None, lambda _: None))
+
+
+@walk(TABLE + "_slow", "it goes on from here")
+def table_that_takes_long(scene: Scene) -> Steps:
+    table = _table(scene)
+    scene.patch.setattr("offsetwise.targets.kcl.table.LOOKS", 1)
+    state = table.state
+    table.state = lambda: (found := state()) and replace(found, status="CREATING")  # type: ignore[method-assign]
+    run = _write(table, scene)
+    return Steps(run, lambda: setattr(table, "state", state))
+
+
+@walk("targets/kcl_leases/writer.py::_require_only", "aws dynamodb delete-table")
+def application_has_begun(scene: Scene) -> Steps:
+    table = _table(scene)
+    step = _write(table, scene)()
+    table._client.put_item(TableName=table.name, Item={"leaseKey": {"S": "Leader"}, "entityType": {"S": "LEADER"}})
+    return Steps(
+        lambda: _run(table, scene, lambda writer, given: writer.undo(creating(), step, given)),  # type: ignore[arg-type]
+        lambda: table._client.delete_table(TableName=table.name),
+    )
+
+
+@walk("targets/kcl/spec.py::read_leases", "draft with --set create_table=true --set kcl=2")
+def application_without_a_table(scene: Scene) -> Steps:
+    table = _table(scene)
+    return Steps(lambda: read_leases(table), lambda: None, _write(table, scene))
+
+
+@walk("targets/kcl/spec.py::read_leases", "Correct the row.")
+def lease_without_a_counter(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    row = {name: value for name, value in ROW.items() if name != "leaseCounter"}
+    table._client.put_item(TableName=table.name, Item=row)
+    return Steps(lambda: read_leases(table), lambda: table._client.put_item(TableName=table.name, Item=ROW))
+
+
+@walk("targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
+def worker_that_lives(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    table._client.put_item(TableName=table.name, Item=ROW)
+    alive = [True]
+
+    def wait(_: float) -> None:
+        if alive:
+            counter = {"leaseCounter": {"N": str(next(_names) + 2)}}
+            table._client.put_item(TableName=table.name, Item=ROW | counter)
+
+    return Steps(lambda: require_stopped(table, read_leases(table), wait), alive.clear)
+
+
+@walk(TABLE + "_refused", "Stop every worker of the application, then give the same command again")
+def lease_written_meanwhile(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    table._client.put_item(TableName=table.name, Item=ROW | {"leaseCounter": {"N": "7"}})
+    change = Change(key=ROW["leaseKey"]["S"], before=ROW, after=ROW | {"checkpoint": {"S": "2"}})
+    return Steps(lambda: table.write([change]), lambda: table._client.put_item(TableName=table.name, Item=ROW))
+
+
+@walk(TABLE + "_refused", "Try again: the same command goes on from here")
+def leases_refused_for_now(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    switch = _refusing(table, "ThrottlingException")
+    next(switch)
+    change = Change(key=ROW["leaseKey"]["S"], before=None, after=ROW)
+    return Steps(lambda: table.write([change]), lambda: next(switch))
+
+
+@walk(TABLE + "_lost", "it reads the table first, and goes on from there")
+def reply_to_leases_lost(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    switch = _refusing(table, "InternalServerError")
+    next(switch)
+    change = Change(key=ROW["leaseKey"]["S"], before=None, after=ROW)
+    return Steps(lambda: table.write([change]), lambda: next(switch), lambda: read_leases(table))
+
+
+@walk(TABLE + "write", "Check network, endpoint and credentials, then give the same command again")
+def leases_that_nobody_hears(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    change = Change(key=ROW["leaseKey"]["S"], before=None, after=ROW)
+    return Steps(lambda: _elsewhere(table).write([change]), lambda: None, lambda: table.write([change]))
+
+
+@walk(ANY + "_read", "Try again.")
+def table_not_read_for_now(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    switch = _refusing(table, "ThrottlingException")
+    next(switch)
+    return Steps(lambda: read_leases(table), lambda: next(switch))
+
+
+@walk(ANY + "_read", "Check region, endpoint, network and the credentials in the environment")
+def table_that_nobody_answers_for(scene: Scene) -> Steps:
+    table = _table(scene, there=True)
+    return Steps(lambda: read_leases(_elsewhere(table)), lambda: None, lambda: read_leases(table))
+
+
+@walk(ANY + "__init__", "Correct them in the migration file")
+def profile_that_nobody_has(_: Scene) -> Steps:
+    right = config(_server())
+    wrong = right.model_copy(update={"properties": {**right.properties, "profile": "no-such-profile"}})
+    return Steps(lambda: DynamoTable(wrong, "walk"), lambda: None, lambda: DynamoTable(right, "walk"))
