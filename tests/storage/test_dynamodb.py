@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.discovery import find_checkpoints
 from offsetwise.errors import (
     LibraryMissingError,
     MissingError,
@@ -22,6 +23,7 @@ from offsetwise.errors import (
     StorageError,
 )
 from offsetwise.storage.dynamodb import SEGMENTS, tables_at
+from offsetwise.storage.folders import open_tree
 from offsetwise.workflow import inspect
 from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
 
@@ -260,3 +262,17 @@ def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(StorageError, match="found EndpointConnectionError"):
         read_checkpoint(live("http://127.0.0.1:9", "orders"))
     assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize(
+    "table", ["dynamodb://orders-app", "DynamoDB://orders-app?region=us-east-1&endpoint=http://h:1"]
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_table_among_the_roots_keeps_nobody_from_reading_a_folder(table: str, tmp_path: Path, *, first: bool) -> None:
+    (tmp_path / "inside").mkdir()
+    roots = (table, str(tmp_path)) if first else (str(tmp_path), table)
+
+    assert [entry.name for entry in open_tree(str(tmp_path), roots=roots).entries()] == ["inside"]
+    with pytest.raises(OutsideRootsError):
+        open_tree(str(tmp_path.parent), roots=roots)
+    assert find_checkpoints(table, roots=roots).uris == (table,)

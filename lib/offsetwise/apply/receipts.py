@@ -16,8 +16,7 @@ from offsetwise.errors import OutputError
 from offsetwise.model import Plan, Receipt
 from offsetwise.plan.evidence import plan_of, require_agreeing, require_step
 from offsetwise.regular_files import named_place
-from offsetwise.storage.dynamodb import is_live
-from offsetwise.storage.location import locate
+from offsetwise.storage.location import is_live, locate
 from offsetwise.targets.spec import Where, spec_of
 
 Places = Sequence[str | None]

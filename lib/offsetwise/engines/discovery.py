@@ -17,6 +17,7 @@ from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.registry import engines
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.storage.folders import Entry, FolderReader, open_tree
+from offsetwise.storage.location import is_live
 
 MAX_DEPTH: Final = 4
 """How many levels below a root are looked into."""
@@ -47,13 +48,15 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
     engines recognise is given once; reading it refuses it.
 
     Args:
-        root: The folder.
+        root: The folder; or a table, which is the one checkpoint there.
         roots: The folders that may be read; None when a person named the path.
 
     Raises:
         OutsideRootsError: `root` leaves the roots.
         StorageError: `root` is missing or cannot be listed.
     """
+    if is_live(root):
+        return Discovered(uris=(root,), folders=0, complete=True)
     tree = open_tree(root, roots=roots)
     base = root.rstrip("/")
     found: list[str] = []

@@ -20,9 +20,9 @@ from urllib.parse import parse_qsl, urlsplit
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, OutsideRootsError, StorageError
 from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export
 from offsetwise.storage.folders import open_tree
+from offsetwise.storage.location import is_live
 from offsetwise.strict_json import parse
 
-SCHEME: Final = "dynamodb"
 MAX_ITEMS: Final = 1_000_000
 SEGMENTS: Final = 8
 """How many parts of a table that has more than one page are read at once."""
@@ -92,11 +92,6 @@ def texts_of(item: Item, name: str) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"expected {name} of type SS, found type {', '.join(found) or 'none'}")
     return tuple(sorted(value))
-
-
-def is_live(uri: str) -> bool:
-    """Whether a URI names a table that is there now, and no file."""
-    return uri.partition("://")[0].lower() == SCHEME and "://" in uri
 
 
 def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, ...]:

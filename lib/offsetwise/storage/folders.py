@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from offsetwise.errors import LibraryMissingError, MissingError, NotAFolderError, OutsideRootsError, StorageError
 from offsetwise.regular_files import Folders, below, read
-from offsetwise.storage.location import READING, Location, locate, locate_local
+from offsetwise.storage.location import READING, Location, is_live, locate, locate_local
 from offsetwise.storage.object_stores import endpoint_of, open_store
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -288,14 +288,15 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
 
     Args:
         uri: A path, or a URI with one of `location.SCHEMES`.
-        roots: The folders that may be read. None when a person named the path: then any may.
+        roots: The folders that may be read, and tables, in which no folder is. None when a person named the path: then
+            any may.
 
     Raises:
         OutsideRootsError: The path leaves the roots, or is spelled in a way that could.
         LibraryMissingError: The file system needs a package that is not installed.
         StorageError: The path is not one that can be read at all.
     """
-    allowed = None if roots is None else tuple(locate(root) for root in roots)
+    allowed = None if roots is None else tuple(locate(root) for root in roots if not is_live(root))
     location = locate(uri, bound=None if roots is None else READING)
     if allowed is not None and not any(location.inside(root) for root in allowed):
         raise OutsideRootsError(

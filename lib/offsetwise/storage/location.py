@@ -28,6 +28,8 @@ SCHEMES: Final[Mapping[str, str]] = {
 }
 """What a URI may begin with, and the file system it means."""
 
+TABLE_SCHEME: Final = "dynamodb"
+"""What the URI of a table of DynamoDB begins with, which is no file system's."""
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABFS: Final = re.compile(r"[A-Za-z0-9$-]+@[A-Za-z0-9-]+\.(dfs|blob)\.[A-Za-z0-9.-]+", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -58,6 +60,11 @@ class Bound:
 
 READING: Final = Bound("checkpoint_roots", "Nothing was read.")
 WRITING: Final = Bound("write_roots", "Nothing was written.")
+
+
+def is_live(uri: str) -> bool:
+    """Whether a URI names a table that is there now, and no file."""
+    return uri.partition("://")[0].lower() == TABLE_SCHEME and "://" in uri
 
 
 def locate(uri: str, *, bound: Bound | None = None) -> Location:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.errors import StorageError
-from offsetwise.storage.dynamodb import is_live
 from offsetwise.storage.folders import disk, open_tree
-from offsetwise.storage.location import READING, refuse_spelling
+from offsetwise.storage.location import READING, is_live, refuse_spelling
 
 _MAGIC: Final = re.compile(r"[*?\[]")
 

@@ -9,9 +9,10 @@ from typing import Final
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.kcl.details import NAME, KclDetails, listings
 from offsetwise.model import AnyPosition, Checkpoint
-from offsetwise.storage.dynamodb import SCHEME, Table
+from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.dynamodb_files import is_export
 from offsetwise.storage.folders import Entry, Tree
+from offsetwise.storage.location import TABLE_SCHEME
 
 
 def _is_export(entries: Sequence[Entry]) -> bool:
@@ -57,7 +58,7 @@ KCL: Final = CheckpointEngine(
     read=_read,
     listings=listings,
     details=KclDetails,
-    schemes=frozenset({SCHEME}),
+    schemes=frozenset({TABLE_SCHEME}),
     reads_files=True,
     parts=_parts,
     processed=_processed,

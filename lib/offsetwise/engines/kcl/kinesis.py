@@ -26,7 +26,8 @@ from offsetwise.errors import CheckpointError, NotACheckpointError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Problem
-from offsetwise.storage.dynamodb import Item, Table, is_live, tables_at, text_of, texts_of
+from offsetwise.storage.dynamodb import Item, Table, tables_at, text_of, texts_of
+from offsetwise.storage.location import is_live
 from offsetwise.streams.kinesis.findings import state_empty, table_shared
 from offsetwise.streams.kinesis.shards import Shard, hash_key, problems_of, ranges_of
 from offsetwise.streams.kinesis.spec import (
