@@ -8,7 +8,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from offsetwise.api.init import init
 from offsetwise.apply.writing import Context
+from offsetwise.client_properties import BY_HAND, given_cluster
+from offsetwise.config import load_migration
 from offsetwise.model import ReceiptStep
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets.kcl.creation import create, require_none, require_own
@@ -226,3 +229,22 @@ def profile_that_nobody_has(_: Scene) -> Steps:
     right = config(_server())
     wrong = right.model_copy(update={"properties": {**right.properties, "profile": "no-such-profile"}})
     return Steps(lambda: DynamoTable(wrong, "walk"), lambda: None, lambda: DynamoTable(right, "walk"))
+
+
+@walk("client_properties/property_files.py::given_cluster", "write the migration file yourself, for example")
+def region_of_aws(scene: Scene) -> Steps:
+    example = BY_HAND.partition("for example: ")[2].partition(". docs/")[0]
+    path = scene.folder / "m.yaml"
+    return Steps(
+        lambda: given_cluster("us-east-1", prefix="OLD", option="--old"),
+        lambda: scene.write("m.yaml", example),
+        lambda: load_migration(path),
+    )
+
+
+@walk("api/init.py::init", "Add by hand what is missing")
+def update_of_a_migration_of_kinesis(scene: Scene) -> Steps:
+    example = BY_HAND.partition("for example: ")[2].partition(". docs/")[0]
+    path = scene.write("m.yaml", example)
+    added = example.replace("checkpoints: [", "checkpoints: [{name: more, uri: ./more.json, job: {stream: STREAM}}, ")
+    return Steps(lambda: init(path, update=True), lambda: scene.write("m.yaml", added), lambda: load_migration(path))

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from offsetwise import files, new_files
 from offsetwise.client_properties import GivenCluster, given_cluster
@@ -19,6 +20,8 @@ from offsetwise.survey.reading import survey
 from offsetwise.survey.text import migration_text
 from offsetwise.survey.update import additions, differences, updated
 from offsetwise.wording import many
+
+_STREAM: Final = ClusterConfig.model_fields["stream"].default
 
 
 def init(
@@ -62,6 +65,14 @@ def init(
     else:
         new_files.require_new(path)
     said = None if before is None else load_migration(path)
+    if said is not None and said.source.stream != _STREAM:
+        raise ConfigError(
+            f"{path}: expected a migration of a cluster of Kafka, found {said.source.name!r} with the stream "
+            f"{said.source.stream!r}: init surveys clusters of Kafka, and adds nothing here. Nothing was read or "
+            "written.",
+            fix="Add by hand what is missing: each of `checkpoints` is {name: NAME, uri: URI, job: {stream: STREAM}}, "
+            "and `offsetwise inspect URI` says what one holds.",
+        )
     sides = (
         _given(old, None if said is None else said.source, prefix="OLD", option="--old"),
         _given(new, None if said is None else said.target, prefix="NEW", option="--new"),

@@ -7,7 +7,7 @@ gets them mapped to the Java client's.
 from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret, masked
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
-from offsetwise.client_properties.property_files import GivenCluster, given_cluster
+from offsetwise.client_properties.property_files import BY_HAND, GivenCluster, given_cluster
 from offsetwise.client_properties.references import is_reference, lent, only_reference
 from offsetwise.client_properties.spark import (
     check_addresses,
@@ -20,6 +20,7 @@ from offsetwise.client_properties.spark_allowed import check_allowed, check_serv
 
 __all__ = [
     "ALLOWED",
+    "BY_HAND",
     "FORBIDDEN",
     "ClientProperties",
     "GivenCluster",

@@ -20,6 +20,18 @@ from offsetwise.client_properties.references import is_reference
 from offsetwise.errors import ConfigError
 
 MAX_BYTES: Final = 1024 * 1024
+_AWS: Final = re.compile(
+    r"(kinesis[:=/]|dynamodb:|arn:|(https?://)?([a-z0-9-]+\.)*([a-z]+-)?(kinesis|dynamodb)[a-z0-9.-]*\.amazonaws\.com)"
+    r"|[a-z]{2}(-[a-z]+)+-[0-9]$",
+    re.IGNORECASE,
+)
+"""Names of what Kinesis has in the place of a cluster: its region, a stream's ARN, an endpoint, a lease table."""
+BY_HAND: Final = (
+    "For Kinesis write the migration file yourself, for example: {name: orders, source: {stream: kinesis, properties: "
+    "{region: us-east-1}}, target: {stream: kinesis, properties: {region: us-east-1}}, checkpoints: [{name: app, uri: "
+    '"dynamodb://TABLE?region=us-east-1", job: {stream: STREAM}}]}. docs/kinesis.md explains every key.'
+)
+"""What to do where `init` is given a stream of Kinesis."""
 _PROPERTY: Final = re.compile(r"\s*((?:\\.|[^\s:=\\])+)\s*[:=]?\s*(.*)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -81,6 +93,13 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
         ConfigError: It is neither, or the file cannot be read. No value of it is shown.
     """
     if not os.path.exists(given):
+        if _AWS.match(given):
+            raise ConfigError(
+                f"{option}: expected a cluster of Kafka, as HOST:PORT or a client's property file, found "
+                f"{given[:200]!r}, which names something of AWS: init surveys clusters of Kafka. Nothing was "
+                "contacted.",
+                fix=BY_HAND,
+            )
         if given and all(SERVER.fullmatch(part.strip()) for part in given.split(",")):
             return GivenCluster(properties={"bootstrap.servers": given})
         raise ConfigError(

@@ -67,6 +67,8 @@ class SurveyedCheckpoint:
     """Of the job, of any kind."""
     topics: tuple[str, ...] = ()
     partitions: int = 0
+    shards: int = 0
+    """How many positions it has in shards of a stream, which a survey of clusters does not compare."""
     stateful: bool | None = None
     watermark: bool = False
     """Whether it works with one; its delay is not told."""

@@ -17,6 +17,7 @@ from offsetwise.findings import describe
 from offsetwise.model import AnyPosition, Checkpoint, Cluster, LogRange, Severity, Snapshot, TopicPartition
 from offsetwise.survey.found import SurveyedCheckpoint, SurveyedGroup
 from offsetwise.translation.belongs import Standing, belongs_to
+from offsetwise.wording import many
 
 Logs = Mapping[Cluster, Mapping[TopicPartition, LogRange]]
 """What the partitions of the clusters that were read hold."""
@@ -52,12 +53,15 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
         sources=len(read.sources),
         topics=tuple(sorted({each.topic for each in at})),
         partitions=len(at),
+        shards=sum(len(source.shards) for source in read.sources),
         stateful=details.stateful,
         watermark=details.has_watermark,
         transactional_id_prefixes=details.transactional_id_prefixes,
     )
     if not at:
-        return replace(made, left_out=" ".join(made.problems) or "it has no Kafka position")
+        shards = many(made.shards, "position") if made.shards else None
+        held = f"it has {shards} in shards, and init surveys clusters of Kafka" if shards else ""
+        return replace(made, left_out=held or " ".join(made.problems) or "it has no Kafka position")
     if len(logs) < len(Cluster):
         return replace(made, reason="One of the clusters could not be read.")
     standings = (

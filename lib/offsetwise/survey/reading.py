@@ -11,10 +11,10 @@ from functools import partial
 from typing import Final
 
 from offsetwise import client_properties
-from offsetwise.client_properties import GivenCluster
+from offsetwise.client_properties import BY_HAND, GivenCluster
 from offsetwise.config import is_uri
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, find_checkpoints
-from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError
+from offsetwise.errors import ClusterError, ConfigError, NotAFolderError, OffsetwiseError
 from offsetwise.model import Cluster, Snapshot, time_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import reader_of
@@ -186,12 +186,13 @@ def _checkpoints(
     progress("look for checkpoints", len(roots), len(roots))
     uris = dict(found.values())
     names = _names(uris)
-    unread = []
+    unread, of_shards = [], 0
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
         read = pool.map(partial(read_job, logs=logs), names.values(), uris, uris.values())
         for number, (made, positions) in enumerate(read):
             progress("read the checkpoints", number + 1, len(uris))
             unread += [made] if made.left_out is not None else []
+            of_shards += made.shards > 0
             yield made, positions
     if unread:
         shown = "; ".join(f"{each.uri}: {each.left_out}" for each in unread[:3])
@@ -200,7 +201,8 @@ def _checkpoints(
                 problem=f"{many(len(unread), 'checkpoint')} of {len(uris):,} cannot be compared and "
                 f"{'is a comment' if len(unread) == 1 else 'are comments'} in the file: {shown}"
                 f"{'; …' if len(unread) > 3 else ''}",
-                fix="`offsetwise inspect URI` says more of one. Run init again with --update when it can be read.",
+                fix="`offsetwise inspect URI` says more of one. "
+                + (BY_HAND if of_shards else "Run init again with --update when it can be read."),
             )
         )
 
@@ -214,6 +216,8 @@ def _place(location: str) -> str:
 def _found(root: str, problems: list[Trouble]) -> tuple[str, ...]:
     try:
         below = find_checkpoints(root)
+    except NotAFolderError:
+        return (root,)  # a dump of a lease table, or what reading it says
     except OffsetwiseError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return ()
@@ -222,7 +226,8 @@ def _found(root: str, problems: list[Trouble]) -> tuple[str, ...]:
             Trouble(
                 problem=f"{root}: expected checkpoints in it, found none in {many(below.folders, 'folder')}"
                 f"{'' if below.complete else ', and there are more below'}.",
-                fix="Give the folder of a checkpoint, or one above at most four levels of folders.",
+                fix="Give the folder of a checkpoint, or one above at most four levels of folders; a dump of a table "
+                "by its own path.",
             )
         )
     elif not below.complete or len(below.uris) >= MAX_CHECKPOINTS:
