@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +111,83 @@ def test_damaged_and_endless_gzip_is_refused_in_words(tmp_path: Path) -> None:
         read_checkpoint(str(tmp_path / "bomb.json.gz"))
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_what_the_console_downloads_is_named(mark: str, tmp_path: Path) -> None:
-    (tmp_path / "results.csv").write_text(f'{mark}"leaseKey","checkpoint"\n"shardId-000000000000","77"\n')
-    with pytest.raises(NotACheckpointError, match="it is CSV, as the console downloads results") as caught:
+SETS: dict[str, Callable[[list[str]], str]] = {
+    "a list": json.dumps,
+    "typed members": lambda members: json.dumps([{"S": member} for member in members]),
+    "typed": lambda members: json.dumps({"SS": members}),
+    "as before 2021": lambda members: "{ " + ", ".join(f'"{member}"' for member in members) + " }",
+}
+
+
+def as_csv(items: list[dict[str, dict[str, Any]]], sets: str, *, typed: bool, delimiter: str = ",") -> str:
+    """Write items as the console of AWS downloads them, the one of before 2021 with types in the first line."""
+    kinds = {name: next(iter(value)) for item in items for name, value in item.items()}
+
+    def cell(item: dict[str, dict[str, Any]], name: str) -> str:
+        content = item[name][kinds[name]] if name in item else ""
+        if isinstance(content, list):
+            return SETS[sets](content) if kinds[name] == "SS" else "x"
+        return content if isinstance(content, str) else "x"
+
+    out = StringIO()
+    writing = csv.writer(out, quoting=csv.QUOTE_ALL, delimiter=delimiter)
+    writing.writerow([f"{name} ({kind})" if typed else name for name, kind in kinds.items()])
+    writing.writerows([cell(item, name) for name in kinds] for item in items)
+    return out.getvalue()
+
+
+TABLES = [
+    (dump.name, name, body["Items"])
+    for dump in sorted((DATA / "kcl").glob("*.json"))
+    for name, body in json.loads(dump.read_text()).items()
+    if all("leaseKey" in item for item in body["Items"])
+]
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("sets", SETS)
+@pytest.mark.parametrize(("dump", "name", "items"), TABLES, ids=[f"{dump}#{name}" for dump, name, _ in TABLES])
+def test_what_the_console_downloads_is_read_as_the_dump_of_the_same_table(
+    dump: str, name: str, items: list[dict[str, Any]], sets: str, tmp_path: Path, *, typed: bool
+) -> None:
+    (tmp_path / f"{name}.json").write_text(json.dumps({"Items": items}))
+    mark = "\ufeff" if typed else ""
+    (tmp_path / f"{name}.csv").write_text(mark + as_csv(items, sets, typed=typed, delimiter=";" if typed else ","))
+
+    scanned, downloaded = (read_checkpoint(str(tmp_path / f"{name}.{kind}")) for kind in ("json", "csv"))
+    assert downloaded == replace(scanned, uri=downloaded.uri), dump
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("leaseKey,checkpoint\nshardId-000000000000", "line 2 has 1 cells, and the first one names 2 columns"),
+        ("leaseKey,leaseKey\na,b", "it has two columns of one name"),
+        ('leaseKey,checkpoint\n"shardId,5', "is no row of CSV"),
+        ("leaseKey,parentShardId\nshardId-000000000000,shardId-1", "has 'shardId-1' as parentShardId, which is no set"),
+        ("leaseKey,parentShardId\nshardId-000000000000,[]", "which is no set of texts"),
+        ("leaseKey,parentShardId\nshardId-000000000000,[1]", "which is no set of texts"),
+        ("name\nvalue", "Expecting value"),
+    ],
+)
+def test_csv_that_is_no_download_of_the_console_is_refused_in_words(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text(text)
+    with pytest.raises(NotACheckpointError, match=why) as caught:
         read_checkpoint(str(tmp_path / "results.csv"))
     assert "aws dynamodb scan" in caught.value.fix
+
+
+def test_a_number_that_a_spreadsheet_has_rounded_is_no_position(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text("leaseKey,checkpoint\nshardId-000000000000,4.96805E+55\n")
+    read = read_checkpoint(str(tmp_path / "results.csv"))
+    assert not rows(read)
+    assert "CHECKPOINT_DAMAGED" in codes(read)
+
+
+def test_csv_with_more_cells_than_any_table_has_takes_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text("a,b\n" + "c,d\n" * 750_001)
+    with pytest.raises(NotACheckpointError, match="more than 1,500,000 cells"):
+        read_checkpoint(str(tmp_path / "results.csv"))
 
 
 def test_a_line_behind_the_first_that_is_no_item_is_named(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Tables of DynamoDB: one that is there now, or the dump of some in a file.
 
 A dump is what `aws dynamodb scan` prints, or an object of such answers by the names of their tables, each with its
-key schema; or an export to S3. An item is DynamoDB's JSON: every value in an object of one key, its type.
+key schema; or an export to S3, or what the console of AWS downloads as CSV. An item is DynamoDB's JSON: every value in
+an object of one key, its type.
 
 This module needs the standard library only, because it is shipped to Spark's workers; a live table needs boto3.
 """
@@ -18,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, OutsideRootsError, StorageError
-from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export
+from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export, rows_of_csv
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import is_live
 from offsetwise.strict_json import parse
@@ -31,8 +32,17 @@ MAX_DUMP_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _ANSWER: Final = frozenset({"Items", "Count", "ScannedCount", "ConsumedCapacity", "NextToken", "LastEvaluatedKey"})
 _TYPES: Final = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"})
-_CSV: Final = re.compile(rb'\s*"?[A-Za-z]+"?(,"?[A-Za-z0-9_.]+"?)+\s')
-"""The first line of what the console of AWS downloads: names of attributes."""
+_TYPES_OF: Final = {
+    "leaseCounter": "N",
+    "ownerSwitchesSinceCheckpoint": "N",
+    "checkpointSubSequenceNumber": "N",
+    "pendingCheckpointSubSequenceNumber": "N",
+    "pendingCheckpointState": "B",
+    "throughputKBps": "N",
+    "parentShardId": "SS",
+    "childShardIds": "SS",
+}
+"""Of the attributes of leases that are no text: CSV does not say it. All others are read as text."""
 _CHECK_DUMP: Final = (
     "Give the folder; or take the dump again: aws dynamodb scan --table-name TABLE --consistent-read > TABLE.json"
 )
@@ -133,12 +143,13 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
         )
     try:
         text = plain(data, MAX_DUMP_BYTES)
-        table = name.removesuffix(".gz").removesuffix(".json")
+        table = name.removesuffix(".gz").removesuffix(".json").removesuffix(".csv")
         items = lines_of(text)
         if items is not None:
             return (_table(table, {"Items": items}, None),)
-        if _CSV.match(text):
-            raise ValueError("it is CSV, as the console downloads results, which keeps no types of values")
+        cells = None if text.lstrip()[:1] in (b"{", b"[") else rows_of_csv(text, _TYPES_OF)
+        if cells is not None:
+            return (_table(table, {"Items": cells}, None),)
         return _dumped(parse(text), table)
     except (ValueError, RecursionError) as error:
         raise _no_dump(uri, "a file that is no such dump", error) from error

@@ -1,7 +1,9 @@
 """The text of a file with the items of a table: as it is, in gzip, with a byte order mark, or an export to S3.
 
 Formats: `S3DataExport.Output` of the Developer Guide of DynamoDB. An export is a folder named by its id, with
-`manifest-summary.json`, `manifest-files.json` and `data/*.json.gz`, below `AWSDynamoDB/`.
+`manifest-summary.json`, `manifest-files.json` and `data/*.json.gz`, below `AWSDynamoDB/`. What the console of AWS
+downloads as CSV has a column for each attribute; the console of before 2021 put its type behind the name, that of now
+leaves types out. AWS does not describe how either writes a set, so every known form is read, and any other refused.
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -9,9 +11,11 @@ This module needs the standard library only, because it is shipped to Spark's wo
 from __future__ import annotations
 
 import codecs
+import csv
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from typing import Any, Final
 
 from offsetwise.storage.folders import Tree
@@ -22,6 +26,12 @@ _FILES: Final = "manifest-files.json"
 MANIFESTS: Final = frozenset({_SUMMARY, _FILES})
 _ABOVE: Final = "AWSDynamoDB"
 _EXPORT: Final = re.compile(r"[0-9]{14}-[0-9a-f]{8}")
+MAX_CELLS: Final = 1_500_000
+"""Of CSV: as many values as JSON may have."""
+_COLUMN: Final = re.compile(r"([A-Za-z0-9_.-]{1,255})(?: \((S|N|B|SS|NS|BS|M|L|BOOL|NULL)\))?")
+"""A name in the first line of CSV, and its type where that is said."""
+_OLD_SET: Final = re.compile(r'\{ *("[^"]*"(?:, *"[^"]*")*) *\}')
+"""A set as the console of before 2021 writes it."""
 _GZIP: Final = b"\x1f\x8b"
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -126,3 +136,59 @@ def _export_in(tree: Tree) -> str:
     if len(exports) != 1:
         raise ValueError(f"expected one export, found {', '.join(exports) or 'none'}: give the folder of one of them")
     return f"{above}{exports[0]}/"
+
+
+def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[str, Any]]] | None:
+    """Return the items of a table that the console of AWS downloaded as CSV; None of any other text.
+
+    An empty cell is an attribute that the item lacks.
+
+    Args:
+        data: The text, in UTF-8.
+        types: The type of each attribute that is no `S`, for columns that say none.
+
+    Raises:
+        ValueError: A line is no row of it; says what was found.
+    """
+    text = data.decode()
+    first = text.partition("\n")[0]
+    delimiter = next((each for each in ",;\t" if each in first), ",")
+    reading = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = [_COLUMN.fullmatch(name) for name in next(reading, [])]
+        if len(columns) < 2 or not all(columns):
+            return None
+        named = [(found[1], found[2] or types.get(found[1], "S")) for found in columns if found is not None]
+        if len({name for name, _ in named}) != len(named):
+            raise ValueError("it has two columns of one name")
+        if data.count(b"\n") * len(named) > MAX_CELLS:
+            raise ValueError(f"it has more than {MAX_CELLS:,} cells")
+        return [_item(named, row, reading.line_num) for row in reading if row]
+    except csv.Error as error:
+        raise ValueError(f"line {reading.line_num:,} is no row of CSV: {error}") from error
+
+
+def _item(named: Sequence[tuple[str, str]], row: Sequence[str], line: int) -> dict[str, dict[str, Any]]:
+    if len(row) != len(named):
+        raise ValueError(f"line {line:,} has {len(row):,} cells, and the first one names {len(named):,} columns")
+    return {
+        name: {kind: _set(cell, name, line) if kind == "SS" else cell}
+        for (name, kind), cell in zip(named, row, strict=True)
+        if cell
+    }
+
+
+def _set(cell: str, name: str, line: int) -> list[str]:
+    old = _OLD_SET.fullmatch(cell)
+    try:
+        body = parse((f"[{old[1]}]" if old else cell).encode())
+    except ValueError:
+        body = None
+    if isinstance(body, dict):
+        body = body.get("SS")
+    if isinstance(body, list):
+        members = [each.get("S") if isinstance(each, dict) else each for each in body]
+        found = [each for each in members if isinstance(each, str)]
+        if found and len(found) == len(members):
+            return found
+    raise ValueError(f"line {line:,} has {cell[:80]!r} as {name}, which is no set of texts as the console writes it")
