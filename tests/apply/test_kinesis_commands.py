@@ -274,3 +274,32 @@ def test_a_file_beside_a_live_table_is_verified_though_the_table_is_a_root(
     verified = folder.after("verify")
     assert verified.code == 0, verified.err + verified.out
     assert "CONFIRMED" in verified.out
+
+
+@pytest.mark.usefixtures("without_credentials")
+@pytest.mark.parametrize("dump", sorted((DATA / "kcl").glob("2.7.2-t*.json")), ids=lambda dump: dump.stem)
+@pytest.mark.parametrize(
+    ("target", "instead"),
+    [
+        ("flink-savepoint", ("flink-savepoint-from-positions", *JOB)),
+        ("flink-savepoint-converted", ("flink-savepoint-from-positions", *JOB)),
+        ("spark-checkpoint", ("starting-position",)),
+        ("spark-checkpoint-in-place", ("starting-position",)),
+    ],
+)
+def test_a_lease_table_has_no_state_to_copy_and_leads_to_what_takes_its_positions(
+    target: str, instead: tuple[str, ...], dump: Path, tmp_path: Path
+) -> None:
+    shutil.copy(dump, tmp_path / "app.json")
+    folder = Folder(tmp_path, tmp_path / "app.json")
+
+    refused = folder.draft("--target", target)
+    assert refused.code == 1
+    said = " ".join(refused.err.split())
+    assert "NO_STATE_TO_COPY: The positions are those of a lease table of the KCL, which has no state" in said
+    assert "NO_SAVEPOINT" not in said
+    assert "NO_CHECKPOINT" not in said
+    assert instead[0] in said
+    assert ("at-timestamp" in said) is target.startswith("flink")
+    drafted = folder.draft("--target", *instead)
+    assert drafted.code == 0, drafted.err

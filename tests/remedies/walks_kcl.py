@@ -12,16 +12,22 @@ from offsetwise.api.init import init
 from offsetwise.apply.writing import Context
 from offsetwise.client_properties import BY_HAND, given_cluster
 from offsetwise.config import load_migration
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import ReceiptStep
+from offsetwise.plan.refusals import no_state_to_copy
 from offsetwise.streams.kinesis.tables import DynamoTable
+from offsetwise.targets import StartingPosition
 from offsetwise.targets.kcl.creation import create, require_none, require_own
 from offsetwise.targets.kcl.leases import require_stopped
 from offsetwise.targets.kcl.spec import KCL_2, read_leases
 from offsetwise.targets.kcl.table import Change, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
+from offsetwise.targets.spec import spec_of
+from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import context, journal
 from tests.apply.test_kcl_leases import config
 from tests.apply.test_kcl_tables import TARGET, creating
+from tests.engines.test_kinesis import DATA
 from tests.remedies.walk import Scene, Steps, walk
 
 NOBODY = "http://127.0.0.1:9"
@@ -248,3 +254,14 @@ def update_of_a_migration_of_kinesis(scene: Scene) -> Steps:
     path = scene.write("m.yaml", example)
     added = example.replace("checkpoints: [", "checkpoints: [{name: more, uri: ./more.json, job: {stream: STREAM}}, ")
     return Steps(lambda: init(path, update=True), lambda: scene.write("m.yaml", added), lambda: load_migration(path))
+
+
+@walk("plan/refusals.py::no_state_to_copy", "starting-position or flink-savepoint-from-positions")
+def lease_table_to_copy(_: Scene) -> Steps:
+    plan = shard_plan(DATA / CHAIN, StartingPosition(), stream="chain")
+    read = read_checkpoint(str(DATA / CHAIN))
+    return Steps(
+        lambda: tuple(no_state_to_copy(read, "savepoint of Flink")),
+        lambda: None,
+        lambda: tuple(spec_of("starting-position").unfit(plan)),
+    )

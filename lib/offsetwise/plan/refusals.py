@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from offsetwise.config import JobTraits
+from offsetwise.engines.registry import engine_of
 from offsetwise.findings import Stage, finding
 from offsetwise.model import (
     AnyPosition,
@@ -77,6 +78,21 @@ def no_checkpoint(comparison: Comparison) -> Iterator[str]:
     """A copy, and a fresh checkpoint, are made from a checkpoint."""
     if comparison.checkpoint is None:
         yield "The positions are a group's: there is no checkpoint."
+
+
+@finding(
+    code="NO_STATE_TO_COPY",
+    severity=Severity.BLOCKS,
+    title="What the job keeps has positions and no state",
+    remedy="Write to kcl-leases:APPLICATION, starting-position or flink-savepoint-from-positions.",
+    rank=242,
+    stage=Stage.PLAN,
+)
+def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str]:
+    """A copy keeps the state of a job, and a table of leases has none."""
+    engine = engine_of(checkpoint.engine)
+    if engine.reads_files:
+        yield f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
 
 
 def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:

@@ -11,7 +11,7 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.findings import checkpoint_unaligned
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Checkpoint, Comparison, Problem, Severity
-from offsetwise.plan.refusals import instead_of_copy, no_checkpoint
+from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
@@ -21,6 +21,11 @@ START_FROM_COPY_IN_SQL: Final = (
     "SET 'execution.state-recovery.path' = 'DIR';  -- then the job's INSERT, in the same session",
 )
 _ELSEWHERE: Final = frozenset({"absolute", "segment"})
+_FROM_POSITIONS: Final = (
+    "For KinesisStreamsSource write to flink-savepoint-from-positions. The legacy FlinkKinesisConsumer begins at no "
+    "positions but those of its own savepoint: write to at-timestamp, one time for all shards; or move its job to the "
+    "new source."
+)
 
 
 def against_savepoint(
@@ -33,6 +38,9 @@ def against_savepoint(
     yield from no_checkpoint(comparison)
     checkpoint = comparison.checkpoint
     if checkpoint is None:
+        return
+    for problem in no_state_to_copy(checkpoint, "savepoint of Flink"):
+        yield no_state_to_copy.problem(problem.message, _FROM_POSITIONS)
         return
     for problem in no_savepoint(checkpoint):
         yield no_savepoint.problem(problem.message, instead_of_copy(checkpoint, problem.fix))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Problem
-from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, sources
+from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
 from offsetwise.plan.ways import batch_ids
+
+_CHECKPOINT: Final = "checkpoint of Spark"
 
 
 def against_checkpoint(
@@ -19,7 +22,9 @@ def against_checkpoint(
 ) -> Iterator[Problem]:
     """Say why there is no checkpoint of Spark to edit."""
     yield from no_checkpoint(comparison)
-    if comparison.checkpoint is not None and comparison.checkpoint.engine != SPARK.name:
+    stateless = [] if comparison.checkpoint is None else list(no_state_to_copy(comparison.checkpoint, _CHECKPOINT))
+    yield from stateless
+    if comparison.checkpoint is not None and comparison.checkpoint.engine != SPARK.name and not stateless:
         told = f"The checkpoint is one of {comparison.checkpoint.engine}, not of Spark."
         fix = instead_of_copy(comparison.checkpoint, "Write to flink-savepoint, or to a consumer group.")
         yield no_checkpoint.problem(told, fix)
