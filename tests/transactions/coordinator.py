@@ -67,7 +67,8 @@ class FileSink:
         self.die = 0
         """Counts both sides of every request to end: 1 is before the first, 2 after it; 0 is never."""
         self.lose: dict[int, str] = {}
-        """By number of the request, from 1: `reply` is done and not answered, `request` is not done."""
+        """By number of the request, from 1: `reply` is done and not answered, `request` is not done, `work` is not done
+        and answered without an error."""
         self.refuse: dict[str, int] = {}
         """The error code by transactional id."""
         self.denied = False
@@ -114,7 +115,9 @@ class FileSink:
         assert planned.version is not None
         lost = self.lose.get(count)
         code = self.refuse.get(name)
-        if code is None and lost != "request":
+        if code is None and lost == "work":
+            code = 0
+        elif code is None and lost != "request":
             code, after = end_txn(
                 held.get(name),
                 producer_id=planned.producer_id,
@@ -124,7 +127,9 @@ class FileSink:
             )
             held = held | {name: after} if after is not None else held
         self._store(held, count)
-        return Reply(code=None, told="no answer came") if lost else Reply(code=code, told=NAMES.get(code or 0, "error"))
+        if lost in ("reply", "request"):
+            return Reply(code=None, told="no answer came")
+        return Reply(code=code, told=NAMES.get(code or 0, "error"))
 
     def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[Place, Shown]:
         held, made = self.ids, {}

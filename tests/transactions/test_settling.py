@@ -430,6 +430,35 @@ def test_24_of_twenty_number_seven_refuses(tmp_path: Path) -> None:
     assert [state == "Ongoing" for state in states(made)] == [False] * 6 + [True] * 14
 
 
+@pytest.mark.parametrize("swallowed", range(1, 7))
+def test_24_a_request_answered_without_an_error_that_changed_nothing_is_not_called_ended(
+    swallowed: int, tmp_path: Path
+) -> None:
+    made = stage(tmp_path, commits=4, aborts=4)
+    seventh, open_ = made.plan.transactions[6], made.plan.transactions[swallowed - 1]
+    made.sink.lose = {swallowed: "work"}
+    made.sink.refuse = {str(seventh.transactional_id): DENIED}
+
+    with pytest.raises(ApplyError, match="Of the 6 before it 5 are ended as planned") as refused:
+        applied(made)
+    done = "committed" if open_.decision is COMMIT else "aborted"
+    assert f"{open_.name}: expected it to be {done}, found it open" in refused.value.problem
+    assert states(made).count("Ongoing") == 3
+
+    made.sink.lose, made.sink.refuse = {}, {}
+    applied(made)
+    assert "Ongoing" not in states(made)
+
+
+def test_24_what_was_answered_without_an_error_and_not_done_is_said_at_the_end_too(tmp_path: Path) -> None:
+    made = stage(tmp_path)
+    made.sink.lose = {1: "work", 3: "work"}
+
+    with pytest.raises(ApplyError, match="answered without an error, and 2 of them are not ended as planned"):
+        applied(made)
+    assert states(made) == ["Ongoing", "CompleteCommit", "Ongoing", "CompleteAbort"]
+
+
 def test_25_an_abort_without_an_error_whose_records_are_visible_fails_loudly(tmp_path: Path) -> None:
     made = stage(tmp_path)
 

@@ -9,6 +9,7 @@ changes nothing where it had arrived. What somebody else ended is refused. In th
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,7 +100,7 @@ class SinkWriter(Writer):
                 if not _is_open(port, each, answer):
                     raise StalePlanError(
                         f"{each.name}: expected it open as it was reviewed, found {_told(answer)}. Nothing was sent "
-                        f"for it.{_rest(plan, number)}",
+                        f"for it.{_rest(plan, number, port)}",
                         fix=_STALE,
                     )
                 journal.note(context.step, sending=json.dumps([number, *_request(each)]))
@@ -107,7 +108,7 @@ class SinkWriter(Writer):
                 if reply.elsewhere is not None:
                     raise StalePlanError(
                         f"{each.name}: expected a connection to the reviewed cluster {sink.cluster_id}, found that the "
-                        f"address leads to {reply.elsewhere} now. Nothing was sent for it.{_rest(plan, number)}",
+                        f"address leads to {reply.elsewhere} now. Nothing was sent for it.{_rest(plan, number, None)}",
                         fix=_LED_AWAY,
                     )
                 if reply.code != 0:
@@ -135,7 +136,7 @@ class SinkWriter(Writer):
         with self.connect(sink.name) as port:
             if port.cluster_id != sink.cluster_id:
                 return Seen(standing=Standing.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}.")
-            found = _judged(plan, port)
+            found = _judged(plan.transactions, port)
         for turnout, standing in ((Turnout.DIFFERENT, Standing.CHANGED), (Turnout.UNKNOWN, Standing.UNKNOWN)):
             told = [each for which, each in found if which is turnout]
             if told:
@@ -151,19 +152,19 @@ class SinkWriter(Writer):
         if reply.code is None:
             raise LostReplyError(
                 f"{each.name}: the request to {each.decision.lower()} it got no answer, and the coordinator says that "
-                f"it is {_told(answer)}. The request may still arrive.{_rest(plan, number)}",
+                f"it is {_told(answer)}. The request may still arrive.{_rest(plan, number, port)}",
                 fix=_AGAIN,
             )
         if reply.again:
             raise ApplyError(
                 f"{each.name}: expected its coordinator to take the request to {each.decision.lower()} it, but "
                 f"{reply.told} until the deadline, so it is UNKNOWN what would come of it. It was not ended by this "
-                f"request.{_rest(plan, number)}",
+                f"request.{_rest(plan, number, port)}",
                 fix=_AGAIN,
             )
         raise ApplyError(
             f"{each.name}: expected to {each.decision.lower()} it, but the broker refused with {reply.told}. It is "
-            f"{_told(answer)}.{_rest(plan, number)}",
+            f"{_told(answer)}.{_rest(plan, number, port)}",
             fix="Grant WRITE on the TransactionalId if the right is missing, then give the same command again. Else "
             "look with `offsetwise transactions`, and draft a new plan.",
         )
@@ -231,30 +232,31 @@ def _verify(plan: Plan, port: SinkPort) -> None:
     Raises:
         ApplyError: One is not as planned; or it cannot be told.
     """
-    found = _judged(plan, port)
+    found = _judged(plan.transactions, port)
     while any(turnout is not Turnout.CONFIRMED for turnout, _ in found) and port.wait():
-        found = _judged(plan, port)
+        found = _judged(plan.transactions, port)
     wrong = [told for turnout, told in found if turnout is Turnout.DIFFERENT]
     unknown = [told for turnout, told in found if turnout is Turnout.UNKNOWN]
     if wrong:
         raise ApplyError(
-            f"All {_counted(plan)} were ended without an error, and {many(len(wrong), 'of them')} is not as planned: "
-            f"{_some(wrong)}",
-            fix="Do not start the job. Find out who else ends transactions of this job; docs/transactions.md says what "
-            "can be done about records that are visible, or missing.",
+            f"The requests to end {_counted(plan)} were answered without an error, and {len(wrong):,} of them "
+            f"{'is' if len(wrong) == 1 else 'are'} not ended as planned: {_some(wrong)}",
+            fix="Do not start the job. Give the same command again, which ends what is still open. If it says the same, "
+            "find out who else ends transactions of this job.",
         )
     if unknown:
         raise ApplyError(
-            f"All {_counted(plan)} were ended without an error, but it cannot be verified: {_some(unknown)}",
+            f"The requests to end {_counted(plan)} were answered without an error, but what came of them cannot be "
+            f"verified: {_some(unknown)}",
             fix=_AGAIN,
         )
 
 
-def _judged(plan: Plan, port: SinkPort) -> list[tuple[Turnout, str]]:
-    ids = [each.transactional_id for each in plan.transactions if each.transactional_id is not None]
+def _judged(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[tuple[Turnout, str]]:
+    ids = [each.transactional_id for each in transactions if each.transactional_id is not None]
     answers = port.describe(ids) if ids else {}
-    logs = port.logs(plan.transactions)
-    return [judge(each, answers.get(each.transactional_id or ""), logs) for each in plan.transactions]
+    logs = port.logs(transactions) if transactions else {}
+    return [judge(each, answers.get(each.transactional_id or ""), logs) for each in transactions]
 
 
 def _request(each: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
@@ -276,9 +278,19 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
     return known.index(note)
 
 
-def _rest(plan: Plan, number: int) -> str:
+def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
+    """Say what came of the others; without a port to ask, only what was answered."""
     total, left = len(plan.transactions), len(plan.transactions) - number - 1
-    before = "None was ended before it." if number == 0 else f"The {number} before it are ended as planned."
+    # A request can be answered without an error and change nothing: what came of those before is looked up.
+    found = [] if port is None else _judged(plan.transactions[:number], port)
+    other = [told for turnout, told in found if turnout is not Turnout.CONFIRMED]
+    before = f"The {number} before it are ended as planned."
+    if number == 0:
+        before = "None was ended before it."
+    elif port is None:
+        before = f"The requests to end the {number} before it were answered without an error."
+    elif other:
+        before = f"Of the {number} before it {number - len(other)} are ended as planned. {_some(other)}"
     after = "" if not left else f" The {left} after it, to number {total}, did not begin."
     return f" It is number {number + 1} of {total}. {before}{after}"
 
