@@ -139,6 +139,20 @@ def test_other_places_are_held(place: Position) -> None:
     assert reasons(only(1, place)) == []
 
 
+@pytest.mark.parametrize("ended", [{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}], ids=str)
+def test_shards_that_are_read_to_their_end_are_in_no_split_and_all_others_are(ended: set[int], tmp_path: Path) -> None:
+    made = plan(move=lambda one: SHARD_END if one.partition in ended else None)
+    with journal(tmp_path) as one:
+        WRITER.write(made, TARGET, context(tmp_path, journal=one))
+
+    whole, kept = (
+        {at.shard: at.position for source in read_checkpoint(str(folder)).sources for at in source.shards}
+        for folder in (DATA / "flink" / "made-from-kcl-leases", tmp_path / "out" / "copy")
+    )
+    assert kept == {shard: place for shard, place in whole.items() if int(shard[-1]) not in ended}
+    assert len(kept) == 3 - len(ended)
+
+
 def test_a_shard_without_a_position_begins_at_its_oldest_record() -> None:
     made = only(2, at(49))
     earliest = replace(made, positions=tuple(replace(one, start=Start.EARLIEST) for one in made.positions))
