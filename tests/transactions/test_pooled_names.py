@@ -16,7 +16,7 @@ from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.observed import Described, Look
 from offsetwise.transactions.report import Looks, SinkTransactions
-from offsetwise.transactions.upgrade import Facts
+from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, Facts
 from tests.apply.test_flink_marks import COMMITTER
 from tests.commands import call
 from tests.engines.flink.files import Op, integer, kafka_source, metadata, state, subtask, utf, versioned
@@ -121,6 +121,18 @@ def test_the_command_says_by_its_exit_code_that_the_sink_went_on(said_of: dict[s
 
     assert ran.code == 2
     assert "SINK_WENT_ON" in ran.out
+
+
+def test_the_time_out_of_open_transactions_is_held_against_what_the_cluster_allows(
+    said_of: dict[str, Described], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said_of["orders-0-0"] = said("Ongoing", timeout_ms=1_200_000)
+    broker = Broker(id=1, apis=frozenset(), init_producer_id=5, config={MAX_TIMEOUT: "900000"})
+    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: Facts(name=config.name, brokers=(broker,)))
+
+    (found,) = decided(tmp_path, [writer(POOLING)]).findings
+
+    assert "is 20 min (as its transactions have it), and transaction.max.timeout.ms of cluster" in found.message
 
 
 def test_a_file_of_the_checkpoint_keeps_which_prefixes_are_pooled_and_leaves_the_key_out_without_one(

@@ -10,6 +10,8 @@ import pytest
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.model import Checkpoint, Outcome, RetainedCheckpoint
+from offsetwise.transactions.observed import NO_TIMEOUT_MS, Answer, Missing
+from offsetwise.transactions.timing import Timeout, seen_timeout_ms
 from offsetwise.transactions.upgrade import (
     MAX_TIMEOUT,
     TWO_PHASE,
@@ -23,6 +25,7 @@ from offsetwise.transactions.upgrade import (
 )
 from tests.checkpoints import changed
 from tests.transactions.recorded import DATA
+from tests.transactions.test_deciding import said
 
 READ = read_checkpoint(str(DATA / "c50-incrementing" / "savepoint-3-pending"))
 PREFIX = "tx-c50-incr"
@@ -52,7 +55,7 @@ def judged(
     live: bool = False,
     damage: str | None = None,
 ) -> Upgrade:
-    return judge(read, of, after or of, timeout_ms=timeout_ms, live=live, damage=damage)
+    return judge(read, of, after or of, timeout=Timeout(stated_ms=timeout_ms), live=live, damage=damage)
 
 
 @pytest.mark.parametrize(
@@ -180,10 +183,41 @@ def test_31_a_time_out_longer_than_any_broker_allows_is_refused(
     timeout_ms: int | None, most: str, refused: str | None
 ) -> None:
     of = facts(broker(config=ALLOWED | {MAX_TIMEOUT: "99999999"}), broker(2, config=ALLOWED | {MAX_TIMEOUT: most}))
-    found = timeout_refused(of, timeout_ms)
+    found = timeout_refused(of, Timeout(stated_ms=timeout_ms))
 
     assert (found is None) == (refused is None)
     if found is not None and refused is not None:
         assert refused in found[0]
         assert "INVALID_TRANSACTION_TIMEOUT" in found[0]
         assert f"{MAX_TIMEOUT}={timeout_ms or 3_600_000}" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("stated_ms", "seen_ms", "told"),
+    [
+        (None, None, "1 h (KafkaSink's default, none is stated)"),
+        (None, 600_000, "10 min (as its transactions have it)"),
+        (900_000, None, "15 min (stated)"),
+        (900_000, 900_000, "15 min (stated)"),
+        (900_000, 600_000, "15 min (stated; its transactions have 10 min)"),
+    ],
+)
+def test_the_time_out_of_the_jobs_own_transactions_counts_where_none_is_stated(
+    stated_ms: int | None, seen_ms: int | None, told: str
+) -> None:
+    timeout = Timeout(stated_ms=stated_ms, seen_ms=seen_ms)
+    of = facts(broker(config=ALLOWED | {MAX_TIMEOUT: "1"}))
+    refused = timeout_refused(of, timeout)
+    until = judge(READ, of, of, timeout=timeout, live=False, damage=None).until_then
+
+    assert refused is not None
+    assert f"transaction.timeout.ms of the sink is {told}" in refused[0]
+    assert f"{MAX_TIMEOUT}={timeout.ms}" in refused[1]
+    assert f"transaction.timeout.ms is {told}" in until[0]
+
+
+def test_the_longest_time_out_that_was_seen_counts_and_two_phase_commit_has_none() -> None:
+    answers: list[Answer] = [said("Ongoing", timeout_ms=each) for each in (60_000, 600_000, NO_TIMEOUT_MS)]
+
+    assert seen_timeout_ms([*answers, Missing.ABSENT]) == 600_000
+    assert seen_timeout_ms([answers[2], Missing.DENIED]) is None

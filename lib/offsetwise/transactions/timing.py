@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -17,6 +18,35 @@ DEFAULT_TIMEOUT_MS: Final = 3_600_000
 """What KafkaSink gives its producer as `transaction.timeout.ms` where the job sets none."""
 PREPARED: Final = "FLIP-319"
 """The schema of committables whose transactions the broker has prepared (KIP-939): they do not run out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeout:
+    """How long the transactions of a sink's producer live (`transaction.timeout.ms`)."""
+
+    stated_ms: int | None
+    """As the migration file states it, for the job that is to start."""
+    seen_ms: int | None = None
+    """As the coordinators have it of the job's transactions; None where nothing was seen of them."""
+
+    @property
+    def ms(self) -> int:
+        """What counts: what is stated, else what was seen, else KafkaSink's default."""
+        return self.stated_ms or self.seen_ms or DEFAULT_TIMEOUT_MS
+
+    @property
+    def source(self) -> str:
+        """Who says so: a clause."""
+        if self.stated_ms is not None:
+            other = self.seen_ms is not None and self.seen_ms != self.stated_ms
+            return f"stated; its transactions have {duration(self.seen_ms)}" if other else "stated"
+        return "as its transactions have it" if self.seen_ms is not None else "KafkaSink's default, none is stated"
+
+
+def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
+    """Give the longest time-out of some transactions, as their coordinators have it; None where none has one."""
+    known = (each.timeout_ms for each in answers if isinstance(each, Described))
+    return max((each for each in known if each != NO_TIMEOUT_MS), default=None)
 
 
 def left_ms(answer: Answer, now_ms: int) -> int | None:

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Final
 
 from offsetwise.model import Checkpoint, GateCheck, Outcome
-from offsetwise.transactions.timing import DEFAULT_TIMEOUT_MS, PREPARED, intervals_ms
+from offsetwise.transactions.timing import PREPARED, Timeout, intervals_ms
 from offsetwise.wording import duration, many
 
 TWO_PHASE: Final = "transaction.two.phase.commit.enable"
@@ -88,7 +88,7 @@ class Upgrade:
 
 
 def judge(
-    checkpoint: Checkpoint, sink: Facts, after: Facts, *, timeout_ms: int | None, live: bool, damage: str | None
+    checkpoint: Checkpoint, sink: Facts, after: Facts, *, timeout: Timeout, live: bool, damage: str | None
 ) -> Upgrade:
     """Judge the steps of FLIP-319 for a job.
 
@@ -96,7 +96,7 @@ def judge(
         checkpoint: What it would be upgraded from.
         sink: The cluster that its sinks write to.
         after: The one that they write to once the job has moved; the same where they stay.
-        timeout_ms: The producer's `transaction.timeout.ms` as stated; None where nothing is.
+        timeout: How long its transactions live.
         live: Whether the job was seen to run.
         damage: Why the checkpoint cannot be read whole; None where it can.
     """
@@ -113,7 +113,7 @@ def judge(
         steps=steps,
         blocked_by=next((step.name for step in steps if step.outcome is Outcome.FAILED), None),
         until_then=(
-            *_timeouts(checkpoint, every, timeout_ms),
+            *_timeouts(checkpoint, every, timeout),
             "What the savepoint holds is settled while it is open: `offsetwise transactions` says what is to become of "
             "each, and how long is left.",
             f"Leave {TWO_PHASE} unset at the sink's producer: released clients accept it and do nothing with it, and "
@@ -122,19 +122,18 @@ def judge(
     )
 
 
-def timeout_refused(facts: Facts, timeout_ms: int | None) -> tuple[str, str] | None:
+def timeout_refused(facts: Facts, timeout: Timeout) -> tuple[str, str] | None:
     """Say why a cluster refuses the time-out of a sink's producer, and what to do; None where nothing shows that.
 
     Args:
         facts: The cluster that the sink will write to.
-        timeout_ms: `transaction.timeout.ms` as stated; None where nothing is, so that KafkaSink's default counts.
+        timeout: How long its transactions live.
     """
-    most, wanted = facts.max_timeout_ms, timeout_ms or DEFAULT_TIMEOUT_MS
+    most, wanted = facts.max_timeout_ms, timeout.ms
     if most is None or wanted <= most:
         return None
-    whose = "stated" if timeout_ms is not None else "KafkaSink's default, none is stated"
     return (
-        f"transaction.timeout.ms of the sink is {duration(wanted)} ({whose}), and {MAX_TIMEOUT} of cluster "
+        f"transaction.timeout.ms of the sink is {duration(wanted)} ({timeout.source}), and {MAX_TIMEOUT} of cluster "
         f"{facts.name!r} is {duration(most)}: the job does not start there (INVALID_TRANSACTION_TIMEOUT).",
         f"Put {MAX_TIMEOUT}={wanted} into the properties of every broker, which read it as they start; or give the "
         f"sink's producer transaction.timeout.ms={most}, and state that as transaction_timeout_ms.",
@@ -239,16 +238,15 @@ def _releases(facts: Facts) -> tuple[Outcome, str]:
     return Outcome.PASSED, f"{of}: {many(len(facts.brokers), 'broker')} of one release."
 
 
-def _timeouts(checkpoint: Checkpoint, every: Sequence[Facts], timeout_ms: int | None) -> Iterator[str]:
+def _timeouts(checkpoint: Checkpoint, every: Sequence[Facts], timeout: Timeout) -> Iterator[str]:
     """Say how long an outage may last, and what the clusters allow."""
-    wanted = timeout_ms or DEFAULT_TIMEOUT_MS
-    stated = "as stated" if timeout_ms is not None else "KafkaSink's default: state transaction_timeout_ms"
+    wanted = timeout.ms
     details = checkpoint.details
     times = {each.id: each.written_ms for each in details.retained}
     if details.checkpoint_id is not None:
         times[details.checkpoint_id] = details.written_ms
     longest = max(intervals_ms(times), default=None)
-    told = f"transaction.timeout.ms is {duration(wanted)} ({stated}). "
+    told = f"transaction.timeout.ms is {duration(wanted)} ({timeout.source}). "
     if longest is None:
         told += (
             "It has to be longer than the longest time from checkpoint to checkpoint, with the longest outage; the "
@@ -267,7 +265,7 @@ def _timeouts(checkpoint: Checkpoint, every: Sequence[Facts], timeout_ms: int | 
         if most is None:
             yield f"Cluster {facts.name!r} did not tell its {MAX_TIMEOUT} (DESCRIBE_CONFIGS on the cluster)."
             continue
-        refused = timeout_refused(facts, timeout_ms)
+        refused = timeout_refused(facts, timeout)
         if refused is not None:
             yield " ".join(refused)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.config import CheckpointConfig, Migration
+from offsetwise.config import Migration
 from offsetwise.errors import UsageError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.sinks import prefix_overlaps, transaction_timeout_refused
@@ -26,7 +26,7 @@ from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import Held, together
 from offsetwise.transactions.report import SinkTransactions, report
 from offsetwise.transactions.snapshot import HeldRecords, SinkSnapshot
-from offsetwise.transactions.timing import PREPARED
+from offsetwise.transactions.timing import PREPARED, Timeout, seen_timeout_ms
 from offsetwise.transactions.upgrade import Facts, Upgrade, judge
 from offsetwise.workflow.sink_looks import Sink, cluster_of, elsewhere, look, read_sink, require_of
 from offsetwise.workflow.stored import Observed
@@ -128,10 +128,12 @@ def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransa
     with collected_seldom():
         made = report(sink.held, looks, elsewhere=elsewhere(sink, looks))
     after = snapshot.facts_of(sink.after.name)
-    made = replace(made, findings=tuple(_findings(sink.held, made, after, sink.stated)))
+    own = (looks.second.answers[name] for name in sink.held.own(looks.second.answers))
+    timeout = Timeout(stated_ms=sink.stated.job.transaction_timeout_ms, seen_ms=seen_timeout_ms(own))
+    made = replace(made, findings=tuple(_findings(sink.held, made, after, timeout)))
     if not upgrade:
         return made
-    return replace(made, upgrade=_upgrade(sink, made, snapshot.facts_of(sink.cluster.name), after))
+    return replace(made, upgrade=_upgrade(sink, made, snapshot.facts_of(sink.cluster.name), after, timeout))
 
 
 def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
@@ -149,9 +151,9 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
         )
 
 
-def _findings(held: Held, made: SinkTransactions, after: Facts, stated: CheckpointConfig) -> Iterator[Finding]:
+def _findings(held: Held, made: SinkTransactions, after: Facts, timeout: Timeout) -> Iterator[Finding]:
     """Give what is worth knowing before the job starts again."""
-    for problem in transaction_timeout_refused(after, stated.job.transaction_timeout_ms):
+    for problem in transaction_timeout_refused(after, timeout):
         yield transaction_timeout_refused.finding(problem.message, problem.fix)
     others = [row.transactional_id or "" for row in made.transactions if row.decision is Decision.OTHER_JOB]
     for prefix, strategy in held.strategies().items():
@@ -161,12 +163,12 @@ def _findings(held: Held, made: SinkTransactions, after: Facts, stated: Checkpoi
                 yield prefix_overlaps.finding(problem.message)
 
 
-def _upgrade(of: Sink, made: SinkTransactions, sink: Facts, after: Facts) -> Upgrade:
+def _upgrade(of: Sink, made: SinkTransactions, sink: Facts, after: Facts, timeout: Timeout) -> Upgrade:
     return judge(
         of.read,
         sink,
         after,
-        timeout_ms=of.stated.job.transaction_timeout_ms,
+        timeout=timeout,
         live=any(each.decision is Decision.LIVE for each in made.transactions),
         damage=next((each.message for each in of.read.problems if each.code == checkpoint_damaged.code), None),
     )
