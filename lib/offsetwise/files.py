@@ -77,10 +77,9 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 """Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota")
+_LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts")
 """Of the partitions of a comparison or a sample, where they are null or empty."""
-_LEFT_OUT_OF_POSITIONS: Final = ("aggregate",)
-"""Of the positions of a plan, likewise."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "left_unset", "marks", "repair", "savepoint", "settings", "transactions")
@@ -99,11 +98,12 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
     body = _adapter(kind, _known()).dump_python(_flattened(value), mode="json")
     if isinstance(value, Comparison) and body["checkpoint"] is not None:
         body["checkpoint"] |= _header("checkpoint", {})
-    for one in (body, body.get("checkpoint")):
+    looks = body.get("looks", {})
+    for one in (body, body.get("checkpoint"), looks, looks.get("first"), looks.get("second")):
         if isinstance(one, dict):
             for problem in one.get("problems", ()) if severities else ():
                 problem["severity"] = severity_of(problem["code"])
-            _leave_out(one, _LEFT_OUT_WHEN_NULL)
+            _leave_out(one, (*_LEFT_OUT_WHEN_NULL, *_LEFT_OUT_OF_LOOKS))
             _leave_out_shards(one)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
         _leave_out(row, _LEFT_OUT_OF_ROWS)
@@ -125,7 +125,7 @@ def _encodable(text: str) -> str:
 def _leave_out_empty(body: dict[str, Any]) -> None:
     _leave_out(body, _LEFT_OUT_WHEN_EMPTY)
     for position in body.get("positions", ()):
-        _leave_out(position, _LEFT_OUT_OF_POSITIONS)
+        _leave_out(position, ("aggregate",))
     requirements = body.get("requirements", {})
     _leave_out(requirements, ("sink", "tables"))
     for table in requirements.get("tables", ()):
@@ -136,7 +136,7 @@ def _leave_out_empty(body: dict[str, Any]) -> None:
 
 def _leave_out_shards(body: dict[str, Any]) -> None:
     for one in (*body.get("topics", ()), *body.get("sources", ())):
-        _leave_out(one, _LEFT_OUT_WITHOUT_SHARDS)
+        _leave_out(one if isinstance(one, dict) else {}, _LEFT_OUT_WITHOUT_SHARDS)
 
 
 def _leave_out(body: dict[str, Any], keys: tuple[str, ...]) -> None:

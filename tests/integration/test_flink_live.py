@@ -350,8 +350,8 @@ def test_3_of_names_that_are_used_again_a_decision_by_name_duplicates_what_is_de
 
     move = moved(lab, checkpoint, jobs.folder / "by-name", job={"sink": "kafka", "sink_cluster": "old"})
     seen = looked(move)
-    # a name in use again does not say how its transaction from before ended
-    assert (decisions(seen, held=True), decisions(seen, held=False)) == ({"UNKNOWN"}, {"ABORT"})
+    # a name in use again does not say how its transaction from before ended: the log does
+    assert (decisions(seen, held=True), decisions(seen, held=False)) == ({"SETTLED"}, {"ABORT"})
     names = {row["transactional_id"] for row in seen["transactions"] if row["held"]}
     by_name = {row["transactional_id"] for row in seen["transactions"] if row["decision"] == "ABORT"} & names
     for name in by_name:
@@ -363,3 +363,63 @@ def test_3_of_names_that_are_used_again_a_decision_by_name_duplicates_what_is_de
     twice = Counter(serial for serial, _ in sink.rows()) - Counter(serials(orders))
     assert by_name
     assert twice == Counter(set(serials(orders)) - set(before)), "what was written under these names"
+
+
+@flinks(NEWEST)
+def test_4_what_a_job_that_failed_over_has_aborted_is_lost_with_exactly_its_records(jobs: Jobs, orders: Orders) -> None:
+    lab, flink = orders.lab, jobs.flink
+    sink = _sink(lab, "failed-over", "POOLING")
+    job = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST)
+    jobs.wait(job, sink, len(serials(orders)))
+    checkpoint = flink.checkpoint(job)
+    taken = len(serials(orders))
+    wait_until(lambda: len(sink.rows()) == taken, "what the checkpoint holds is committed")
+    orders.write(40)
+    arrived = len(serials(orders)) - taken
+    jobs.wait(job, sink, taken + arrived)
+    savepoint = flink.savepoint(job, jobs.folder / "failed-over")  # which holds the records that arrived
+    flink.kill(job)
+    again = jobs.start(lab.old_bootstrap, sink, state=checkpoint, begin=OR_STOP)  # aborts them, and uses the names
+    jobs.wait(again, sink, taken + 2 * arrived)
+    flink.kill(again)
+
+    move = moved(lab, savepoint, jobs.folder / "failed-over-move", job={"sink": "kafka", "sink_cluster": "old"})
+    seen = looked(move)
+
+    held = [row for row in seen["transactions"] if row["held"]]
+    assert {row["decision"] for row in held} == {"LOST"}
+    assert sum(int(at["records"]) for row in held for at in row["partitions"]) == arrived
+    from_savepoint = jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)
+    orders.write(5)
+    jobs.stop(from_savepoint, sink, taken + 2 * arrived + 5, jobs.folder / "after-failed-over")
+    missing = Counter(serials(orders)) - Counter(serial for serial, _ in sink.rows())
+    assert sum(missing.values()) == arrived, "as the savepoint counts them as written"
+
+
+@flinks(NEWEST)
+def test_5_of_a_savepoint_that_holds_nothing_it_is_said_that_the_sink_went_on(jobs: Jobs, orders: Orders) -> None:
+    lab, flink = orders.lab, jobs.flink
+    sink = _sink(lab, "holds-nothing", "POOLING")
+    job = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST)
+    jobs.wait(job, sink, len(serials(orders)))
+    flink.checkpoint(job)
+    taken = len(serials(orders))
+    wait_until(lambda: len(sink.rows()) == taken, "what the checkpoint holds is committed")
+    flink.checkpoint(job)  # since which nothing was written
+    savepoint = flink.savepoint(job, jobs.folder / "holds-nothing")
+    orders.write(30)
+    arrived = len(serials(orders)) - taken
+    jobs.wait(job, sink, taken + arrived)
+    flink.checkpoint(job)
+    wait_until(lambda: len(sink.rows()) == taken + arrived, "what came after the savepoint is committed")
+    flink.kill(job)
+
+    move = moved(lab, savepoint, jobs.folder / "holds-nothing-move", job={"sink": "kafka", "sink_cluster": "old"})
+    seen = looked(move)
+
+    assert [row for row in seen["transactions"] if row["held"]] == []
+    assert decisions(seen, held=False) == {"SINK_WENT_ON"}
+    begun = jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)
+    jobs.stop(begun, sink, taken + 2 * arrived, jobs.folder / "after-holds-nothing")
+    twice = Counter(serial for serial, _ in sink.rows()) - Counter(serials(orders))
+    assert sum(twice.values()) == arrived, "as a start from the savepoint writes them again"

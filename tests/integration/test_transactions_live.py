@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +32,14 @@ from kafka.protocol.producer.produce import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 import offsetwise
+from offsetwise import Migration
 from offsetwise.cli import documents
 from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.transactions import STATE_TOPIC
+from offsetwise.streams.kafka.transactions import STATE_TOPIC, _Looking
 from offsetwise.streams.kafka.wire import AGAIN, Wire
-from offsetwise.transactions.observed import Described, Missing
+from offsetwise.transactions.decisions import Decision
+from offsetwise.transactions.observed import Described, Look, Missing
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
 from tests.integration.secured_broker import KAFKAS, USERS, SecuredCluster, old_broker, secured_cluster
@@ -95,6 +99,11 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         create(running.plain, NewTopic(TOPIC, 2, replica_assignment=[[1], [2]]))
         fill(running.plain, TOPIC, {0: 3, 1: 3})
         yield running
+
+
+def _migration(folder: Path, checkpoint: Path, bootstrap: str) -> Path:
+    ask(folder, checkpoint, "--apart", "0s", bootstrap_servers=bootstrap)
+    return folder / "migration.yaml"
 
 
 def ask(folder: Path, checkpoint: Path, *options: str, **properties: str) -> Ran:
@@ -234,6 +243,96 @@ def test_5_6_7_8_what_the_cluster_has_otherwise_than_the_savepoint_is_lost_unkno
     assert decided("expired", {}, "c40-incrementing/savepoint-2-pending") == ["UNKNOWN"] * 2
 
 
+class Way(StrEnum):
+    """How a held transaction ends before its name is used again."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    FENCED = "fenced"
+    """Its job failed over to an earlier checkpoint, which takes the name and so aborts what is open."""
+
+
+POOL = ("tx-c50-pool-0-0", "tx-c50-pool-1-0")
+
+
+def leave_held(bootstrap: str, topic: str, folder: Path, ways: Sequence[Way]) -> Path:
+    """Write transactions, a savepoint that holds them, and end them; their names are used again and left open."""
+    held: dict[str, tuple[int, int]] = {}
+    opened: list[Producer] = []
+    for number, name in enumerate(POOL):
+        producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+        producer.init_transactions()
+        producer.begin_transaction()
+        for record in range(3 + number):
+            producer.produce(topic, str(record), partition=record % 2)
+        assert producer.flush(60) == 0
+        opened.append(producer)
+        held |= producers(bootstrap, name)
+    checkpoint = savepoint("c50-pooling/savepoint-3-pending", folder / "savepoint", held)
+    for producer, name, way in zip(opened, POOL, ways, strict=True):
+        if way is Way.COMMITTED:
+            producer.commit_transaction()
+        elif way is Way.ABORTED:
+            producer.abort_transaction()
+        for _ in range(2):  # one that goes on as if nothing had been, and ends otherwise
+            again = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+            again.init_transactions()
+            again.begin_transaction()
+            again.produce(topic, "again", partition=0)
+            assert again.flush(60) == 0
+            again.abort_transaction() if way is Way.COMMITTED else again.commit_transaction()
+    return checkpoint
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["over", "open"])
+@pytest.mark.parametrize("way", Way)
+def test_3_of_a_name_in_use_again_the_control_records_in_the_log_decide(
+    way: Way, used: bool, cluster: SecuredCluster, tmp_path: Path
+) -> None:
+    topic = f"pooled-{way}-{used}"
+    create(cluster.plain, NewTopic(topic, 2, replica_assignment=[[1], [2]]))
+    other = Way.ABORTED if way is Way.COMMITTED else Way.COMMITTED
+    checkpoint = leave_held(cluster.plain, topic, tmp_path, [way, other])
+    if used:
+        subprocess.run([sys.executable, "-c", LEFT_OPEN, cluster.plain, topic, *POOL], check=True, timeout=240)
+
+    def held(*options: str) -> dict[str, tuple[str, str, list[str]]]:
+        rows = answered(ask(tmp_path, checkpoint, *options, bootstrap_servers=cluster.plain))["transactions"]
+        return {
+            row["transactional_id"]: (
+                row["decision"],
+                row["reason"],
+                [f"{at['partition']}: {at['records']}" for at in row["partitions"]],
+            )
+            for row in rows
+            if row["held"]
+        }
+
+    kept = tmp_path / "sink.json"
+    found = held("--topic", topic, "--out", str(kept))
+
+    expected = {
+        name: "SETTLED" if each is Way.COMMITTED else "LOST" for name, each in zip(POOL, [way, other], strict=True)
+    }
+    assert {name: decision for name, (decision, _, _) in found.items()} == expected
+    assert [records for _, _, records in found.values()] == [["0: 2", "1: 1"], ["0: 2", "1: 2"]]
+    assert f"3 records of it are in {topic}-0, {topic}-1" in found[POOL[0]][1]
+    assert held("--snapshot", str(kept)) == found
+    without = {decision for decision, _, _ in held().values()}
+    assert without == (set(expected.values()) if used else {"UNKNOWN"}), "an open one names its topic"
+
+
+def test_a_topic_that_is_not_there_is_named_and_the_answer_not_complete(
+    cluster: SecuredCluster, stopped: Path, tmp_path: Path
+) -> None:
+    ran = ask(tmp_path, stopped, "--topic", "no-such", "--topic", TOPIC, bootstrap_servers=cluster.plain)
+
+    assert (ran.code, answered(ran)["complete"]) == (1, False)
+    assert "Topic 'no-such': the cluster has none of this name" in answered(ran)["problems"][0]
+    assert decisions(answered(ran)) == EXPECTED
+    assert "no-such" not in topics(cluster.plain)
+
+
 @OF_ONE_RELEASE
 def test_tls_is_spoken_as_the_first_client_speaks_it(cluster: SecuredCluster, stopped: Path, tmp_path: Path) -> None:
     tls = {"bootstrap_servers": f"127.0.0.1:{cluster.tls_port}", "security_protocol": "SSL"}
@@ -242,7 +341,7 @@ def test_tls_is_spoken_as_the_first_client_speaks_it(cluster: SecuredCluster, st
     assert "certificate" in ask(tmp_path, stopped, **tls).refused()["problem"]
 
 
-def test_19_an_empty_list_without_rights_is_denied_and_a_right_on_the_prefix_is_enough_to_decide(
+def test_19_an_empty_list_without_rights_is_denied_a_right_on_the_prefix_decides_without_the_topics_it_lacks(
     cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("READER_PASSWORD", USERS["reader"])
@@ -256,16 +355,26 @@ def test_19_an_empty_list_without_rights_is_denied_and_a_right_on_the_prefix_is_
         AclOperation.DESCRIBE,
         AclPermissionType.ALLOW,
     )
-    admin = AdminClient({"bootstrap.servers": cluster.plain})
-    for future in admin.create_acls([right]).values():
-        future.result()
-    granted = ask(tmp_path, stopped, **as_reader(cluster))
+    granted = []
+    for each in (
+        right,
+        allowed(ResourceType.TOPIC, TOPIC, AclOperation.DESCRIBE),
+        allowed(ResourceType.TOPIC, TOPIC, AclOperation.READ),
+    ):
+        grant(cluster, each)
+        granted.append(ask(tmp_path, stopped, **as_reader(cluster)))
 
     assert denied.code == 1
     assert answered(denied)["complete"] is False
     assert {row["decision"] for row in answered(denied)["transactions"]} == {"DENIED"}
-    assert granted.code == 0
-    assert decisions(answered(granted)) == EXPECTED
+    assert {(ran.code, answered(ran)["complete"]) for ran in granted} == {(1, False)}
+    hidden, unread, seen = map(answered, granted)
+    assert decisions(hidden) == decisions(unread) == EXPECTED
+    assert "open, and its partitions are not shown" in hidden["problems"][0]
+    assert f"which transactions it holds open on {TOPIC}: READ on the topics is needed" in unread["problems"][0]
+    # Who sees the topic sees what others have open there, and may not know whether that hangs.
+    assert decisions(seen) == EXPECTED | {(None, False): ("DENIED", None)}
+    assert seen["problems"] == []
 
 
 def upgrade(ran: Ran) -> dict[str, tuple[str, str]]:
@@ -309,7 +418,8 @@ def test_32_the_steps_to_two_phase_commit_are_read_from_every_broker(
     assert first["5"] == ("passed", "Cluster 'old': 2 brokers of one release.")
     assert denied["2"] == ("unknown", "Cluster 'old': this user may not read ACLs (DESCRIBE on the cluster).")
     told = answered(before)["upgrade"]["until_then"]
-    assert "transaction.max.timeout.ms of cluster 'old' is 15 min" in told[1]
+    assert "transaction.timeout.ms is 10 min (as its transactions have it)" in told[0]
+    assert told[1] == "Cluster 'old' allows up to 15 min (transaction.max.timeout.ms)."
     assert (
         "did not tell"
         in answered(ask(tmp_path, stopped, "--upgrade", **as_reader(cluster)))["upgrade"]["until_then"][1]
@@ -337,6 +447,30 @@ def test_a_job_that_goes_on_between_two_looks_is_live(
     now = {name: decision for (name, _), (decision, _) in decisions(body).items()}
     assert now[f"{PREFIX}-0-3"] == now[f"{PREFIX}-0-4"] == now[f"{PREFIX}-0-5"] == "LIVE"
     assert f"{PREFIX}-0-5 appeared between two looks" in body["transactions"][0]["reason"]
+
+
+@OF_ONE_RELEASE
+@pytest.mark.parametrize("number", [0, 1], ids=["in the first look", "in the second"])
+def test_a_broker_that_does_not_answer_in_one_look_is_no_job_that_runs_and_lets_nothing_hang(
+    number: int, cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of, looked, looks = Migration.load(_migration(tmp_path, stopped, cluster.plain)), _Looking.look, [0]
+
+    def look(looking: _Looking) -> Look:
+        looking.wire.deadline = Deadline(5)
+        looks[0] += 1
+        if looks[0] != number + 1:
+            return looked(looking)
+        with cluster.paused(cluster.second):
+            return looked(looking)
+
+    monkeypatch.setattr(_Looking, "look", look)
+    made = of.transactions("orders")
+
+    assert looks == [2]
+    found = {row.decision for row in made.transactions}
+    assert found.isdisjoint({Decision.LIVE, Decision.HANGING}), [row.reason for row in made.transactions]
+    assert number == 0 or not made.complete
 
 
 @OF_ONE_RELEASE
@@ -433,6 +567,13 @@ def allowed(kind: ResourceType, name: str, operation: AclOperation) -> AclBindin
     return AclBinding(kind, name, literal, "User:reader", "*", operation, AclPermissionType.ALLOW)
 
 
+def grant(cluster: SecuredCluster, right: AclBinding) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.plain})
+    for future in admin.create_acls([right]).values():
+        future.result()
+    time.sleep(1)  # brokers take rights up a moment later
+
+
 def test_26_a_transaction_that_only_its_partition_knows_hangs_for_whoever_may_describe_all_ids(
     cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -445,15 +586,14 @@ def test_26_a_transaction_that_only_its_partition_knows_hangs_for_whoever_may_de
     assert (row["transactional_id"], row["producer_id"], row["epoch"]) == (None, "987654", 3)
     assert "hung-0" in row["reason"]
     monkeypatch.setenv("READER_PASSWORD", USERS["reader"])
-    admin = AdminClient({"bootstrap.servers": cluster.plain})
+    grant(cluster, allowed(ResourceType.TOPIC, TOPIC, AclOperation.READ))
     for right, decision in (
         (allowed(ResourceType.TOPIC, "hung", AclOperation.READ), "DENIED"),
         (allowed(ResourceType.TRANSACTIONAL_ID, "*", AclOperation.DESCRIBE), "HANGING"),
     ):
-        for future in admin.create_acls([right]).values():
-            future.result()
+        grant(cluster, right)
         of_reader = ask(tmp_path, stopped, "--topic", "hung", **as_reader(cluster))
-        (row,) = (each for each in answered(of_reader)["transactions"] if each["transactional_id"] is None)
+        (row,) = (each for each in answered(of_reader)["transactions"] if "hung-0" in each["reason"])
         assert (row["decision"], of_reader.code) == (decision, 0 if decision == "HANGING" else 1), row["reason"]
     (ends,) = (each for each in body["partitions"] if each["topic"] == "hung")
     assert (ends["last_stable_offset"], ends["log_end_offset"]) == ("2", "3")

@@ -17,6 +17,7 @@ from offsetwise.findings.sinks import transaction_timeout_refused
 from offsetwise.model import (
     Comparison,
     GateCheck,
+    OpenPartition,
     Outcome,
     Plan,
     PlannedTransaction,
@@ -196,6 +197,16 @@ def test_29_a_mark_of_what_is_not_shown_as_committed_is_refused(decision: Decisi
     assert "tx-1-4 (producer 8, epoch 1)" in caught.value.problem
     assert "tx-0-4" not in caught.value.problem
     assert "--target sink-transactions" in caught.value.fix
+
+
+def test_29_what_the_log_shows_as_committed_is_marked_and_its_topics_are_looked_at_again() -> None:
+    at = OpenPartition(topic="out", partition=0, start_offset=3, records=7)
+    made = plan(said(row(HELD), row(OTHER, Decision.SETTLED, "Ongoing", partitions=(at,))))
+
+    assert {each.transactional_id for each in made.marks} == {"tx-0-4", "tx-1-4"}
+    assert made.requirements.sink is not None
+    assert made.requirements.sink.topics == ("out",)
+    assert [each.partitions for each in made.requirements.sink.states] == [(), (at,)]
 
 
 def test_29_what_nobody_answered_about_is_not_marked() -> None:

@@ -279,6 +279,46 @@ def test_14_a_job_that_moves_between_two_looks_is_live_and_nothing_is_offered(
     assert not live or found.isdisjoint({Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED})
 
 
+def gone(look_: Look, *names: str, **more: object) -> Look:
+    """Make the look that leaves out what a broker that died coordinates and leads."""
+    listed = {name: each for name, each in look_.listed.items() if name not in names}
+    answers = {name: Missing.UNAVAILABLE if name in names else each for name, each in look_.answers.items()}
+    return replace(look_, listed=listed, answers=answers, unlisted=True, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("names", [(NAME,), ("orders-0-8",), ("orders-1-8",), (NAME, "orders-0-8", "orders-1-8")])
+@pytest.mark.parametrize("dies", ["in the first look", "between both", "in both"])
+def test_14_a_broker_that_dies_moves_nothing(dies: str, names: tuple[str, ...]) -> None:
+    both = look({NAME: said("Ongoing"), "orders-0-8": said("Ongoing", 8), "orders-1-8": said("CompleteCommit", 9)})
+    whole = replace(both, writes=(WRITE,))
+    without = gone(both, *names, silent=(ORDERS,))
+    first, second = {
+        "in the first look": (without, whole),
+        "between both": (whole, without),
+        "in both": (without, without),
+    }[dies]
+
+    found = moved(first, second)
+
+    assert Decision.LIVE not in found
+    assert Decision.LIVE in moved(replace(both, listed={}, answers={}), whole), "with all brokers it would be"
+
+
+def test_14_what_a_leader_shows_first_in_the_second_look_is_new_where_it_answered_in_the_first() -> None:
+    both = look({NAME: said("Ongoing")})
+    other = TopicPartition("orders", 1)
+
+    for silent, live in (((), True), ((ORDERS,), False), ((other,), True)):
+        assert (Decision.LIVE in moved(replace(both, silent=silent), replace(both, writes=(WRITE,)))) is live
+
+
+def test_14_an_id_that_expires_between_two_looks_shows_no_job() -> None:
+    first = look({NAME: said("Ongoing"), "orders-0-3": said("CompleteCommit", 9)})
+    second = look({NAME: said("Ongoing"), "orders-0-3": said("Dead", 9)})
+
+    assert Decision.LIVE not in moved(first, second)
+
+
 def test_16_what_a_newer_checkpoint_may_hold_is_not_aborted() -> None:
     held = replace(holding(NAME), newer=9)
     rows = decided(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from offsetwise.model import NamingStrategy, OpenPartition, Transaction
-from offsetwise.transactions.decisions import Decision, SinkTransaction
+from offsetwise.transactions.decisions import Decided, Decision, SinkTransaction
 from offsetwise.transactions.hanging import hanging
 from offsetwise.transactions.moving import movement
 from offsetwise.transactions.names import parse
@@ -23,36 +23,43 @@ from offsetwise.transactions.observed import (
     Described,
     Held,
     Listed,
+    LogSearch,
     Look,
     Missing,
     OpenWrite,
     TransactionState,
 )
-from offsetwise.transactions.reasons import IN_USE_AGAIN, MISSING, UNSEARCHED, begun_since
+from offsetwise.transactions.pending import decide_pending
+from offsetwise.transactions.reasons import MISSING, UNSEARCHED
 from offsetwise.transactions.timing import deadline, left_ms
 
-Decided: TypeAlias = tuple[Decision, str]
-"""With its reason."""
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
 """What a job that still runs takes back, because it decides itself."""
 _STATES: Final = frozenset(TransactionState)
 
 
-def decide(held: Held, first: Look, second: Look, *, elsewhere: str | None = None) -> tuple[SinkTransaction, ...]:
+def decide(
+    held: Held, first: Look, second: Look, *, search: LogSearch | None = None, elsewhere: str | None = None
+) -> tuple[SinkTransaction, ...]:
     """Decide about every transaction that a checkpoint holds, or that a sink of its job has on the cluster.
 
     Args:
         held: What the checkpoint holds.
         first: One look at the cluster.
         second: A later one, which decides; the first only shows what moved.
+        search: What the logs show of transactions that coordinators no longer describe; None where nobody searched.
         elsewhere: A sentence that says why the sink writes to another cluster than this one; None where nothing does.
 
     Returns:
         One for each id, producer id and epoch, by id; then what only partitions know.
     """
-    rows = [*_all_held(held, second), *_all_others(held, second)]
+    rows = [*_all_held(held, second, search), *_all_others(held, second)]
     rows.sort(key=_place)
-    rows += [_hanging(each, sees_all=second.sees_all) for each in hanging(first, second)]
+    producers = {(each.producer_id, each.epoch) for each in held.transactions}
+    rows += [
+        _hanging(each, sees_all=second.sees_all, held=(each.producer_id, each.epoch) in producers)
+        for each in hanging(first, second)
+    ]
     moved = movement(held, first, second)
     if moved is not None:
         told = f"The job still runs: {moved}. It decides about its transactions itself; stop it and look again."
@@ -71,14 +78,14 @@ def _place(row: SinkTransaction) -> tuple[str, int]:
     return str(row.transactional_id), row.epoch or 0
 
 
-def _all_held(held: Held, look: Look) -> Iterator[SinkTransaction]:
+def _all_held(held: Held, look: Look, search: LogSearch | None) -> Iterator[SinkTransaction]:
     seen = set()
     for each in held.transactions:
         key = each.transactional_id, each.producer_id, each.epoch
         if key not in seen:
             seen.add(key)
             answer = look.answers.get(each.transactional_id, Missing.UNAVAILABLE)
-            decision, reason = _held(each, answer, held)
+            verdict = decide_pending(each, answer, held, look, search)
             yield SinkTransaction(
                 transactional_id=each.transactional_id,
                 producer_id=each.producer_id,
@@ -87,84 +94,10 @@ def _all_held(held: Held, look: Look) -> Iterator[SinkTransaction]:
                 held_state=each.state,
                 broker_state=answer.state if isinstance(answer, Described) else None,
                 left_ms=left_ms(answer, look.taken_ms) if _is_now(each, answer) else None,
-                decision=decision,
-                reason=reason + (_when(answer, look) if decision is Decision.COMMIT else ""),
+                decision=verdict.decision,
+                reason=verdict.reason + (_when(answer, look) if verdict.decision is Decision.COMMIT else ""),
+                partitions=verdict.partitions,
             )
-
-
-def _held(each: Transaction, answer: Answer, held: Held) -> Decided:
-    """Decide about what the checkpoint holds."""
-    if answer is Missing.DENIED:
-        return Decision.DENIED, _denied(each.transactional_id)
-    if not isinstance(answer, Described):
-        return Decision.UNKNOWN, MISSING[answer]
-    if each.producer_id is None or each.epoch is None:
-        return _named_only(answer)
-    return _held_and_described(each, each.epoch, answer, held)
-
-
-def _held_and_described(each: Transaction, epoch: int, answer: Described, held: Held) -> Decided:
-    if answer.producer_id != each.producer_id or answer.epoch < epoch:
-        return Decision.FOREIGN, (
-            f"The id belongs to producer {answer.producer_id} with epoch {answer.epoch} now, the checkpoint holds "
-            f"producer {each.producer_id} with epoch {epoch}: it was made anew, or the checkpoint's sink writes "
-            "to another cluster."
-        )
-    later = answer.epoch - epoch
-    # At the end of a transaction the epoch may rise by one; what began after the checkpoint is another transaction.
-    same = later <= 1 and not _began_after(answer, held)
-    match answer.state:
-        case TransactionState.ONGOING if later == 0 and _began_after(answer, held):
-            return Decision.UNKNOWN, begun_since(answer)
-        case TransactionState.ONGOING if later == 0:
-            return _held_and_open(each)
-        case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
-            return Decision.UNKNOWN, IN_USE_AGAIN.format(now=answer.epoch, then=epoch)
-        case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT if later <= 1:
-            return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
-        case TransactionState.PREPARE_EPOCH_FENCE:
-            return Decision.WAIT, "The broker is ending it because another producer took its id. Look again."
-        case TransactionState.COMPLETE_COMMIT if same:
-            return Decision.SETTLED, _settled(answer.epoch, later)
-        case TransactionState.COMPLETE_ABORT if same:
-            return Decision.LOST, (
-                "It was aborted, by its time-out or by somebody, so that its records are lost although the checkpoint "
-                "counts them as written. Start from an earlier checkpoint, or write them again."
-            )
-    return Decision.UNKNOWN, (
-        f"The id has gone on: it is {answer.state} with epoch {answer.epoch}, the checkpoint holds epoch {epoch}. "
-        "The coordinator does not keep how that one ended; the control records in the topic's log may tell."
-    )
-
-
-def _held_and_open(each: Transaction) -> Decided:
-    if each.state in ("failed", "committed"):
-        return Decision.UNEXPLAINED, (
-            f"The checkpoint has it as {each.state}, so that no restore commits it, and the broker has it open. "
-            "A person has to say whether it is committed or aborted."
-        )
-    return Decision.COMMIT, "The checkpoint holds it, and the broker has it open with the same producer and epoch."
-
-
-def _settled(epoch: int, later: int) -> str:
-    told = "It is committed."
-    if later:
-        told += (
-            f" The epoch is {epoch} since, so that a restore on this cluster logs that it is already fenced and speaks "
-            "of data loss: that is a false alarm."
-        )
-    return told
-
-
-def _named_only(answer: Described) -> Decided:
-    if answer.state == TransactionState.ONGOING:
-        return Decision.UNEXPLAINED, (
-            "The writer's state names it without a producer and an epoch, and the broker has it open: nothing shows "
-            "that it is the same transaction. A person has to say whether it is committed or aborted."
-        )
-    if answer.state in FINISHING:
-        return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
-    return Decision.NOTHING, "The writer's state names it, and nothing of it is open."
 
 
 def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
@@ -254,7 +187,7 @@ def _other(listed: Listed | None, answer: Answer | None, number: int | None, hel
         return Decision.WAIT, f"The broker is ending it ({state}). Look again."
     after = number is not None and number > held.checkpoint_id
     if state == TransactionState.COMPLETE_COMMIT and (
-        after or (number is None and isinstance(answer, Described) and _began_after(answer, held))
+        after or (number is None and isinstance(answer, Described) and held.written_before(answer.start_ms))
     ):
         instead = "" if held.newer is None else f" The newest retained checkpoint is {held.newer}."
         return Decision.SINK_WENT_ON, (
@@ -310,9 +243,15 @@ def _row(
     )
 
 
-def _hanging(found: OpenWrite, *, sees_all: bool | None) -> SinkTransaction:
+def _hanging(found: OpenWrite, *, sees_all: bool | None, held: bool) -> SinkTransaction:
     told = f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and "
     match sees_all:
+        case True if held:
+            decision = Decision.UNKNOWN
+            told += (
+                "no coordinator knows it, but the checkpoint holds its producer and epoch: an abort would lose records "
+                "that the checkpoint counts as written. Start from a checkpoint that does not hold it, to abort it."
+            )
         case True:
             decision = Decision.HANGING
             told += "no coordinator knows it: nothing ends it, and read_committed readers stop there."
@@ -354,7 +293,8 @@ def _is_of(each: Transaction, answer: Described, held: Held) -> bool:
         return True
     if answer.producer_id != each.producer_id or each.epoch is None or answer.epoch != each.epoch + 1:
         return False
-    return answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY) and not _began_after(answer, held)
+    over = answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY)
+    return over and not held.written_before(answer.start_ms)
 
 
 def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
@@ -364,19 +304,6 @@ def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
     )
 
 
-def _began_after(answer: Described, held: Held) -> bool:
-    return answer.start_ms is not None and held.written_ms is not None and answer.start_ms > held.written_ms
-
-
 def _when(answer: Answer | None, look: Look) -> str:
     open_ = isinstance(answer, Described) and answer.state == TransactionState.ONGOING
     return deadline(answer, look.taken_ms) if open_ and isinstance(answer, Described) else ""
-
-
-def _denied(transactional_id: str) -> str:
-    name = parse(transactional_id)
-    of = repr(transactional_id if name is None else f"{name.prefix}-")
-    return (
-        f"The user may not describe it: grant DESCRIBE on TransactionalId {of}, prefixed. That the list of "
-        "transactions is empty does not mean that there are none."
-    )

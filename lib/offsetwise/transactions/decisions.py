@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from offsetwise.model import Count, OpenPartition, SeenTransaction, Time
 
@@ -40,6 +40,8 @@ class Decision(StrEnum):
     """Open on a partition only."""
 
 
+Decided: TypeAlias = tuple[Decision, str]
+"""With its reason."""
 CLOSED: Final = (Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB)
 """Nothing is open with these."""
 
@@ -68,7 +70,7 @@ class SinkTransaction:
     deadline: Time | None = None
     """When the broker aborts it, by the broker's clock; as `left_ms`."""
     partitions: tuple[OpenPartition, ...] = ()
-    """What it holds open, as far as the user may see it."""
+    """What it holds open, as far as the user may see it; of one that is over, where the logs have it."""
     coordinator_epoch: int | None = None
     """Of one that hangs, as its partition's leader has it."""
     newer_may_hold: bool = False

@@ -14,7 +14,8 @@ _BY_THE_BROKER: Final = {
     (TransactionState.PREPARE_EPOCH_FENCE, TransactionState.COMPLETE_ABORT),
     (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT),
 }
-"""What a coordinator does by itself: it aborts what timed out, and ends what it has begun to end."""
+"""What a coordinator does by itself: it aborts what timed out, and ends what it has begun to end. An id that expires
+is dead then."""
 
 
 def movement(held: Held, first: Look, second: Look) -> str | None:
@@ -40,7 +41,8 @@ def movement(held: Held, first: Look, second: Look) -> str | None:
         if each.producer_id not in producers:
             continue
         earlier = before.get((each.partition, each.producer_id))
-        wrote = earlier is None or earlier.last_sequence != each.last_sequence
+        unseen = earlier is None and each.partition not in first.silent
+        wrote = unseen or (earlier is not None and earlier.last_sequence != each.last_sequence)
         # Dated ahead of both looks it says nothing: the time is whatever the producer set.
         if wrote or first.taken_ms < each.last_timestamp_ms <= second.taken_ms:
             return f"{producers[each.producer_id]} wrote to {each.partition} between two looks"
@@ -51,8 +53,10 @@ def _moved(name: str, first: Look, second: Look) -> str | None:
     """Say in a clause what became of a transactional id between two looks; None where nothing did."""
     before, now = first.listed.get(name), second.listed[name]
     if before is None:
-        return f"{name} appeared between two looks"
-    if before.state != now.state and (before.state, now.state) not in _BY_THE_BROKER:
+        # A broker that was silent in the first look may have had it then.
+        return None if first.unlisted else f"{name} appeared between two looks"
+    by_the_broker = (before.state, now.state) in _BY_THE_BROKER or now.state == TransactionState.DEAD
+    if before.state != now.state and not by_the_broker:
         return f"{name} went from {before.state} to {now.state} between two looks"
     answer = second.answers.get(name)
     if answer is not None and _another(first.answers.get(name), answer):

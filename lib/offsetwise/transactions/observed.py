@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from offsetwise.model import Count, NamingStrategy, Offset, TimeMs, Transaction
-from offsetwise.position import TopicPartition
+from offsetwise.position import OfPartition, TopicPartition
 from offsetwise.transactions.names import parse
 
 NO_TIMEOUT_MS: Final = 2**31 - 1
@@ -105,6 +105,35 @@ class OpenWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedTransaction(OfPartition):
+    """What the log of one partition shows of a transaction: its records, and the control record that ends it."""
+
+    topic: str
+    partition: int
+    producer_id: Count
+    epoch: int
+    start_offset: Offset
+    """Its first record there."""
+    records: Count
+    """How many it has there."""
+    last_timestamp_ms: int
+    """Of its newest record there, as its producer dated it; -1 where it did not."""
+    committed: bool | None
+    """As the control record says; None where none follows in what was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSearch:
+    """What a search of the sink's logs for transactions that their coordinator no longer describes has shown."""
+
+    topics: tuple[str, ...]
+    """Those that were searched, sorted."""
+    transactions: tuple[LoggedTransaction, ...] = ()
+    unread: tuple[str, ...] = ()
+    """What of the logs was not read, each a clause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """What a cluster said at one moment."""
 
@@ -117,6 +146,10 @@ class Look:
     writes: tuple[OpenWrite, ...] = ()
     sees_all: bool | None = None
     """Whether the user may describe every transactional id; None where nobody was asked, or no coordinator said."""
+    unlisted: bool | None = None
+    """True where a broker did not list the transactions that it coordinates; else None."""
+    silent: tuple[TopicPartition, ...] = ()
+    """The sink's partitions whose leader did not say what it has open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +179,10 @@ class Held:
                 made[name.prefix] = each.strategy
         return made | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
 
+    def written_before(self, at_ms: int | None) -> bool:
+        """Say whether the checkpoint was written before a time; False where one of both is not known."""
+        return at_ms is not None and self.written_ms is not None and at_ms > self.written_ms
+
     def own(self, names: Iterable[str]) -> list[str]:
         """Give, of some transactional ids, those held and those that a sink of this job makes."""
         held, prefixes = {each.transactional_id for each in self.transactions}, set(self.prefixes)
@@ -157,12 +194,36 @@ class Held:
 def together(many: Iterable[Held]) -> Held:
     """Give what several checkpoints hold as one, so that one look answers for all of them."""
     each = tuple(many)
+    times = [one.written_ms for one in each]
     return Held(
         checkpoint_id=max(one.checkpoint_id for one in each),
-        written_ms=None,
+        written_ms=None if None in times else min(times),  # type: ignore[type-var] # no None is left
         prefixes=tuple(dict.fromkeys(prefix for one in each for prefix in one.prefixes)),
         transactions=tuple(held for one in each for held in one.transactions),
         pooled=tuple(dict.fromkeys(prefix for one in each for prefix in one.pooled)),
+    )
+
+
+def is_past(each: Transaction, answer: Answer | None) -> bool:
+    """Say whether a transaction that a checkpoint holds was open before, by what its coordinator describes now.
+
+    Then the logs are searched: the coordinator keeps the newest transaction of an id, and is not believed alone.
+    """
+    if not isinstance(answer, Described) or answer.producer_id != each.producer_id or each.epoch is None:
+        return False
+    later = answer.epoch - each.epoch
+    if answer.state == TransactionState.ONGOING:
+        return later > 0
+    ending = answer.state == TransactionState.PREPARE_EPOCH_FENCE or (answer.state in FINISHING and later <= 1)
+    return later >= 0 and not ending
+
+
+def to_search(held: Held, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
+    """Give producer id and epoch of each transaction whose end is looked for in the logs."""
+    return frozenset(
+        (each.producer_id, each.epoch)
+        for each in held.transactions
+        if each.producer_id is not None and each.epoch is not None and is_past(each, answers.get(each.transactional_id))
     )
 
 

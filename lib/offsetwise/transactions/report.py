@@ -11,7 +11,7 @@ from offsetwise.model.offsets import Count, Offset
 from offsetwise.position import OfPartition, TopicPartition
 from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
-from offsetwise.transactions.observed import Described, Held, Look, TransactionState
+from offsetwise.transactions.observed import Described, Held, LogSearch, Look, TransactionState
 from offsetwise.transactions.upgrade import Upgrade
 
 
@@ -40,6 +40,8 @@ class Looks:
     """What could not be asked, each a sentence."""
     end_txn_version: int | None = None
     """The highest version of EndTxn that the brokers take; None where they did not say."""
+    search: LogSearch | None = None
+    """Of the sink's logs, after the second look; None where nothing was searched for, or no topic is known."""
 
     @property
     def taken_at(self) -> Time:
@@ -69,6 +71,12 @@ class SinkTransactions:
     """The highest version of EndTxn that the brokers take: 5 since Kafka 4.0. None where they did not say."""
 
     @property
+    def topics_of_ends(self) -> tuple[str, ...]:
+        """The topics, sorted, whose logs have shown that what is held is committed; to be searched again for that."""
+        settled = (row for row in self.transactions if row.decision is Decision.SETTLED)
+        return tuple(sorted({at.topic for row in settled for at in row.partitions}))
+
+    @property
     def open(self) -> tuple[SinkTransaction, ...]:
         """Those that somebody or something must still end, or that speak against a start."""
         return tuple(each for each in self.transactions if each.decision not in CLOSED)
@@ -84,7 +92,8 @@ def report(held: Held, looks: Looks, *, elsewhere: str | None = None) -> SinkTra
     """Decide about all transactions of a checkpoint's sinks; see `decide`."""
     starts = {(each.partition, each.producer_id): each.start_offset for each in looks.second.writes}
     rows = tuple(
-        _open(row, looks.second, starts) for row in decide(held, looks.first, looks.second, elsewhere=elsewhere)
+        _open(row, looks.second, starts)
+        for row in decide(held, looks.first, looks.second, search=looks.search, elsewhere=elsewhere)
     )
     return SinkTransactions(
         cluster_id=looks.cluster_id,

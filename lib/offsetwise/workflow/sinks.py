@@ -245,9 +245,8 @@ def settling_of(
     name = request.checkpoint or ""
     stated = migration.checkpoint(name)
     cluster = cluster_of(migration, stated, name)
-    made = settle(
-        found, cluster=cluster.name, topics=request.sink_topics, request=request, job=stated.job, now_ms=now_ms
-    )
+    topics = tuple(dict.fromkeys((*request.sink_topics, *found.topics_of_ends)))
+    made = settle(found, cluster=cluster.name, topics=topics, request=request, job=stated.job, now_ms=now_ms)
     if snapshot is not None:
         return counted(made, snapshot.counts())
     progress(COUNTING, 0, 1)

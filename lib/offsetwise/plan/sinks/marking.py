@@ -42,10 +42,7 @@ def mark_not_settled(name: str, found: SinkTransaction | None) -> Iterator[str]:
     if found is None:
         yield f"{name}: the cluster of the sink was not asked about it."
     elif found.decision is Decision.SETTLED:
-        yield (
-            f"{name}: its id has been used again since ({found.broker_state}), so that its commit is not shown any "
-            "more."
-        )
+        yield f"{name}: its id has been used again since ({found.broker_state}), and no log shows that it is committed."
     else:
         yield f"{name} is {found.decision}, not SETTLED: {found.reason}"
 
@@ -124,8 +121,9 @@ def rows_against(found: SinkTransactions | None, *, tolerates_replay: bool | Non
 
 
 def is_committed(row: SinkTransaction) -> bool:
-    """Say whether the cluster shows that a held transaction is committed, so that its mark cannot lose records."""
-    return row.decision is Decision.SETTLED and row.broker_state == TransactionState.COMPLETE_COMMIT
+    """Say whether its coordinator or the log shows that a held transaction is committed: a mark then loses nothing."""
+    shown = row.broker_state == TransactionState.COMPLETE_COMMIT or bool(row.partitions)
+    return row.decision is Decision.SETTLED and shown
 
 
 def requirement_of(
@@ -155,7 +153,7 @@ def requirement_of(
             for row in found.transactions
             if row.held and (row.transactional_id, row.producer_id, row.epoch) in keys
         ),
-        topics=request.sink_topics,
+        topics=tuple(dict.fromkeys((*request.sink_topics, *found.topics_of_ends))),
     )
 
 

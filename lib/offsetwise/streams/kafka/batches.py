@@ -12,6 +12,10 @@ _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _VERSION: Final = 2
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
+_MARKER: Final = struct.Struct(">hh")
+"""The key of a control record: its version, and its type (`org.apache.kafka.common.record.ControlRecordType`)."""
+_ENDS: Final = {0: False, 1: True}
+"""Whether a control record commits, by its type; others end no transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,12 @@ class Batch:
     transactional: bool
     control: bool
     """Whether it holds a marker that ends a transaction, and no record."""
+    commits: bool | None = None
+    """Whether its marker commits; None of records, and of a control record that is cut off or ends no transaction."""
+    last_timestamp_ms: int = -1
+    """The largest of its records, as their producer or the broker dated them."""
+    base_sequence: int = -1
+    """How many records its producer had sent to the partition with this epoch before; -1 of markers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +61,12 @@ def headers(data: bytes) -> Iterator[Batch]:
     """
     at = 0
     while at + _HEADER.size <= len(data):
-        base, length, _, version, _, attributes, last, _, _, producer_id, epoch, _, records = _HEADER.unpack_from(
-            data, at
+        base, length, _, version, _, attributes, last, _, newest, producer_id, epoch, sequence, records = (
+            _HEADER.unpack_from(data, at)
         )
         if version != _VERSION or length <= 0:
             return  # older batches know no transactions
+        control = bool(attributes & _CONTROL)
         yield Batch(
             base_offset=base,
             last_offset=base + last,
@@ -63,6 +74,22 @@ def headers(data: bytes) -> Iterator[Batch]:
             epoch=epoch,
             records=records,
             transactional=bool(attributes & _TRANSACTIONAL),
-            control=bool(attributes & _CONTROL),
+            control=control,
+            commits=_commits(data[at + _HEADER.size : at + 12 + length]) if control else None,
+            last_timestamp_ms=newest,
+            base_sequence=sequence,
         )
         at += 12 + length
+
+
+def _commits(record: bytes) -> bool | None:
+    """Read from a control batch's one record whether it commits."""
+    at = 0
+    for number in range(5):  # its length, one byte of attributes, the differences of time and offset, the key's length
+        if number == 1:
+            at += 1
+            continue
+        while at < len(record) and record[at] & 0x80:
+            at += 1
+        at += 1
+    return _ENDS.get(_MARKER.unpack_from(record, at)[1]) if len(record) >= at + _MARKER.size else None

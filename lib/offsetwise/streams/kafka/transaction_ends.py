@@ -1,27 +1,31 @@
-"""What coordinators and logs say of transactions that a plan ends. Nothing is written."""
+"""What logs and coordinators say of transactions that were, or are to be, ended. Nothing is written."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import PlannedTransaction
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
+from offsetwise.streams.kafka.logs import EARLIEST, LATEST, list_offsets, take_logs
 from offsetwise.transactions.ended import Ends, Place, Shown, places_of
+from offsetwise.transactions.observed import LoggedTransaction, LogSearch
 
 if TYPE_CHECKING:
-    from offsetwise.streams.kafka.batches import Fetched
+    from offsetwise.streams.kafka.batches import Batch, Fetched
     from offsetwise.streams.kafka.wire import Wire
 
 _ONE_BATCH: Final = 1
 """Bytes asked for: a leader gives the first batch whole."""
 _MOST_BYTES: Final = 1 << 20
+_NOT_ALLOWED: Final = 29
+"""TOPIC_AUTHORIZATION_FAILED."""
 COUNTED_BYTES: Final = 64 << 20
-"""Of one partition, how much is read to count a transaction's records."""
+"""Of one partition, how much is read to count a transaction's records, or to search for its end."""
 _GONE: Final = "retention has taken its records"
 
 
@@ -72,8 +76,8 @@ def _held_open(wire: Wire, leaders: Mapping[Place, int | None]) -> set[Place] | 
     for partition, leader in {(place.partition, leader) for place, leader in leaders.items()}:
         if leader is not None:
             by_leader[leader].append(partition)
-    writes, whole = wire.producers(by_leader)
-    return {Place(each.partition, each.producer_id, each.start_offset) for each in writes} if whole else None
+    writes, silent = wire.producers(by_leader)
+    return None if silent else {Place(each.partition, each.producer_id, each.start_offset) for each in writes}
 
 
 def _leader(contacted: Any, place: Place) -> int | None:
@@ -123,3 +127,148 @@ def _counted(wire: Wire, leader: int, place: Place) -> int | None:
             return records if offset >= fetched.high_watermark else None
         read += _MOST_BYTES
     return None
+
+
+Producer = tuple[int, int]
+"""Its id and epoch."""
+
+
+def search_logs(
+    client: Client,
+    wire: Wire,
+    contacted: Any,
+    *,
+    producers: Set[Producer],
+    topics: Iterable[str],
+    since_ms: int | None,
+) -> LogSearch:
+    """Search the logs of topics for the transactions of exactly these producers, and how each ended.
+
+    Args:
+        client: A client that has been in contact.
+        wire: A connection.
+        contacted: librdkafka's metadata, with the leaders of the topics.
+        producers: Of the transactions.
+        topics: Those that the sink writes to.
+        since_ms: When they may have begun, epoch ms; None where that is not known. Records are dated by whoever wrote
+            them, so where nothing is found from there on, the logs are read from their start.
+    """
+    leaders = {
+        TopicPartition(name, number): partition.leader
+        for name in sorted(topics)
+        for number, partition in sorted(contacted.topics[name].partitions.items())
+    }
+    led = [at for at, leader in leaders.items() if leader >= 0]
+    asked = {
+        "start": list_offsets(client, dict.fromkeys(led, EARLIEST)),
+        "since": list_offsets(client, dict.fromkeys(led, EARLIEST if since_ms is None else since_ms)),
+        "end": list_offsets(client, dict.fromkeys(led, LATEST)),
+    }
+    offsets = take_logs(client, asked)
+    found: dict[TopicPartition, _Scan] = {}
+    for kind in ("since", "start"):
+        if producers <= {key for scan in found.values() for key in scan.ended}:
+            break
+        for at in led:
+            first, end = offsets[kind][at].offset, offsets["end"][at].offset
+            if end is None or (first is None and kind == "start"):
+                found[at] = _Scan(at, unread="its leader did not tell where it begins and ends")
+            elif at not in found or (first is not None and first < found[at].first):
+                # No record is dated so late: the end of the log, from which nothing is read.
+                found[at] = _Scan(at, end if first is None else first)
+                _scan(wire, leaders[at], found[at], end, producers)
+    unread = [f"{at}: it has no leader" for at, leader in leaders.items() if leader < 0]
+    unread += [f"{scan.at}: {scan.unread}" for scan in found.values() if scan.unread]
+    unread += [
+        f"{scan.at}: the first records of producer {producer_id} with epoch {epoch} are gone"
+        for scan in found.values()
+        for producer_id, epoch in sorted(scan.cut)
+    ]
+    return LogSearch(
+        topics=tuple(sorted(topics)),
+        transactions=tuple(one for scan in found.values() for one in scan.transactions),
+        unread=tuple(unread),
+    )
+
+
+@dataclass(slots=True)
+class _Scan:
+    """What one partition shows."""
+
+    at: TopicPartition
+    first: int = 0
+    """Where reading began."""
+    transactions: list[LoggedTransaction] = field(default_factory=list)
+    unread: str = ""
+    """What of it was not read, and why: a clause."""
+    open: dict[Producer, LoggedTransaction] = field(default_factory=dict)
+    newest: dict[int, int] = field(default_factory=dict)
+    """The newest epoch that each producer has written with."""
+    cut: set[Producer] = field(default_factory=set)
+    """Those whose first records stand before what was read, or are gone."""
+
+    @property
+    def ended(self) -> set[Producer]:
+        return {(one.producer_id, one.epoch) for one in self.transactions if one.committed is not None} - self.cut
+
+    def is_past(self, producers: Set[Producer]) -> bool:
+        """Say whether each producer has written with a later epoch since, so that no more of it is to come."""
+        return all(self.newest.get(producer_id, -1) > epoch for producer_id, epoch in producers)
+
+    def take(self, batch: Batch, producers: Set[Producer]) -> None:
+        """Count a batch, or end a transaction by it."""
+        key = batch.producer_id, batch.epoch
+        if batch.transactional and not batch.control:
+            self.newest[batch.producer_id] = batch.epoch
+        if batch.control:
+            # A coordinator may raise the epoch as it ends a transaction, and one producer has one open at a time.
+            for each in [each for each in self.open if each[0] == batch.producer_id]:
+                self.transactions.append(replace(self.open.pop(each), committed=batch.commits))
+        elif key in producers and batch.transactional:
+            if key not in self.open and batch.base_sequence > 0:
+                self.cut.add(key)
+            so_far = self.open.get(key) or LoggedTransaction(
+                **self.at._asdict(),
+                producer_id=batch.producer_id,
+                epoch=batch.epoch,
+                start_offset=batch.base_offset,
+                records=0,
+                last_timestamp_ms=-1,
+                committed=None,
+            )
+            self.open[key] = replace(
+                so_far,
+                records=so_far.records + batch.records,
+                last_timestamp_ms=max(so_far.last_timestamp_ms, batch.last_timestamp_ms),
+            )
+
+
+def _scan(wire: Wire, leader: int, scan: _Scan, end: int, producers: Set[Producer]) -> None:
+    """Read the headers of a partition's batches up to its end, as far as that is allowed and needed."""
+    offset, read, refused = scan.first, 0, ""
+    while offset < end and not refused and not scan.is_past(producers):
+        fetched = None
+        if wire.deadline.passed:
+            refused = "the time was up"
+        elif read >= COUNTED_BYTES:
+            refused = f"{COUNTED_BYTES >> 20} MB of a partition are read"
+        else:
+            fetched = wire.fetch(leader, scan.at, offset, committed=False, most_bytes=_MOST_BYTES)
+            refused = _refusal(fetched)
+        for number, batch in enumerate(fetched.batches if fetched is not None else ()):
+            if batch.control and batch.commits is None and number:
+                break  # it may be cut off: asked for as the first it comes whole
+            scan.take(batch, producers)
+            offset = batch.last_offset + 1
+        read += _MOST_BYTES
+    if refused:
+        scan.unread = f"not read from offset {offset:,} on, {refused}"
+    scan.transactions += scan.open.values()
+
+
+def _refusal(fetched: Fetched | None) -> str:
+    if fetched is None:
+        return "no answer came"
+    if fetched.error_code:
+        return "READ on it is needed" if fetched.error_code == _NOT_ALLOWED else f"error {fetched.error_code}"
+    return "" if fetched.batches else "no batch came that tells of transactions"

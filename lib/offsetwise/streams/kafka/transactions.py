@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -13,16 +13,20 @@ from offsetwise.config import ClusterConfig
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import ask_logs, take_logs
+from offsetwise.streams.kafka.transaction_ends import search_logs
 from offsetwise.transactions.hanging import unknown
 from offsetwise.transactions.observed import (
     PROBE,
     Answer,
     Described,
     Held,
+    LogSearch,
     Look,
     Missing,
+    TransactionState,
     UnsupportedBrokerError,
     to_describe,
+    to_search,
 )
 from offsetwise.transactions.report import LogEnds, Looks
 
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 STATE_TOPIC: Final = "__transaction_state"
 END_TXN: Final = 26
 """Kafka's number of the request."""
+CHECKPOINT_MS: Final = 600_000
+"""How long a checkpoint may take from its barriers until it is written: Flink's own limit."""
 
 
 def look_at_transactions(
@@ -52,6 +58,7 @@ def look_at_transactions(
         looking.problems.clear()
         second = looking.look()
         end_txn_version = wire.highest(END_TXN)
+        search = _search(client, wire, looking, second, timeout_s)
     return Looks(
         cluster_id=contacted.cluster_id,
         brokers=frozenset(f"{each.host}:{each.port}".lower() for each in contacted.brokers.values()),
@@ -60,7 +67,22 @@ def look_at_transactions(
         partitions=_log_ends(client, contacted, looking.sink_topics),
         problems=tuple(dict.fromkeys(looking.problems)),
         end_txn_version=end_txn_version,
+        search=search,
     )
+
+
+def _search(client: Client, wire: Wire, looking: _Looking, look: Look, timeout_s: float) -> LogSearch | None:
+    """Search the sink's logs for what the checkpoint holds and no coordinator describes any more."""
+    held, producers = looking.held, to_search(looking.held, look.answers)
+    topics = looking.sink_topics & looking.contacted.topics.keys()
+    if not producers or not topics:
+        return None
+    client.begin_anew(timeout_s)
+    wire.deadline = client.deadline
+    timeouts = [each.timeout_ms for each in look.answers.values() if isinstance(each, Described)]
+    # What was open as the checkpoint was written had not run out, so that it began not longer before.
+    since_ms = None if held.written_ms is None else max(0, held.written_ms - max(timeouts) - CHECKPOINT_MS)
+    return search_logs(client, wire, looking.contacted, producers=producers, topics=topics, since_ms=since_ms)
 
 
 class _Looking:
@@ -70,7 +92,7 @@ class _Looking:
         self.wire = wire
         self.held = held
         self.contacted = contacted
-        self.sink_topics = {name for name in topics if name in contacted.topics}
+        self.sink_topics = set(topics)
         self.problems: list[str] = []
 
     def look(self) -> Look:
@@ -88,18 +110,54 @@ class _Looking:
         answers = self._answers(set(to_describe(self.held, listed)), exists=bool(listed))
         described = [each for each in answers.values() if isinstance(each, Described)]
         self.sink_topics |= {at.topic for each in described for at in each.partitions}
+        self._require_seen(answers)
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         for name in sorted(self.sink_topics & self.contacted.topics.keys()):
             for number, partition in self.contacted.topics[name].partitions.items():
                 by_leader[partition.leader].append(TopicPartition(name, number))
-        writes, whole = self.wire.producers({node: each for node, each in by_leader.items() if node >= 0})
-        if not whole:
+        without = by_leader.pop(-1, [])
+        if without:
+            self.problems.append(
+                f"{without[0]}{f' and {len(without) - 1:,} more partitions' if len(without) > 1 else ''} of the sink: "
+                "there is no leader that could tell what is open."
+            )
+        writes, silent = self.wire.producers(by_leader)
+        if silent:
             self.problems.append(
                 f"Not every leader told which transactions it holds open on {', '.join(sorted(self.sink_topics))}: "
-                "READ on the topics is needed for that."
+                "READ on the topics is needed for that, and an answer in time."
             )
-        look = Look(taken_ms=taken_ms, listed=listed, answers=answers, writes=writes)
-        return replace(look, sees_all=self._sees_all(exists=bool(listed))) if unknown(look) else look
+        look = Look(
+            taken_ms=taken_ms,
+            listed=listed,
+            answers=answers,
+            writes=tuple(writes),
+            unlisted=None if whole else True,
+            silent=(*without, *silent),
+        )
+        # A broker that did not answer may coordinate what no other knows.
+        return replace(look, sees_all=self._sees_all(exists=bool(listed))) if whole and unknown(look) else look
+
+    def _require_seen(self, answers: Mapping[str, Answer]) -> None:
+        """Say which topics of the sink are not shown, or are not there: what is open on them is not known."""
+        absent = sorted(self.sink_topics - self.contacted.topics.keys())
+        if absent:
+            self.problems.append(
+                f"Topic {', '.join(map(repr, absent))}: the cluster has none of this name that this user may see, so "
+                "that what is open there is not known. Check the name; DESCRIBE and READ on the sink's topics are "
+                "needed."
+            )
+        hidden = sorted(
+            name
+            for name, each in answers.items()
+            if isinstance(each, Described) and each.state == TransactionState.ONGOING and not each.partitions
+        )
+        if hidden:
+            self.problems.append(
+                f"{hidden[0]}{f' and {len(hidden) - 1:,} more' if len(hidden) > 1 else ''}: open, and its partitions "
+                "are not shown, so that what is open there is not known: DESCRIBE and READ on the sink's topics are "
+                "needed."
+            )
 
     def _sees_all(self, *, exists: bool) -> bool | None:
         """Say whether the user may describe an id that nobody has, and so any; None where no coordinator said.

@@ -135,14 +135,14 @@ class Wire:
                 break
         return made | dict.fromkeys(left, Missing.UNAVAILABLE)
 
-    def producers(self, by_leader: Mapping[int, Sequence[TopicPartition]]) -> tuple[tuple[OpenWrite, ...], bool]:
+    def producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> tuple[list[OpenWrite], list[TopicPartition]]:
         """Ask leaders for the transactions that they hold open.
 
         Returns:
-            Those of all partitions, and whether every leader answered for every partition.
+            Those of all partitions, and the partitions that no leader answered for.
         """
         requests = {}
-        for leader, partitions in by_leader.items():
+        for leader, partitions in led.items():
             topics: dict[str, list[int]] = defaultdict(list)
             for each in partitions:
                 topics[each.topic].append(each.partition)
@@ -152,11 +152,12 @@ class Wire:
                     for name, numbers in topics.items()
                 ]
             )
-        made, whole = [], True
+        made, silent = [], dict.fromkeys(each for partitions in led.values() for each in partitions)
         for response in self._ask(requests).values():
             for topic in () if response is None else response.topics:
                 for part in topic.partitions:
-                    whole &= part.error_code == 0
+                    if part.error_code == 0:
+                        silent.pop(TopicPartition(topic.name, part.partition_index), None)
                     made += [
                         OpenWrite(
                             partition=TopicPartition(topic.name, part.partition_index),
@@ -170,8 +171,7 @@ class Wire:
                         for each in part.active_producers
                         if each.current_txn_start_offset >= 0
                     ]
-            whole &= response is not None
-        return tuple(made), whole
+        return made, list(silent)
 
     def brokers(self) -> tuple[int, ...]:
         """Give the node ids of all brokers, ascending."""

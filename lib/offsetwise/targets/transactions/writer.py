@@ -241,8 +241,8 @@ def _verify(plan: Plan, port: SinkPort) -> None:
         raise ApplyError(
             f"The requests to end {_counted(plan)} were answered without an error, and {len(wrong):,} of them "
             f"{'is' if len(wrong) == 1 else 'are'} not ended as planned: {_some(wrong)}",
-            fix="Do not start the job. Give the same command again, which ends what is still open. If it says the same, "
-            "find out who else ends transactions of this job.",
+            fix="Do not start the job. Give the same command again, which ends what is still open. If it says the "
+            "same, find out who else ends transactions of this job.",
         )
     if unknown:
         raise ApplyError(

@@ -1,0 +1,194 @@
+"""What is to become of a transaction that a checkpoint holds: by its coordinator, and once it is over by the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from offsetwise.model import NamingStrategy, OpenPartition, Transaction
+from offsetwise.transactions.decisions import Decided, Decision
+from offsetwise.transactions.names import parse
+from offsetwise.transactions.observed import (
+    FINISHING,
+    Answer,
+    Described,
+    Held,
+    LoggedTransaction,
+    LogSearch,
+    Look,
+    Missing,
+    TransactionState,
+    is_past,
+)
+from offsetwise.transactions.reasons import (
+    ABORTED,
+    FALSE_ALARM,
+    IN_USE_AGAIN,
+    MISSING,
+    begun_since,
+    not_in_logs,
+    records_told,
+    written_since,
+)
+
+
+class Verdict(NamedTuple):
+    """A decision with its reason, and where the logs have the transaction."""
+
+    decision: Decision
+    reason: str
+    partitions: tuple[OpenPartition, ...] = ()
+
+
+def decide_pending(each: Transaction, answer: Answer, held: Held, look: Look, search: LogSearch | None) -> Verdict:
+    """Decide about a transaction that the checkpoint holds.
+
+    Args:
+        each: The transaction.
+        answer: What the coordinator says of its id.
+        held: What the checkpoint holds.
+        look: What else the cluster said.
+        search: What the logs show; None where they were not searched.
+    """
+    decision, reason = _by_coordinator(each, answer, held)
+    if not isinstance(answer, Described) or not is_past(each, answer):
+        return Verdict(decision, reason)
+    logged = _by_logs(each, answer, held, search)
+    if logged is None:
+        verdict = Verdict(decision, reason + _unsearched(decision, search))
+    elif decision is logged.decision is Decision.SETTLED:
+        verdict = Verdict(decision, reason)
+    else:
+        verdict = logged
+    open_ = [at for at in look.writes if (at.producer_id, at.epoch) == (each.producer_id, each.epoch)]
+    if verdict.decision is Decision.SETTLED and open_:
+        return Verdict(Decision.UNKNOWN, _open_in_log(answer, open_[0].partition, open_[0].start_offset))
+    return verdict
+
+
+def _unsearched(decision: Decision, search: LogSearch | None) -> str:
+    lacking = not_in_logs(search)
+    match decision:
+        case Decision.LOST:
+            return f" How many records it held is not known: {lacking}"
+        case Decision.UNKNOWN:
+            return f" {lacking[0].upper()}{lacking[1:]}"
+    return ""
+
+
+def _by_logs(each: Transaction, answer: Described, held: Held, search: LogSearch | None) -> Verdict | None:
+    """Decide by the control records of exactly its producer and epoch; None where the logs show none."""
+    shown = [
+        at
+        for at in (() if search is None else search.transactions)
+        if (at.producer_id, at.epoch) == (each.producer_id, each.epoch)
+    ]
+    ends = {at.committed for at in shown} - {None}
+    if not ends:
+        return None
+    newest = max(shown, key=lambda at: at.last_timestamp_ms)
+    if held.written_before(newest.last_timestamp_ms):
+        return Verdict(Decision.UNKNOWN, written_since(newest.last_timestamp_ms))
+    if len(ends) > 1:
+        return Verdict(
+            Decision.UNKNOWN,
+            f"The logs have several transactions of producer {each.producer_id} with epoch {each.epoch}, of which some "
+            "are committed and others aborted: which one the checkpoint holds is not known. Start from a newer "
+            "checkpoint, which does not hold it.",
+        )
+    partitions = _partitions(shown)
+    unended = [at for at in shown if at.committed is None]
+    if unended and ends == {True}:
+        return Verdict(
+            Decision.UNKNOWN, _open_in_log(answer, unended[0].topic_partition, unended[0].start_offset), partitions
+        )
+    told = records_told(partitions, whole=search is not None and not search.unread)
+    if ends == {False}:
+        return Verdict(Decision.LOST, f"It was aborted, as the log says, {ABORTED} {told}", partitions)
+    alarm = FALSE_ALARM.format(epoch=answer.epoch)
+    return Verdict(Decision.SETTLED, f"It is committed, as the log says. {told}{alarm}", partitions)
+
+
+def _partitions(shown: Collection[LoggedTransaction]) -> tuple[OpenPartition, ...]:
+    return tuple(
+        OpenPartition(topic=at.topic, partition=at.partition, start_offset=at.start_offset, records=at.records)
+        for at in sorted(shown, key=lambda at: (at.topic, at.partition, at.start_offset))
+    )
+
+
+def _open_in_log(answer: Described, partition: object, offset: int) -> str:
+    return (
+        f"Its coordinator says that it is over ({answer.state}), but the log of {partition} has it open from offset "
+        f"{offset:,}: read_committed readers do not get its records there. Look again; where it stays so, start from a "
+        "newer checkpoint, which does not hold it."
+    )
+
+
+def _by_coordinator(each: Transaction, answer: Answer, held: Held) -> Decided:
+    if answer is Missing.DENIED:
+        return Decision.DENIED, _denied(each.transactional_id)
+    if not isinstance(answer, Described):
+        return Decision.UNKNOWN, MISSING[answer]
+    if each.producer_id is None or each.epoch is None:
+        return _named_only(answer)
+    return _described(each, each.epoch, answer, held)
+
+
+def _described(each: Transaction, epoch: int, answer: Described, held: Held) -> Decided:
+    if answer.producer_id != each.producer_id or answer.epoch < epoch:
+        return Decision.FOREIGN, (
+            f"The id belongs to producer {answer.producer_id} with epoch {answer.epoch} now, the checkpoint holds "
+            f"producer {each.producer_id} with epoch {epoch}: it was made anew, or the checkpoint's sink writes "
+            "to another cluster."
+        )
+    later = answer.epoch - epoch
+    # At the end of a transaction the epoch may rise by one; what began after the checkpoint is another transaction.
+    same = later <= 1 and not held.written_before(answer.start_ms)
+    match answer.state:
+        case TransactionState.ONGOING if later == 0 and held.written_before(answer.start_ms):
+            return Decision.UNKNOWN, begun_since(answer)
+        case TransactionState.ONGOING if later == 0:
+            return _open(each)
+        case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
+            return Decision.UNKNOWN, IN_USE_AGAIN.format(now=answer.epoch, then=epoch)
+        case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT if later <= 1:
+            return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
+        case TransactionState.PREPARE_EPOCH_FENCE:
+            return Decision.WAIT, "The broker is ending it because another producer took its id. Look again."
+        case TransactionState.COMPLETE_COMMIT if same:
+            return Decision.SETTLED, f"It is committed.{FALSE_ALARM.format(epoch=answer.epoch) if later else ''}"
+        case TransactionState.COMPLETE_ABORT if same:
+            return Decision.LOST, f"It was aborted, by its time-out or by somebody, {ABORTED}"
+    return Decision.UNKNOWN, (
+        f"The id has gone on: it is {answer.state} with epoch {answer.epoch}, the checkpoint holds epoch {epoch}. "
+        "The coordinator does not keep how that one ended; the control records in the topic's log tell."
+    )
+
+
+def _open(each: Transaction) -> Decided:
+    if each.state in ("failed", "committed"):
+        return Decision.UNEXPLAINED, (
+            f"The checkpoint has it as {each.state}, so that no restore commits it, and the broker has it open. "
+            "A person has to say whether it is committed or aborted."
+        )
+    return Decision.COMMIT, "The checkpoint holds it, and the broker has it open with the same producer and epoch."
+
+
+def _named_only(answer: Described) -> Decided:
+    if answer.state == TransactionState.ONGOING:
+        return Decision.UNEXPLAINED, (
+            "The writer's state names it without a producer and an epoch, and the broker has it open: nothing shows "
+            "that it is the same transaction. A person has to say whether it is committed or aborted."
+        )
+    if answer.state in FINISHING:
+        return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
+    return Decision.NOTHING, "The writer's state names it, and nothing of it is open."
+
+
+def _denied(transactional_id: str) -> str:
+    name = parse(transactional_id)
+    of = repr(transactional_id if name is None else f"{name.prefix}-")
+    return (
+        f"The user may not describe it: grant DESCRIBE on TransactionalId {of}, prefixed. That the list of "
+        "transactions is empty does not mean that there are none."
+    )
