@@ -11,15 +11,18 @@ from offsetwise.model import (
     IsolationLevel,
     LogRange,
     Method,
+    Neighbour,
     Plan,
     PlannedPosition,
     PlanTotals,
     Prediction,
+    Proof,
     RawReuse,
     RawVerdict,
     ReceiptStep,
     Requirements,
     RestartPoint,
+    Side,
     Start,
     StatedJob,
     StepState,
@@ -28,7 +31,7 @@ from offsetwise.model import (
     WrittenFile,
     WrittenOffset,
 )
-from offsetwise.position import offset_of
+from offsetwise.position import offset_of, offset_or_none
 
 
 def planned(
@@ -56,7 +59,23 @@ def planned(
         old=LogRange(log_start=0, lso=10_000, hw=10_000),
         new=LogRange(log_start=0, lso=10_000, hw=10_000),
         raw=RawReuse(verdict=RawVerdict.CONFUSION),
+        proof=proof_of(restart[0]),
+        end_proof=proof_of(restart[-1]) if len(restart) > 1 else None,
     )
+
+
+def proof_of(point: RestartPoint) -> Proof | None:
+    """Prove a position by the records on both sides of it; None for one that is no offset."""
+    old, new = offset_or_none(point.old), offset_or_none(point.new)
+    if old is None or new is None:
+        return None
+    before, after = (
+        Neighbour(old_offset=old + by, new_offset=new + by, timestamp_ms=None, identity=f"{old + by:032x}", side=side)
+        if min(old, new) + by >= 0
+        else None
+        for by, side in ((-1, Side.READ), (0, Side.UNREAD))
+    )
+    return Proof(salt="00" * 16, identity="timestamp, key, value and headers", before=before, after=after)
 
 
 def steps_of(plan: Plan) -> tuple[ReceiptStep, ...]:

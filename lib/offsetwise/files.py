@@ -40,7 +40,7 @@ from offsetwise.transactions.snapshot import SinkSnapshot
 FORMAT_VERSION: Final = "1.0"
 PLAN_VERSION: Final = "1.1"
 """The newest of a plan."""
-_LATER_KEYS: Final = ("aggregate", "left_unset", "repair", "settings", "tables")
+_LATER_KEYS: Final = ("aggregate", "from_files", "left_unset", "repair", "settings", "tables")
 """Keys of a plan, its requirements and positions that make its file one of `PLAN_VERSION`."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 """Of the JSON Schemas."""
@@ -82,7 +82,7 @@ _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_par
 """Of the partitions of a comparison or a sample, where they are null or empty."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
-_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "left_unset", "marks", "repair", "savepoint", "settings", "transactions")
+_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_LATER_KEYS)
 """Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
 

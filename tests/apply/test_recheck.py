@@ -117,6 +117,8 @@ UNREADABLE: dict[str, Callable[[Stage], None]] = {
     "a log without an end": lambda s: s.world.change_logs(Cluster.NEW, hw=None, error="no leader"),
     "no checkpoint": lambda s: shutil.rmtree(s.source),
     "a group that cannot be read": lambda s: setattr(s.groups, "error", "the user is not authorised"),
+}
+GONE: dict[str, Callable[[Stage], None]] = {
     "a record that retention took on the old cluster": lambda s: s.world.change_logs(Cluster.OLD, log_start=99_999),
     "a record that is not there any more": lambda s: s.world.missing_records.update(
         (Cluster.NEW, (p.new_topic_partition, offset_of(p.new_offset))) for p in s.plan.positions
@@ -155,6 +157,16 @@ def test_what_cannot_be_read_is_refused_and_not_called_stale(tmp_path: Path, wha
     UNREADABLE[what](staged)
 
     with pytest.raises(ApplyError, match="cannot be read"):
+        required(staged)
+    assert {outcome for outcome, _ in not_passed(staged)} == {Outcome.UNKNOWN}
+
+
+@pytest.mark.parametrize("what", GONE)
+def test_a_proof_that_cannot_be_made_again_is_refused_by_its_code(tmp_path: Path, what: str) -> None:
+    staged = stage(tmp_path)
+    GONE[what](staged)
+
+    with pytest.raises(StalePlanError, match=r"PROOF_NOT_REPEATED: expected to make the proof .* Nothing was written"):
         required(staged)
     assert {outcome for outcome, _ in not_passed(staged)} == {Outcome.UNKNOWN}
 
@@ -281,7 +293,7 @@ def test_a_record_at_the_end_of_a_log_is_not_there(tmp_path: Path) -> None:
     last = max(p.old_offset or 0 for p in staged.plan.positions)
     staged.world.change_logs(Cluster.OLD, hw=last, lso=last)
 
-    assert any(f"the record at {last} proves the place, and is not in" in told for _, told in not_passed(staged))
+    assert any(f"the record at {last} proves the position, and is not in" in told for _, told in not_passed(staged))
 
 
 def test_a_target_that_has_begun_is_left_to_its_writer(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from offsetwise.errors import (
 from offsetwise.model import Cluster, GroupState, Outcome, ReceiptStep, StepState, Target
 from tests.apply.faults import FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, STARTING, files_of, tree_hash
-from tests.apply.test_recheck import DRIFT, UNREADABLE
+from tests.apply.test_recheck import DRIFT, GONE, UNREADABLE
 from tests.apply.worlds import GROUP, NOW, TO_GROUP, Stage, stage
 from tests.gates import FULL
 
@@ -105,6 +105,16 @@ class TestApplying:
         before = world(staged)
 
         with pytest.raises(ApplyError):
+            run(staged)
+        assert world(staged) == before
+
+    @pytest.mark.parametrize("what", GONE)
+    def test_a_proof_that_cannot_be_made_again_writes_nothing_at_all(self, tmp_path: Path, what: str) -> None:
+        staged = stage(tmp_path)
+        GONE[what](staged)
+        before = world(staged)
+
+        with pytest.raises(StalePlanError, match="PROOF_NOT_REPEATED"):
             run(staged)
         assert world(staged) == before
 

@@ -101,6 +101,12 @@ def proof(position: PlannedPosition) -> Proof:
     )
 
 
+def proven(position: PlannedPosition) -> PlannedPosition:
+    """Prove a position, and the end of its pending batch."""
+    end = proof(replace(position, old_offset=position.restart[-1].old)) if len(position.restart) > 1 else None
+    return replace(position, proof=proof(position), end_proof=end)
+
+
 @dataclass
 class Groups:
     """The groups of a cluster, in memory."""
@@ -338,7 +344,7 @@ def stage(
         plan,
         targets=targets or (COPY, TO_GROUP),
         requirements=requirements,
-        positions=tuple(replace(each, proof=proof(each)) for each in plan.positions),
+        positions=tuple(map(proven, plan.positions)),
     )
     held = {
         key: GroupOffset(topic=key.topic, partition=key.partition, offset=offset, leader_epoch=4, metadata="mine")

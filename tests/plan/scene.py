@@ -11,6 +11,7 @@ from offsetwise import workflow
 from offsetwise.config import CheckpointConfig, ClusterConfig, JobTraits, Migration
 from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.model import (
+    AnyPosition,
     Batch,
     BatchSource,
     BelongsTo,
@@ -19,15 +20,18 @@ from offsetwise.model import (
     Cluster,
     ClusterRef,
     Comparison,
+    Evidence,
     Finding,
     GroupOffset,
     GroupState,
+    Neighbour,
     Override,
     PartitionComparison,
     PartitionState,
     Plan,
     RestartPoint,
     Severity,
+    Side,
     Snapshot,
     SourcePosition,
     Target,
@@ -37,6 +41,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
+from offsetwise.position import offset_or_none
 from offsetwise.workflow import Observed
 from tests.checkpoints import changed
 from tests.findings.cases import ROW
@@ -57,6 +62,31 @@ HARMLESS = JobTraits(sink="kafka", stateful=False, tolerates_replay=False)
 def rows(*changes: dict[str, Any]) -> tuple[PartitionComparison, ...]:
     """Give one row of orders per set of changes, partitions counted from 0."""
     return tuple(replace(ROW, **{"partition": number, **change}) for number, change in enumerate(changes))
+
+
+def proven(row: PartitionComparison) -> PartitionComparison:
+    """Give a row the records that prove it on both sides, as a comparison that found a proven position does."""
+    if not row.exactness.proven or row.evidence.neighbours:
+        return row
+    last = row.restart[-1] if len(row.restart) > 1 else None
+    return replace(
+        row,
+        evidence=_evidence(row.evidence, row.old_offset, row.new_offset),
+        end_evidence=row.end_evidence
+        if row.end_evidence is not None or last is None or last.new is None
+        else _evidence(row.evidence, last.old, last.new),
+    )
+
+
+def _evidence(evidence: Evidence, old: AnyPosition | None, new: AnyPosition | None) -> Evidence:
+    at, there = offset_or_none(old), offset_or_none(new)
+    if at is None or there is None:
+        return evidence
+    pairs = tuple(
+        Neighbour(old_offset=at + by, new_offset=there + by, timestamp_ms=None, identity=f"{at + by:032x}", side=side)
+        for by, side in ((-1, Side.READ), (0, Side.UNREAD))
+    )
+    return replace(evidence, neighbours=pairs, salt="00" * 16, identity="timestamp, key, value and headers")
 
 
 def pending(end: int | None, *, equal: bool | None) -> dict[str, Any]:
@@ -108,7 +138,7 @@ def comparison(*compared: PartitionComparison, **changes: Any) -> Comparison:
         belongs_to=BelongsTo(cluster=Cluster.OLD, reason="It is."),
         old=ClusterRef(name="old", cluster_id="id-old", taken_at=AT),
         new=ClusterRef(name="new", cluster_id="id-new", taken_at=AT),
-        partitions=compared or rows({}),
+        partitions=tuple(map(proven, compared or rows({}))),
         findings=(),
     )
     return replace(made, **changes)

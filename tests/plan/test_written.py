@@ -10,14 +10,14 @@ import pytest
 
 from offsetwise import workflow
 from offsetwise.engines.spark.checkpoint import read_checkpoint
-from offsetwise.model import Checkpoint, Plan, RestartPoint
+from offsetwise.model import Checkpoint, Evidence, Plan, RestartPoint
 from offsetwise.plan import exports
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.rewind import rewound
 from offsetwise.position import Position
 from offsetwise.targets.moves import starting_positions
 from tests.apply.plans import aged, context, spark_checkpoint
-from tests.plan.scene import AT, COPY, SAMPLE, STARTING, observed
+from tests.plan.scene import AT, COPY, SAMPLE, STARTING, observed, proven
 from tests.subjects import checkpoint
 
 
@@ -65,7 +65,7 @@ def test_a_rewind_drops_what_came_later(tmp_path: Path) -> None:
         assert row.old_offset is not None
         assert row.new_offset is not None
         point = RestartPoint(batch=5, old=old, new=row.new_offset)
-        rows.append(replace(row, old_offset=old, restart=(point,)))
+        rows.append(proven(replace(row, old_offset=old, restart=(point,), evidence=Evidence(reason="It is."))))
     comparison = replace(seen.comparison, checkpoint=read, partitions=tuple(rows), findings=())
     request = DraftRequest(targets=(COPY,), author="ada", rewind_to=5, sink_rewound=True)
     plan = workflow.draft(

@@ -75,14 +75,14 @@ def rolled_back_before(scene: Scene) -> Steps:
     )
 
 
-@walk("apply/recheck.py::require", "Take a new comparison and draft the plan again")
+@walk("apply/recheck/__init__.py::require", "Take a new comparison and draft the plan again")
 def topic_recreated(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     DRIFT["new topic recreated"](staged)
     return Steps(run(staged), lambda: None, anew(scene))
 
 
-@walk("apply/recheck.py::require", "See to what cannot be read")
+@walk("apply/recheck/__init__.py::require", "See to what cannot be read")
 def topic_that_may_not_be_described(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     before = dict(staged.world.clusters)

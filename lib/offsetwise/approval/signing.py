@@ -12,6 +12,7 @@ from offsetwise.approval.keys import PrivateKey
 from offsetwise.errors import NotApprovedError, UsageError
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
+from offsetwise.plan.refusals import require_proofs
 
 LIFETIME: Final = timedelta(days=7)
 """Where nothing is asked for."""
@@ -46,7 +47,7 @@ def sign(
 
     Raises:
         FileError: The bytes are no plan.
-        PlanError: The plan contradicts itself.
+        PlanError: The plan contradicts itself; or a position has no proof that could be made again.
         VersionError: The plan is of a version this release does not know.
         NotApprovedError: The signer is author or editor of the plan, under any of the names given, and so decides
             nothing about it, not even a rejection; or the demo key for anything but the sample.
@@ -86,5 +87,7 @@ def sign(
             "clusters. Nothing was signed, nothing was written.",
             fix="Make a key of your own with `offsetwise keygen`.",
         )
+    if verdict is Verdict.APPROVED:
+        require_proofs(plan, digest)
     said = Statement.made(digest, issuer=issuer, subject=subject, verdict=verdict, now=now, expires_in=expires_in)
     return seal(said, key)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
-from offsetwise.cli.output import progress, stdout
+from offsetwise.cli.output import progress, say, stdout
 from offsetwise.model import StepState, Verification
 
 
@@ -32,8 +32,11 @@ def apply(
     """Say what a plan would write, and with --execute write it. The same call again goes on where it ended."""
     from offsetwise import Migration, Plan, files
     from offsetwise.cli import documents, render_apply
+    from offsetwise.plan import refusals
 
     chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
+    if chosen.document.from_files:
+        say(refusals.FROM_FILES)
     if not execute:
         with progress() as told:
             made = chosen.apply(output=output, receipt=receipt, progress=told)

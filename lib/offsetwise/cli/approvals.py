@@ -59,7 +59,7 @@ def sign(
     """Approve or reject exactly this file of a plan. Its author and editors can do neither."""
     from offsetwise import Plan, approval
     from offsetwise.cli import render
-    from offsetwise.plan import names
+    from offsetwise.plan import names, refusals
 
     chosen = Plan.load(plan)
     signer = approval.read_private_key(key)
@@ -77,4 +77,6 @@ def sign(
         typer.echo(made.decode("ascii"), nl=False)
     if marked := names.marked_names(chosen.document):
         say(names.told(marked))
+    if chosen.document.from_files:
+        say(refusals.FROM_FILES)
     say(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")

@@ -267,6 +267,9 @@ class Plan:
     """(key, value) of every `--set`, by key. Not written if empty."""
     repair: Repair | None = None
     """What the copy repairs. Not written if there is none."""
+    from_files: bool | None = None
+    """True where it was drafted from the files of a comparison and two snapshots, which people can change. None where
+    the clusters were read; not written then."""
     left_unset: tuple[UnsetPartition, ...] = ()
     """Where a consumer group has no commit and gets none: its client's `auto.offset.reset` decides. Not written if
     empty."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from offsetwise.model.closed_sets import Exactness, Method, Side
@@ -66,6 +67,8 @@ class Proof:
         ]
         below = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
         above = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
+        below = below or _alike([n for n in evidence.neighbours if n.side is Side.READ][::-1])
+        above = above or _alike([n for n in evidence.neighbours if n.side is Side.UNREAD])
         if not below and not above:
             return None
         return cls(
@@ -76,6 +79,15 @@ class Proof:
             before=below[-1] if below else None,
             after=above[0] if above else None,
         )
+
+
+def _alike(nearest_first: Sequence[Neighbour]) -> list[Neighbour]:
+    """Pair the nearest records of both logs where they are equal, as in a run of equal ones."""
+    old = next((each for each in nearest_first if each.old_offset is not None), None)
+    new = next((each for each in nearest_first if each.new_offset is not None), None)
+    if old is None or new is None or old.identity != new.identity:
+        return []
+    return [replace(old, new_offset=new.new_offset)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import SparkSession
 
@@ -31,10 +33,7 @@ def read_places(
         ClusterError: The cluster cannot be read by Spark.
         SparkError: The job failed.
     """
-    ranges = [
-        OffsetRange(topic=at.topic, partition=at.partition, start=offset, end=offset + 1)
-        for at, offset in sorted(set(places))
-    ]
+    ranges = list(_ranges(places))
     if not ranges:
         return {}
     with spark_errors():
@@ -48,3 +47,14 @@ def read_places(
     if not set(keys) <= set(places):
         raise strange("records at offsets that were not to be read")
     return {key: records_of(table.slice(row, 1)) for row, key in enumerate(keys)}
+
+
+def _ranges(places: Iterable[tuple[TopicPartition, int]]) -> Iterator[OffsetRange]:
+    """Join places that follow one another."""
+    for at, group in groupby(sorted(set(places)), key=itemgetter(0)):
+        offsets = [offset for _, offset in group]
+        first = offsets[0]
+        for offset, following in zip(offsets, [*offsets[1:], None], strict=True):
+            if following != offset + 1:
+                yield OffsetRange(topic=at.topic, partition=at.partition, start=first, end=offset + 1)
+                first = offset if following is None else following

@@ -44,7 +44,7 @@ from offsetwise.model import (
 from offsetwise.plan.decide import Grounds, decide, grounds_of, is_left_unset
 from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
-from offsetwise.plan.refusals import cluster_id, group_type
+from offsetwise.plan.refusals import cluster_id, group_type, proof_not_repeated
 from offsetwise.plan.request import NAMED, DraftRequest, check_readings, check_request, refuse, takers, traits_of
 from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.gate import grounds_of_sinks
@@ -136,6 +136,7 @@ def draft(
                 (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
             ),
             *_against_clusters(comparison, old, new, positions),
+            *(problem for each in positions for problem in proof_not_repeated(each)),
             *_against_groups(new, request),
             *_against_gaps(new, positions, request),
         )

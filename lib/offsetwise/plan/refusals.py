@@ -7,6 +7,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.registry import engine_of
+from offsetwise.errors import PlanError
 from offsetwise.findings import Stage, finding
 from offsetwise.model import (
     AnyPosition,
@@ -14,13 +15,19 @@ from offsetwise.model import (
     Comparison,
     GroupState,
     PartitionComparison,
+    PartitionState,
+    Plan,
+    PlannedPosition,
+    Proof,
     Severity,
     Snapshot,
     TopicPartition,
 )
+from offsetwise.position import offset_or_none
 from offsetwise.wording import many
 
 DECIDE: Final = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
+_NAMED: Final = 5
 _ORDINARY_GROUPS: Final = frozenset({None, "Classic", "Consumer", "Unknown"})
 
 
@@ -36,6 +43,93 @@ def skip(row: PartitionComparison) -> Iterator[str]:
     """Records that the job has not read lie below the translated offset."""
     if row.skip and row.new_offset is not None:
         yield f"{row.topic_partition}: {row.new_offset:,} would skip up to {many(row.skip, 'record')}."
+
+
+AGAIN: Final = (
+    "Compare again with the clusters as they are, draft a new plan, and have that signed. A position that no record "
+    "proves is decided there: --override topic:partition=offset --reason TEXT."
+)
+FROM_FILES: Final = (
+    "The plan was drafted from the files of a comparison and two snapshots, which people can change: `apply` makes the "
+    "proof of every position again, and looks at everything else that the plan requires."
+)
+
+
+def without_proof(position: PlannedPosition, log: PartitionState | None = None) -> str | None:
+    """Say why the proof of a position, or of the end of its pending batch, cannot be made again; None where it can be.
+
+    Positions that a person decided are theirs, and one whose exactness is not proven says so. Where the old log holds
+    nothing from the position on, nothing can be skipped, and no record is needed to prove it. Records of Kinesis are
+    not read again: a position there names the record itself.
+
+    Args:
+        position: One partition of a plan.
+        log: Its log on the old cluster as it is now; None for what the plan says of it.
+    """
+    proven = position.exactness.proven and position.override is None
+    end_of_log = position.old.hw if log is None else log.hw
+    name = str(position.new_topic_partition)
+    missing = None
+    if position.override is None:
+        old = position.old_offset if position.exactness.proven else None
+        missing = _unproven(name, position.proof, old, position.new_offset, end_of_log if proven else old)
+    if missing is None and len(position.restart) > 1:
+        last = position.restart[-1]
+        name = f"{name}, end of batch {last.batch}"
+        missing = _unproven(name, position.end_proof, last.old, last.new, end_of_log if proven else last.old)
+    return missing
+
+
+def require_proofs(plan: Plan, digest: str) -> None:
+    """Refuse to sign a plan whose positions have no proof that could be made again.
+
+    Raises:
+        PlanError: It has such a position.
+    """
+    missing = [told for each in plan.positions if (told := without_proof(each)) is not None]
+    if missing:
+        more = f" And {len(missing) - _NAMED} more." if len(missing) > _NAMED else ""
+        raise PlanError(
+            f"Plan {digest[:12]}: {proof_not_repeated.code}: expected a proof that `apply` can make again for every "
+            f"position that is called proven, found {many(len(missing), 'position')} without. "
+            f"{' '.join(missing[:_NAMED])}{more} Nothing was signed.",
+            fix=AGAIN,
+        )
+
+
+def _unproven(
+    name: str, proof: Proof | None, old: AnyPosition | None, new: AnyPosition | None, end_of_log: AnyPosition | None
+) -> str | None:
+    before, after = (None, None) if proof is None else (proof.before, proof.after)
+    if before is None and after is None:
+        empty = offset_or_none(old) is None or (end_of_log is not None and old is not None and end_of_log <= old)
+        return None if empty else f"{name}: the plan has no records that prove {new}."
+    below, above = None if before is None else before.new_offset, None if after is None else after.new_offset
+    if not _encloses(below, new, above):
+        return f"{name}: the plan's neighbours on the new cluster do not enclose {new}."
+    below, above = None if before is None else before.old_offset, None if after is None else after.old_offset
+    if not _encloses(below, old, above):
+        return f"{name}: the plan's neighbours on the old cluster do not enclose {old}."
+    return None
+
+
+def _encloses(below: AnyPosition | None, place: AnyPosition | None, above: AnyPosition | None) -> bool:
+    return place is None or ((below is None or below < place) and (above is None or place <= above))
+
+
+@finding(
+    code="PROOF_NOT_REPEATED",
+    severity=Severity.BLOCKS,
+    title="The proof of a position cannot be made again",
+    remedy=AGAIN,
+    rank=215,
+    stage=Stage.PLAN,
+)
+def proof_not_repeated(position: PlannedPosition) -> Iterator[str]:
+    """A position is applied only with a proof that `apply` can make again: two records that enclose it on both logs."""
+    missing = without_proof(position)
+    if missing is not None:
+        yield missing
 
 
 @finding(

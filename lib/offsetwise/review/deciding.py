@@ -10,6 +10,7 @@ from offsetwise.approval import ApprovalFile, Policy, Statement, Verdict, believ
 from offsetwise.approval.key_files import listed_key
 from offsetwise.errors import FileError, OffsetwiseError, PlanError
 from offsetwise.plan.drift import Drift
+from offsetwise.plan.refusals import require_proofs
 from offsetwise.review.allowing import no_person, why_not_own
 from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, NotAllowed, Rejected, Stale
 from offsetwise.review.attempt import Attempt, content_of, decided
@@ -63,6 +64,8 @@ def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
             )
     try:
         content_of(attempt.change, newest)
+        if wanted.verdict is Verdict.APPROVED:
+            require_proofs(attempt.plans.get(attempt.change, newest), newest.digest)
         key = attempt.key()
         made, said = vouch(
             wanted.digest,

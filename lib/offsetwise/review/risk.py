@@ -11,6 +11,7 @@ from typing import Final
 
 from offsetwise.approval import demo
 from offsetwise.model import Exactness, Outcome, Plan, PlannedPosition, Start
+from offsetwise.plan.refusals import FROM_FILES
 from offsetwise.wording.irrevocable import confirmation
 
 _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -85,6 +86,8 @@ def plan_risks(plan: Plan) -> Iterator[str]:
 
     Not its findings: drafting refused what they block, or a person decided about it, which is a risk of the position.
     """
+    if plan.from_files:
+        yield FROM_FILES
     for check in plan.gate:
         if check.outcome is not Outcome.PASSED:
             yield f"{check.name}: {check.told}"

@@ -145,7 +145,7 @@ def _drafted(
         ):
             with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
                 request = replace(request, sink=sink_of(migration, request, observed, progress=progress))
-    return draft_plan(
+    plan = draft_plan(
         observed.comparison,
         observed.old,
         observed.new,
@@ -154,6 +154,7 @@ def _drafted(
         drafted_at=drafted_at,
         settling=settling,
     )
+    return replace(plan, from_files=True) if observed.from_files else plan
 
 
 def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore]:

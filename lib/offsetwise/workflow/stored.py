@@ -19,6 +19,8 @@ class Observed:
     comparison: Comparison
     old: Snapshot
     new: Snapshot
+    from_files: bool = False
+    """Whether it was read from files, which whoever wrote them could change."""
 
 
 def load_observed(comparison: Path, old: Path, new: Path) -> Observed:
@@ -28,7 +30,7 @@ def load_observed(comparison: Path, old: Path, new: Path) -> Observed:
         FileError: A file cannot be read, or is another one.
     """
     taken = load_snapshots(old, new)
-    return Observed(comparison=read_file(comparison, "comparison"), old=taken[0], new=taken[1])
+    return Observed(comparison=read_file(comparison, "comparison"), old=taken[0], new=taken[1], from_files=True)
 
 
 def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot]:

@@ -1,4 +1,4 @@
-"""Whether what a plan was made from still holds: every requirement, and the records on both sides of a place.
+"""Whether what a plan was made from still holds: every requirement, and the proof of every position.
 
 Judged from fresh readings only. What does not hold any more makes the plan stale; what cannot be read is refused too,
 because nobody approved a guess. Growth of log ends is no change.
@@ -7,44 +7,37 @@ because nobody approved a guess. Growth of log ends is no change.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
+from offsetwise.apply.recheck.proofs import Held, RecordPlace, RecordReader, proofs_again
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
 from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import (
-    AnyPosition,
     Checkpoint,
     CheckpointRequirement,
     Cluster,
-    IsolationLevel,
-    Neighbour,
     Outcome,
-    PartitionState,
     Plan,
-    PlannedPosition,
-    Proof,
     Requirements,
     Snapshot,
     Target,
-    TopicPartition,
 )
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
+from offsetwise.plan.refusals import AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
 from offsetwise.targets.spec import Where, spec_of
 from offsetwise.transactions.report import SinkTransactions
-from offsetwise.translation.identify import Records, identify_as
 from offsetwise.wording import many
+
+__all__ = ["Held", "RecordPlace", "World", "recheck", "require"]
 
 NAMED: Final = 20
 """How many differences an error names."""
 
-RecordPlace = tuple[TopicPartition, int]
-"""Topic, partition, offset."""
 
-
-class World(Protocol):
+class World(RecordReader, Protocol):
     """What a recheck reads, as it is now."""
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
@@ -69,16 +62,6 @@ class World(Protocol):
             StorageError: The checkpoint cannot be opened.
         """
 
-    def records(
-        self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
-    ) -> Mapping[RecordPlace, Records]:
-        """Read single records as hashes under a salt; a place without a record is left out.
-
-        Raises:
-            ClusterError: The cluster cannot be read.
-            SparkError: Spark cannot read it.
-        """
-
     def transactions(self, plan: Plan) -> SinkTransactions:
         """Look twice at the transactions of the job's sinks, and decide about each.
 
@@ -88,19 +71,6 @@ class World(Protocol):
             StorageError: The checkpoint cannot be read.
             CheckpointError: It is none.
         """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """One thing that must hold, and whether it does."""
-
-    outcome: Outcome
-    told: str
-    """One sentence: reviewed and now."""
-    topic: str | None = None
-    partition: int | None = None
-    stoppable: bool = False
-    """Whether it is somebody at work, so that stopping them is enough."""
 
 
 def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tuple[Held, ...]:
@@ -135,7 +105,7 @@ def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tupl
     made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
     if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
-        made += _records(plan, world, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
+        made += proofs_again(plan, world, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
     return tuple(made)
 
 
@@ -143,7 +113,7 @@ def require(digest: str, held: Sequence[Held]) -> None:
     """Go on only if everything holds.
 
     Raises:
-        StalePlanError: Something is not as it was reviewed.
+        StalePlanError: Something is not as it was reviewed; or the proof of a position cannot be made again.
         ApplyError: Nothing is known to differ, but something could not be read.
     """
     failed = [each for each in held if each.outcome is Outcome.FAILED]
@@ -156,6 +126,13 @@ def require(digest: str, held: Sequence[Held]) -> None:
             fix="Stop the query and every member of the group, wait two minutes, then give the same command again."
             if stop
             else "Take a new comparison and draft the plan again.",
+        )
+    unproven = [each for each in unknown if each.unproven]
+    if unproven and unproven == unknown:
+        raise StalePlanError(
+            f"Plan {digest[:12]}: {proof_not_repeated.code}: expected to make the proof of every position again, found "
+            f"{many(len(unproven), 'reading')} that cannot be made. {_some(unproven)} Nothing was written.",
+            fix=AGAIN,
         )
     if unknown:
         raise ApplyError(
@@ -211,128 +188,6 @@ def _covered(plan: Plan) -> Iterator[Held]:
         for topic in sorted(wanted - {each.name for each in required.topics}):
             told = f"Topic {topic!r} of {required.name!r}: the plan uses it and does not say which topic it was."
             yield Held(outcome=Outcome.UNKNOWN, told=f"{told} It is on the {side} cluster.", topic=topic)
-
-
-# --------------------------------------------------------------------------- records
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """One record to read again."""
-
-    position: PlannedPosition
-    proof: Proof
-    side: Cluster
-    place: RecordPlace
-    neighbour: Neighbour
-
-
-def _records(plan: Plan, world: World, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> list[Held]:
-    """Read both neighbours of every place on both clusters, and hold their identities against the plan's.
-
-    Of a pending batch both ends are places.
-    """
-    made: list[Held] = []
-    wanted: list[_Wanted] = []
-    for position in plan.positions:
-        if position.proof is None:
-            told = f"{position.new_topic_partition}: the plan has no records to read again ({position.method})."
-            made.append(_held(position, Outcome.PASSED, told))
-        if len(position.restart) > 1 and position.end_proof is None:
-            told = f"{position.new_topic_partition}: the plan has no records at the end of its batch."
-            made.append(_held(position, Outcome.PASSED, told))
-        misplaced = next(_misplaced(position), None)
-        if misplaced is not None:
-            made.append(_held(position, Outcome.FAILED, misplaced))
-            continue
-        for proof in (position.proof, position.end_proof):
-            if proof is not None:
-                wanted += _of_position(position, proof)
-    readable: dict[tuple[Cluster, str], list[_Wanted]] = {}
-    for one in wanted:
-        gone = _outside(one, logs[one.side])
-        if gone is None:
-            readable.setdefault((one.side, one.proof.salt), []).append(one)
-        else:
-            made.append(_held(one.position, Outcome.UNKNOWN, gone))
-    for (side, salt), group in readable.items():
-        places = sorted({one.place for one in group})
-        found = world.records(side, places, isolation=plan.isolation_level, salt=bytes.fromhex(salt))
-        made += [_compared(one, found.get(one.place)) for one in group]
-    return made
-
-
-def _of_position(position: PlannedPosition, proof: Proof) -> Iterator[_Wanted]:
-    for neighbour in (proof.before, proof.after):
-        if neighbour is None:
-            continue
-        for side, at, offset in (
-            (Cluster.OLD, position.topic_partition, neighbour.old_offset),
-            (Cluster.NEW, position.new_topic_partition, neighbour.new_offset),
-        ):
-            if offset is not None:
-                yield _Wanted(position=position, proof=proof, side=side, place=(at, offset), neighbour=neighbour)
-
-
-def _misplaced(position: PlannedPosition) -> Iterator[str]:
-    """Say where a plan contradicts itself: the neighbours of a place must enclose it on both logs."""
-    name = str(position.new_topic_partition)
-    # A person's own place need not lie where the records say.
-    if position.proof is not None and position.override is None:
-        old = position.old_offset if position.exactness.proven else None
-        yield from _unenclosed(name, position.proof, old, position.new_offset)
-    if position.end_proof is not None and len(position.restart) > 1:
-        end = position.restart[-1]
-        yield from _unenclosed(f"{name}, end of batch {end.batch}", position.end_proof, end.old, end.new)
-
-
-def _unenclosed(name: str, proof: Proof, old: AnyPosition | None, new: AnyPosition | None) -> Iterator[str]:
-    before, after = proof.before, proof.after
-    below, above = None if before is None else before.new_offset, None if after is None else after.new_offset
-    if not _encloses(below, new, above):
-        yield f"{name}: the plan's neighbours on the new cluster do not enclose {new}."
-    below, above = None if before is None else before.old_offset, None if after is None else after.old_offset
-    if not _encloses(below, old, above):
-        yield f"{name}: the plan's neighbours on the old cluster do not enclose {old}."
-
-
-def _encloses(below: AnyPosition | None, place: AnyPosition | None, above: AnyPosition | None) -> bool:
-    return place is None or ((below is None or below < place) and (above is None or place <= above))
-
-
-def _outside(one: _Wanted, logs: Mapping[TopicPartition, PartitionState]) -> str | None:
-    at, offset = one.place
-    log = logs.get(at)
-    if log is None or log.log_start is None or log.hw is None:
-        return f"{at} on the {one.side} cluster: its log cannot be read, so no record can be."
-    if not log.log_start <= offset < log.hw:
-        return (
-            f"{at} on the {one.side} cluster: the record at {offset} proves the place, and is not in "
-            f"the log any more: [{log.log_start}, {log.hw})."
-        )
-    return None
-
-
-def _compared(one: _Wanted, found: Records | None) -> Held:
-    at, offset = one.place
-    subject = f"{at} on the {one.side} cluster: the record at {offset}"
-    if found is None:
-        return _held(one.position, Outcome.UNKNOWN, f"{subject} cannot be read any more.")
-    (identity,) = identify_as(
-        found,
-        timed=one.proof.timed,
-        ignored_headers=one.proof.ignored_headers,
-        schema_ids=dict(one.proof.schema_ids),
-        is_new=one.side is Cluster.NEW,
-    )
-    if identity.hex() == one.neighbour.identity:
-        return _held(one.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
-    return _held(one.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
-
-
-def _held(position: PlannedPosition, outcome: Outcome, told: str) -> Held:
-    topic, partition = position.new_topic, position.partition
-    return Held(outcome=outcome, told=told, topic=topic, partition=partition)
 
 
 def _count(held: Sequence[Held]) -> str:

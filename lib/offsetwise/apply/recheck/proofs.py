@@ -1,0 +1,314 @@
+"""The proof of every position, made again from fresh readings: both its records, and what lies between them.
+
+Two records that stand on both logs say where a position is only if nothing between them says otherwise. So each is read
+again, and so is whatever lies between them and the position, on both logs: at most one further window each. Counted by
+identity, no record that the job has not read may lie below the new position, and none that it has read above it.
+Mirrors keep the order of a partition, so where one record of a proof is missing, as at the end of a log, the nearest
+records there tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from offsetwise.model import (
+    Cluster,
+    IsolationLevel,
+    Neighbour,
+    Outcome,
+    PartitionState,
+    Plan,
+    PlannedPosition,
+    Proof,
+    TopicPartition,
+)
+from offsetwise.plan.refusals import FROM_FILES, proof_not_repeated, without_proof
+from offsetwise.position import offset_or_none
+from offsetwise.translation.identify import Records, identify_as
+from offsetwise.wording import many
+
+EDGE: Final = 1_000
+"""How many offsets are read on a side on which a proof has no record."""
+MOST: Final = 100_000
+"""How many offsets are read between a record of a proof and its position."""
+
+RecordPlace = tuple[TopicPartition, int]
+"""Topic, partition, offset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One thing that must hold, and whether it does."""
+
+    outcome: Outcome
+    told: str
+    """One sentence: reviewed and now."""
+    topic: str | None = None
+    partition: int | None = None
+    stoppable: bool = False
+    """Whether it is somebody at work, so that stopping them is enough."""
+    unproven: bool = False
+    """Whether the proof of this partition's position cannot be made again."""
+
+
+class RecordReader(Protocol):
+    """What reads single records."""
+
+    def records(
+        self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
+    ) -> Mapping[RecordPlace, Records]:
+        """Read single records as hashes under a salt; a place without a record is left out.
+
+        Raises:
+            ClusterError: The cluster cannot be read.
+            SparkError: Spark cannot read it.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """One position of a plan, a job's or the end of its pending batch, with its proof."""
+
+    position: PlannedPosition
+    proof: Proof
+    old: int
+    new: int
+    called: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Single:
+    """One record of a proof to read again."""
+
+    end: _End
+    side: Cluster
+    place: RecordPlace
+    neighbour: Neighbour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Between:
+    """What lies between the records of a proof and its position, as ranges of offsets."""
+
+    end: _End
+    read: range
+    """On the old log, below the position."""
+    unread: range
+    """On the old log, from the position on."""
+    below: range
+    """On the new log, below the position there."""
+    above: range
+    """On the new log, from the position on."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether there can be an unread record below the position, or a read one above it."""
+        return bool((self.unread and self.below) or (self.read and self.above))
+
+    @property
+    def longest(self) -> int:
+        """How many offsets the longest of them has."""
+        return max(map(len, (self.read, self.unread, self.below, self.above)))
+
+    def places(self) -> Iterator[tuple[Cluster, RecordPlace]]:
+        """Return every offset to read."""
+        old, new = self.end.position.topic_partition, self.end.position.new_topic_partition
+        for side, at, offsets in (
+            (Cluster.OLD, old, (*self.read, *self.unread)),
+            (Cluster.NEW, new, (*self.below, *self.above)),
+        ):
+            yield from ((side, (at, offset)) for offset in offsets)
+
+
+def proofs_again(
+    plan: Plan, reader: RecordReader, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
+) -> list[Held]:
+    """Make the proof of every position again.
+
+    Args:
+        plan: The plan.
+        reader: Reads records.
+        logs: The logs of both clusters as they are now.
+
+    Returns:
+        What was read again, and what differs or cannot be read.
+    """
+    held: list[Held] = []
+    if plan.from_files:
+        held.append(Held(outcome=Outcome.PASSED, told=FROM_FILES))
+    singles: list[_Single] = []
+    betweens: list[_Between] = []
+    for position in plan.positions:
+        if position.proof is None and position.override is not None:
+            decided = f"{position.new_topic_partition}: a person decided it, and no record proves it."
+            held.append(_held(position, Outcome.PASSED, decided))
+        missing = without_proof(position, logs[Cluster.OLD].get(position.topic_partition))
+        if missing is not None:
+            held.append(_held(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
+            continue
+        for end in _ends(position):
+            of_end = [*_singles(end)]
+            gone = [told for each in of_end if (told := _outside(each, logs[each.side])) is not None]
+            if gone:
+                free = position.override is not None  # a person decided it, so that no record has to prove it
+                outcome = Outcome.PASSED if free else Outcome.UNKNOWN
+                held += [_held(position, outcome, told, unproven=not free) for told in gone]
+                continue
+            singles += of_end
+            between = _between(end, logs)
+            if between is None:
+                continue
+            if between.decides and between.longest > MOST:
+                told = f"{end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
+                told += f"{MOST:,} are read."
+                held.append(_held(position, Outcome.UNKNOWN, told, unproven=True))
+            elif between.decides:
+                betweens.append(between)
+    found = _read(plan, reader, singles, betweens)
+    held += [_compared(each, found) for each in singles]
+    held += [_counted(each, found) for each in betweens]
+    return held
+
+
+def _ends(position: PlannedPosition) -> Iterator[_End]:
+    old, new = offset_or_none(position.old_offset), offset_or_none(position.new_offset)
+    if position.proof is not None and old is not None and new is not None:
+        yield _End(position=position, proof=position.proof, old=old, new=new, called=str(position.new_topic_partition))
+    if position.end_proof is not None and len(position.restart) > 1:
+        last = position.restart[-1]
+        begin, end = offset_or_none(last.old), offset_or_none(last.new)
+        called = f"{position.new_topic_partition}, end of batch {last.batch}"
+        if begin is not None and end is not None:
+            yield _End(position=position, proof=position.end_proof, old=begin, new=end, called=called)
+
+
+def _singles(end: _End) -> Iterator[_Single]:
+    for neighbour in (end.proof.before, end.proof.after):
+        if neighbour is None:
+            continue
+        for side, at, offset in (
+            (Cluster.OLD, end.position.topic_partition, neighbour.old_offset),
+            (Cluster.NEW, end.position.new_topic_partition, neighbour.new_offset),
+        ):
+            if offset is not None:
+                yield _Single(end=end, side=side, place=(at, offset), neighbour=neighbour)
+
+
+def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> str | None:
+    at, offset = one.place
+    log = logs.get(at)
+    if log is None or log.log_start is None or log.hw is None:
+        return f"{at} on the {one.side} cluster: its log cannot be read, so no record can be."
+    if not log.log_start <= offset < log.hw:
+        return (
+            f"{at} on the {one.side} cluster: the record at {offset} proves the position, and is not in "
+            f"the log any more: [{log.log_start}, {log.hw})."
+        )
+    return None
+
+
+def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
+    """Give what lies between the records of a proof and its position; None where a person decided the position."""
+    if not end.position.exactness.proven or end.position.override is not None:
+        return None
+    read, unread = _around(end, Cluster.OLD, end.old, logs[Cluster.OLD].get(end.position.topic_partition))
+    below, above = _around(end, Cluster.NEW, end.new, logs[Cluster.NEW].get(end.position.new_topic_partition))
+    return _Between(end=end, read=read, unread=unread, below=below, above=above)
+
+
+def _around(end: _End, side: Cluster, place: int, log: PartitionState | None) -> tuple[range, range]:
+    """Give the offsets between the records of a proof and its position on one log: below it, and from it on."""
+    first, last = _of(end.proof.before, side), _of(end.proof.after, side)
+    start = None if log is None else offset_or_none(log.log_start)
+    stop = None if log is None else offset_or_none(log.hw)
+    begin = max(start or 0, place - EDGE) if first is None else first + 1
+    finish = max(place, min(place if stop is None else stop, place + EDGE)) if last is None else last
+    return range(begin, place), range(place, finish)
+
+
+def _of(neighbour: Neighbour | None, side: Cluster) -> int | None:
+    if neighbour is None:
+        return None
+    return offset_or_none(neighbour.old_offset if side is Cluster.OLD else neighbour.new_offset)
+
+
+def _read(
+    plan: Plan, reader: RecordReader, singles: Iterable[_Single], betweens: Iterable[_Between]
+) -> Mapping[tuple[Cluster, str, RecordPlace], Records]:
+    """Read every record once under each salt, with one question for a cluster and a salt."""
+    places: dict[tuple[Cluster, str], set[RecordPlace]] = {}
+    for single in singles:
+        places.setdefault((single.side, single.end.proof.salt), set()).add(single.place)
+    for between in betweens:
+        for side, place in between.places():
+            places.setdefault((side, between.end.proof.salt), set()).add(place)
+    return {
+        (side, salt, place): records
+        for (side, salt), wanted in places.items()
+        for place, records in reader.records(
+            side, sorted(wanted), isolation=plan.isolation_level, salt=bytes.fromhex(salt)
+        ).items()
+    }
+
+
+def _identity(proof: Proof, side: Cluster, records: Records) -> str:
+    (identity,) = identify_as(
+        records,
+        timed=proof.timed,
+        ignored_headers=proof.ignored_headers,
+        schema_ids=dict(proof.schema_ids),
+        is_new=side is Cluster.NEW,
+    )
+    return identity.hex()
+
+
+def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> Held:
+    at, offset = one.place
+    subject = f"{at} on the {one.side} cluster: the record at {offset}"
+    records = found.get((one.side, one.end.proof.salt, one.place))
+    if records is None:
+        told = f"{subject} cannot be read any more."
+        return _held(one.end.position, Outcome.UNKNOWN, told, unproven=True)
+    if _identity(one.end.proof, one.side, records) == one.neighbour.identity:
+        return _held(one.end.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
+    return _held(one.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
+
+
+def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> Held:
+    """Count by identity which unread records lie below the new position, and which read ones above it."""
+    end = between.end
+    old, new = end.position.topic_partition, end.position.new_topic_partition
+
+    def identities(side: Cluster, at: TopicPartition, offsets: range) -> Counter[str]:
+        records = (found.get((side, end.proof.salt, (at, offset))) for offset in offsets)
+        return Counter(_identity(end.proof, side, each) for each in records if each is not None)
+
+    read, unread = identities(Cluster.OLD, old, between.read), identities(Cluster.OLD, old, between.unread)
+    below, above = identities(Cluster.NEW, new, between.below), identities(Cluster.NEW, new, between.above)
+    skipped = sum(
+        min(unread[each] - above[each], below[each] - read[each]) for each in (unread - above) & (below - read)
+    )
+    again = sum(min(read[each] - below[each], above[each] - unread[each]) for each in (read - below) & (above - unread))
+    count = sum(each.total() for each in (read, unread, below, above))
+    if skipped:
+        told = (
+            f"{end.called}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
+            f"below {end.new} on the new cluster, between the two records of its proof."
+        )
+        return _held(end.position, Outcome.FAILED, told)
+    if end.position.replay is not None and again > end.position.replay:
+        told = (
+            f"{end.called}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above "
+            f"{end.new} on the new cluster, and the plan says that {end.position.replay:,} would be read twice."
+        )
+        return _held(end.position, Outcome.FAILED, told)
+    told = f"{end.called}: the {many(count, 'record')} between its proof and the position say the same as it."
+    return _held(end.position, Outcome.PASSED, told)
+
+
+def _held(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> Held:
+    topic, partition = position.new_topic, position.partition
+    return Held(outcome=outcome, told=told, topic=topic, partition=partition, unproven=unproven)
