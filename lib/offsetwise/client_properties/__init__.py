@@ -8,7 +8,7 @@ from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientPrope
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
 from offsetwise.client_properties.property_files import BY_HAND, GivenCluster, given_cluster
-from offsetwise.client_properties.references import is_reference, lent, only_reference
+from offsetwise.client_properties.references import is_reference, lent, lent_now, only_reference
 from offsetwise.client_properties.spark import (
     check_addresses,
     check_command_line,
@@ -36,6 +36,7 @@ __all__ = [
     "is_secret",
     "jaas_quote",
     "lent",
+    "lent_now",
     "masked",
     "only_reference",
     "redaction",

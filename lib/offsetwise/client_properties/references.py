@@ -33,6 +33,11 @@ def lent(variables: Mapping[str, str]) -> Iterator[None]:
         _LENT.reset(before)
 
 
+def lent_now() -> Mapping[str, str]:
+    """Return what `lent` lends to this thread, for a process that it asks."""
+    return _LENT.get()
+
+
 def is_reference(value: str) -> bool:
     """Whether a value refers to an environment variable or a file."""
     return bool(_ENVIRONMENT.fullmatch(value)) or value.startswith("file:")

@@ -21,6 +21,8 @@ from confluent_kafka.admin import AdminClient
 from offsetwise.client_properties import masked
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
+from offsetwise.model import MAX_PARTITIONS
+from offsetwise.streams.client_process import wrong_answer
 
 LOGGER: Final = logging.getLogger("offsetwise.kafka")
 LOGGER.addHandler(logging.NullHandler())
@@ -186,6 +188,7 @@ class Client:
         Raises:
             ClusterUnreachableError: No broker answered in time.
             ClusterAuthError: A broker refused, or speaks another security protocol.
+            ClusterError: What it says of partitions cannot be.
         """
         down_since: float | None = None
         wait_s = _FIRST_WAIT_S
@@ -196,6 +199,7 @@ class Client:
             except KafkaException as error:
                 failed = error.args[0]
             else:
+                _require_partitions(self.config, contacted.topics)
                 self.coordinators = _coordinators(contacted)
                 return contacted
             self.admin.poll(_POLL_S)
@@ -243,6 +247,16 @@ class Client:
         assert self._counter is not None  # noqa: S101 - set together with the callback
         self._statistics += 1
         self._counter.take(statistics)
+
+
+def _require_partitions(config: ClusterConfig, topics: Mapping[str, Any]) -> None:
+    """Refuse numbers that librdkafka takes for indexes of as many partitions as were listed, without looking."""
+    for name, topic in topics.items():
+        count = len(topic.partitions)
+        wrong = sorted(each for each in topic.partitions if not 0 <= each < min(count, MAX_PARTITIONS))
+        if wrong:
+            expected = f"partitions numbered from 0 on, and at most {MAX_PARTITIONS:,} of a topic"
+            raise wrong_answer(config, expected, f"number {wrong[-1]:,} in topic {name[:249]!r}, which lists {count:,}")
 
 
 def _coordinators(contacted: Any) -> int:

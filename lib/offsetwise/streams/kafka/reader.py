@@ -1,18 +1,19 @@
-"""Reads Kafka clusters: what `streams.reader.Reader` asks for."""
+"""Reads Kafka clusters: what `streams.reader.Reader` asks for.
+
+Whatever is asked of brokers is asked in a process of its own: some answers end the process that librdkafka is in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Snapshot
-from offsetwise.streams.kafka.connection import try_connection
+from offsetwise.model import Snapshot, TopicPartition
+from offsetwise.streams.client_process import in_a_process
+from offsetwise.streams.kafka import connection, permissions, record_times, transaction_ends, transactions
+from offsetwise.streams.kafka import snapshot as snapshots
 from offsetwise.streams.kafka.mirror_topics import recognise
-from offsetwise.streams.kafka.permissions import minimum_acls, principal_of, read_permissions
-from offsetwise.streams.kafka.record_times import timestamps_at
-from offsetwise.streams.kafka.snapshot import log_ranges, offsets_for_times, read_cluster, read_whole
-from offsetwise.streams.kafka.transaction_ends import read_ends
-from offsetwise.streams.kafka.transactions import look_at_transactions
+from offsetwise.streams.kafka.permissions import minimum_acls, principal_of
 from offsetwise.streams.reader import Place, ReadAt
 from offsetwise.transactions.upgrade import Facts
 
@@ -33,6 +34,30 @@ __all__ = [
     "try_connection",
 ]
 
+look_at_transactions = in_a_process(transactions.look_at_transactions)
+offsets_for_times = in_a_process(snapshots.offsets_for_times)
+read_cluster = in_a_process(snapshots.read_cluster)
+read_ends = in_a_process(transaction_ends.read_ends)
+read_permissions = in_a_process(permissions.read_permissions)
+read_whole = in_a_process(snapshots.read_whole)
+try_connection = in_a_process(connection.try_connection)
+_log_ranges = in_a_process(snapshots.log_ranges)
+_timestamps_at = in_a_process(record_times.timestamps_at)
+
+
+def log_ranges(
+    config: ClusterConfig, partitions: Iterable[TopicPartition]
+) -> Mapping[TopicPartition, tuple[int | None, int | None]]:
+    """Ask where logs begin and end; see `streams.reader.Reader`."""
+    return _log_ranges(config, tuple(partitions))
+
+
+def timestamps_at(
+    config: ClusterConfig, places: Iterable[record_times.Place]
+) -> Mapping[record_times.Place, int | None]:
+    """Read the times of records; see `streams.reader.Reader`."""
+    return _timestamps_at(config, tuple(places))
+
 
 def is_of_mirror(topic: str) -> bool:
     """Say whether a topic is one of MirrorMaker's own."""
@@ -48,8 +73,10 @@ def read_at(
     return ReadAt()
 
 
-def transaction_facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
-    """Ask every broker; see `streams.reader.Reader`."""
+def _facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
     from offsetwise.streams.kafka.facts import read_facts  # noqa: PLC0415 - imports a second client
 
     return read_facts(config, timeout_s=timeout_s)
+
+
+transaction_facts = in_a_process(_facts)

@@ -1,0 +1,272 @@
+"""Runs what asks brokers in processes of their own: librdkafka ends its process over some answers.
+
+An answer to Metadata with partition 1,000,000, or about a topic that nobody asked for, is a segmentation fault there
+(`docs/reports/librdkafka-metadata.md`). Then a process ends that holds nothing, and whoever asked gets an error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Final, ParamSpec, TypeVar
+
+from offsetwise.client_properties import lent, lent_now
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import ClusterError, OffsetwiseError
+from offsetwise.progress import Progress
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+RETAINED: Final = 2
+"""Processes that wait for the next question: each has loaded what it needs, for a third of a second."""
+SILENCE_S: Final = 120.0
+"""How long a process may say nothing: everything that it does has a time-out of a minute at most."""
+_LAST_S: Final = 5.0
+"""How long a process that has closed its connection may take to end."""
+_TAKEN: Final = "answers that Kafka's client library (librdkafka) can take"
+_SERVE: Final = "from offsetwise.streams.client_process import serve; serve()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """A function, what it is called with, and the secrets that references lead to."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: Mapping[str, Any]
+    reports: bool
+    """Whether it takes `progress`."""
+    environment: Mapping[str, str]
+    lent: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """How far the work is."""
+
+    step: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a function returned or raised."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+class _Process:
+    """A process that answers questions, one at a time."""
+
+    def __init__(self) -> None:
+        self._connection, other = Pipe()
+        self._errors = TemporaryFile()  # noqa: SIM115 - closed when the process ends
+        with other:
+            # In a session of its own, Ctrl-C ends it through this process only.
+            self._process = subprocess.Popen(  # noqa: S603 - the interpreter that runs this
+                [sys.executable, "-P", "-c", _SERVE, str(other.fileno())],
+                pass_fds=[other.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                start_new_session=True,
+            )
+
+    @property
+    def lives(self) -> bool:
+        """Whether it can take a question."""
+        return self._process.poll() is None
+
+    def ask(self, question: _Question, progress: Progress | None) -> _Outcome | None:
+        """Put a question and pass on how far its answer is; return None where the process ended over it."""
+        with suppress(OSError):  # what it says of the end is read from its answers
+            self._connection.send(question)
+        while isinstance(message := self._message(), _Report):
+            if progress is not None:
+                progress(message.step, message.done, message.total)
+        return message
+
+    def _message(self) -> _Report | _Outcome | None:
+        try:
+            if not self._connection.poll(SILENCE_S):
+                return None
+            message: _Report | _Outcome = self._connection.recv()
+        except (EOFError, OSError):
+            return None
+        return message
+
+    def end(self) -> None:
+        """End it."""
+        self._connection.close()
+        self._process.kill()
+        self._process.wait()
+        self._errors.close()
+
+    def forget(self) -> None:
+        """Let go of it, as of another's."""
+        self._connection.close()
+        self._process.returncode = 0
+        self._errors.close()
+
+    def error(self, config: ClusterConfig) -> ClusterError:
+        """Return the error of a cluster over which it ended, and end it."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_S)
+        code = self._process.poll()
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", errors="replace").splitlines()
+        last = f" ({lines[-1][:200]})" if lines else ""
+        self.end()
+        if code is not None and code >= 0:
+            return ClusterError(
+                f"Cluster {config.name!r}: expected a process that asks it, but it ended with exit code {code}{last}. "
+                "Nothing was read from it.",
+                fix=f"See that this works: {shlex.quote(sys.executable)} -P -c 'import offsetwise'",
+            )
+        ended = "went silent" if code is None else f"ended with {signal.Signals(-code).name}{last}"
+        return wrong_answer(config, _TAKEN, f"that the process of the library {ended}, as it does over others")
+
+
+_waiting: Final[list[_Process]] = []
+_lock: Final = threading.Lock()
+
+
+def in_a_process(function: Callable[P, Answer]) -> Callable[P, Answer]:
+    """Return a function that does the same in a process of its own.
+
+    Args:
+        function: Of a module, with a `ClusterConfig` among its arguments, and perhaps `progress`.
+
+    Raises:
+        ClusterError: That process ended before there was an answer; and whatever the function raises.
+    """
+
+    @wraps(function)
+    def asked(*arguments: P.args, **named: P.kwargs) -> Answer:
+        progress: Any = named.pop("progress", None)
+        question = _Question(
+            function=function,
+            arguments=arguments,
+            named=named,
+            reports=progress is not None,
+            environment=dict(os.environ),
+            lent=dict(lent_now()),
+        )
+        process = _taken()
+        try:
+            outcome = process.ask(question, progress)
+        except BaseException:
+            process.end()
+            raise
+        if outcome is None:
+            raise process.error(_cluster(question))
+        _give_back(process)
+        if outcome.error is not None:
+            raise outcome.error
+        answer: Answer = outcome.value
+        return answer
+
+    return asked
+
+
+def serve() -> None:
+    """Answer the questions of the process that started this one, over the descriptor that it named, until it ends."""
+    # What a client library leaves in memory when it ends its process includes passwords.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError):  # where an answer makes it take all memory, it is this process that ends
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    with Connection(int(sys.argv[1])) as connection:
+
+        def report(step: str, done: int, total: int) -> None:
+            connection.send(_Report(step, done, total))
+
+        while True:
+            try:
+                connection.send(_outcome(connection.recv(), report))
+            except (EOFError, ConnectionError):
+                return
+
+
+def _outcome(question: _Question, report: Progress) -> _Outcome:
+    os.environ.clear()
+    os.environ.update(question.environment)
+    named = {**question.named, "progress": report} if question.reports else question.named
+    try:
+        with lent(question.lent):
+            return _Outcome(question.function(*question.arguments, **named))
+    except OffsetwiseError as error:
+        return _Outcome(error=error)
+    except (UnicodeError, SystemError) as error:  # what the library's Python layer makes of an answer
+        found = f"one of which it makes {type(error).__name__}: {str(error)[:200]}"
+        return _Outcome(error=wrong_answer(_cluster(question), _TAKEN, found))
+    except Exception as error:  # noqa: BLE001 - raised again where the question came from
+        error.add_note(f"In the process that asked the cluster:\n{traceback.format_exc()}")
+        return _Outcome(error=error)
+
+
+def _cluster(question: _Question) -> ClusterConfig:
+    arguments = (*question.arguments, *question.named.values())
+    return next(each for each in arguments if isinstance(each, ClusterConfig))
+
+
+def _taken() -> _Process:
+    """Return a process that waits, or a new one."""
+    with _lock:
+        while _waiting:
+            process = _waiting.pop()
+            if process.lives:
+                return process
+            process.end()
+    return _Process()
+
+
+def _give_back(process: _Process) -> None:
+    with _lock:
+        if len(_waiting) < RETAINED:
+            _waiting.append(process)
+            return
+    process.end()
+
+
+@atexit.register
+def _end_all() -> None:
+    with _lock:
+        while _waiting:
+            _waiting.pop().end()
+
+
+def _forget_all() -> None:
+    """Leave the processes of whoever forked this one to them."""
+    _lock._at_fork_reinit()  # type: ignore[attr-defined] # of threading, for this
+    while _waiting:
+        _waiting.pop().forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def wrong_answer(config: ClusterConfig, expected: str, found: str) -> ClusterError:
+    """Return the error of a cluster whose brokers answer what no broker of Kafka answers."""
+    return ClusterError(
+        f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected {expected}, found {found}. "
+        "Nothing was read from it.",
+        fix="Check that bootstrap.servers leads to your own brokers, and that nothing between changes what they say; "
+        "then give the same command again.",
+    )
