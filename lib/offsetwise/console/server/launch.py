@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -129,6 +130,10 @@ def _server(address: str, *, has_display: bool) -> st.App:
     async def listening(_: st.App) -> AsyncIterator[dict[str, Any] | None]:
         url = get_origin_from_redirect_uri() or get_url(get_display_address(address))
         sys.stderr.write(f"Console: {url}\n")
+        # After every script run Streamlit collects the garbage of all generations, and nothing else runs meanwhile.
+        # What is loaded by now stays: looked through each time, it would take a tenth of a second.
+        gc.collect()
+        gc.freeze()
         if has_display:
             threading.Thread(target=open_browser, args=(url,), daemon=True).start()
         yield None
