@@ -41,4 +41,6 @@ with guard.block("identity"):
         identity.sidebar()
 with guard.block("demonstration"):
     board.sidebar()
-chosen.run()
+# Nothing of a page is loaded for who may not see it.
+if not guard.is_closed(chosen.title):
+    chosen.run()

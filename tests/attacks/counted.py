@@ -11,15 +11,27 @@ from typing import Any
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from offsetwise.cli import main
 
 _made: list[None] = []
+_runs: list[None] = []
 
 
 @st.cache_resource
 def _cached() -> None:
     _made.append(None)
+
+
+def _count_runs() -> None:
+    run: Any = ScriptRunner._run_script
+
+    def counted(*about: object) -> object:
+        _runs.append(None)
+        return run(*about)
+
+    setattr(ScriptRunner, run.__name__, counted)
 
 
 def _count(kept: Path) -> None:
@@ -28,7 +40,11 @@ def _count(kept: Path) -> None:
             _cached()
             uploaded: Any = runtime.get_instance().uploaded_file_mgr
             files = uploaded.file_storage
-            told = {"files": sum(len(each) for each in list(files.values())), "cleared": len(_made) - 1}
+            told = {
+                "files": sum(len(each) for each in list(files.values())),
+                "cleared": len(_made) - 1,
+                "runs": len(_runs),
+            }
             part = kept.with_suffix(".part")
             part.write_text(json.dumps(told), encoding="utf-8")
             part.replace(kept)
@@ -37,5 +53,6 @@ def _count(kept: Path) -> None:
 
 if __name__ == "__main__":
     file = Path(sys.argv.pop(1))
+    _count_runs()
     threading.Thread(target=_count, args=(file,), daemon=True).start()
     main()

@@ -286,13 +286,13 @@ def test_a_press_on_approve_counts_for_a_reviewer_only(guarded: Guarded) -> None
     "D10",
     "every page, by nobody and by somebody without a role, plain and with a part of the demonstration",
     before=Verdict.HELD,
-    without="`guard._may_look`",
+    without="`guard.is_closed`",
 )
 def test_whoever_has_no_role_is_sent_no_data(guarded: Guarded) -> None:
     for jar in (visitor(guarded.address), guarded.sign_in("stranger")):
-        with session(guarded.address, jar) as page:
-            for path in pages():
-                for part in PARTS:
+        for path in pages():
+            for part in PARTS:
+                with session(guarded.address, jar) as page:
                     page.run(path, part)
                     shown = (path, part, page.kinds)
                     assert not page.kinds & (DATA - {"code"}), shown

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Final
 from urllib.parse import urlsplit
 
-from google.protobuf.message import DecodeError
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
@@ -20,22 +19,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config, runtime
 from streamlit.auth_util import get_origin_from_redirect_uri
-from streamlit.logger import get_logger
-from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from offsetwise.console.server import access, headers, identity, uploads
 from offsetwise.console.server.access import Role
+from offsetwise.console.server.messages import Messages
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-MESSAGES: Final = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
-"""What a page sends over its websocket, by Streamlit's names."""
-OPERATIONS: Final = frozenset({"deferred_file", "dataframe_chunk"})
-"""What it sends as `backend_operation_request`: a download is made when asked for; a table has more rows."""
 _OPEN: Final = frozenset({"_stcore/health", "_stcore/host-config"})
 """What a browser asks before there is a page. They say nothing of anybody."""
 _UPLOAD: Final = re.compile(r"_stcore/upload_file/([^/]+)/([^/]+)")
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
-_LOG: Final = get_logger(__name__)
 
 
 class Gatekeeper:
@@ -89,9 +82,11 @@ class Gatekeeper:
         if "origin" not in connection.headers or self._misled(connection, self._host(connection)) is not None:
             await WebSocketClose(code=1008)(connection.scope, receive, send)
             return
+        messages = Messages(receive, lambda: _may_look(connection))
         try:
-            await self._app(connection.scope, _Messages(receive), send)
+            await self._app(connection.scope, messages, send)
         finally:
+            messages.close()
             _free()
 
     def _host(self, connection: HTTPConnection) -> str | None:
@@ -113,21 +108,6 @@ class Gatekeeper:
             if origin != self._public and not (page.netloc == host and page.hostname in self._local):
                 return PlainTextResponse("This console answers its own pages only. Nothing was read.\n", 403)
         return None
-
-
-class _Messages:
-    """What a page sends over its websocket, without what no page of the console sends."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        while True:
-            message = await self._receive()
-            refused = _needless(message.get("bytes") or b"")
-            if refused is None:
-                return message
-            _LOG.warning("A message that no page of the console sends was refused: %s", refused)
 
 
 class _Answer:
@@ -193,20 +173,6 @@ def _free() -> None:
     here = runtime.get_instance()
     for session in uploads.offered.left(here.is_active_session):
         here.uploaded_file_mgr.remove_session_files(session)
-
-
-def _needless(content: bytes) -> str | None:
-    """Give the name of what a message asks for, if no page asks for it. What is no message is left to Streamlit."""
-    message = BackMsg()
-    try:
-        message.ParseFromString(content)
-    except DecodeError:
-        return None
-    kind = message.WhichOneof("type")
-    if kind == "backend_operation_request":
-        operation = message.backend_operation_request.WhichOneof("payload")
-        return None if operation in OPERATIONS else f"{kind}, {operation}"
-    return None if kind is None or kind in MESSAGES else kind
 
 
 def _secure(name: bytes, value: bytes) -> bytes:

@@ -32,12 +32,26 @@ def page(title: str) -> Iterator[Head]:
 
     An error inside is shown in place; what was drawn before it stays.
     """
-    st.title(title, anchor=False)
-    if not _may_look():
+    if is_closed(title):
         st.stop()
+    st.title(title, anchor=False)
     head = Head(st.empty())
     with block("page"):
         yield head
+
+
+def is_closed(title: str) -> bool:
+    """Say whether a page is closed to the person; draw in its place what opens it.
+
+    An access file that cannot be used opens nothing.
+    """
+    with block("access"):
+        person = identity.current()
+        if Role.VIEWER in person.roles:
+            return False
+        st.title(title, anchor=False)
+        _locked(person)
+    return True
 
 
 @contextmanager
@@ -47,16 +61,6 @@ def block(key: str) -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001 - the last stop before the screen
         blocks.failed(error, retry=_again, key=key)
-
-
-def _may_look() -> bool:
-    """Say whether the person may look, and tell them if not. An access file that cannot be used opens nothing."""
-    with block("access"):
-        person = identity.current()
-        if Role.VIEWER in person.roles:
-            return True
-        _locked(person)
-    return False
 
 
 def _locked(person: Person) -> None:
