@@ -64,6 +64,7 @@ REGISTERS = {
             ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
             ("pipeline.windows", "kafka"): "as above: what its workers do",
             ("pipeline.windows", "dynamic-kafka"): "as above: the same folder",
+            ("streams.client_process", "kafka"): "the Python package of a client, not the stream",
             ("survey.naming", "kafka"): "MirrorMaker's own topics, which tell how it names others",
             ("survey.naming", "dynamic-kafka"): "as above: the same folder",
             ("targets.group.kafka", "kafka"): "a group's offsets are Kafka's own",

@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final, ParamSpec, TypeVar
 
-from offsetwise.client_properties import lent, lent_now
+from offsetwise.client_properties import lent, lent_now, masked
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterError, OffsetwiseError
 from offsetwise.progress import Progress
@@ -38,7 +38,8 @@ SILENCE_S: Final = 120.0
 """How long a process may say nothing: everything that it does has a time-out of a minute at most."""
 _LAST_S: Final = 5.0
 """How long a process that has closed its connection may take to end."""
-_TAKEN: Final = "answers that Kafka's client library (librdkafka) can take"
+_LIBRARIES: Final = ("confluent_kafka", "kafka")
+_TAKEN: Final = "answers that Kafka's client library can take"
 _SERVE: Final = "from offsetwise.streams.client_process import serve; serve()"
 
 
@@ -213,12 +214,19 @@ def _outcome(question: _Question, report: Progress) -> _Outcome:
             return _Outcome(question.function(*question.arguments, **named))
     except OffsetwiseError as error:
         return _Outcome(error=error)
-    except (UnicodeError, SystemError) as error:  # what the library's Python layer makes of an answer
-        found = f"one of which it makes {type(error).__name__}: {str(error)[:200]}"
-        return _Outcome(error=wrong_answer(_cluster(question), _TAKEN, found))
     except Exception as error:  # noqa: BLE001 - raised again where the question came from
+        if _is_librarys(error):
+            found = f"one of which it makes {type(error).__name__}: {masked(str(error)[:200])}"
+            return _Outcome(error=wrong_answer(_cluster(question), _TAKEN, found))
         error.add_note(f"In the process that asked the cluster:\n{traceback.format_exc()}")
         return _Outcome(error=error)
+
+
+def _is_librarys(error: Exception) -> bool:
+    """Whether a client library's Python layer raised an error, or its C code where only our line is seen."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    raised_by = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return raised_by in _LIBRARIES or isinstance(error, (UnicodeError, SystemError))
 
 
 def _cluster(question: _Question) -> ClusterConfig:

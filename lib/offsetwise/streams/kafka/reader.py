@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Snapshot, TopicPartition
+from offsetwise.model import LogRange, Snapshot, TopicPartition
 from offsetwise.streams.client_process import in_a_process
 from offsetwise.streams.kafka import connection, permissions, record_times, transaction_ends, transactions
 from offsetwise.streams.kafka import snapshot as snapshots
@@ -45,9 +45,7 @@ _log_ranges = in_a_process(snapshots.log_ranges)
 _timestamps_at = in_a_process(record_times.timestamps_at)
 
 
-def log_ranges(
-    config: ClusterConfig, partitions: Iterable[TopicPartition]
-) -> Mapping[TopicPartition, tuple[int | None, int | None]]:
+def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
     """Ask where logs begin and end; see `streams.reader.Reader`."""
     return _log_ranges(config, tuple(partitions))
 

@@ -1,0 +1,271 @@
+"""Whatever a broker answers, console and command live, and say in a sentence that it cannot be."""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import yaml
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined] # re-exported without saying so
+from streamlit.testing.v1 import AppTest
+
+from offsetwise.config import ClusterConfig
+from offsetwise.console import answers
+from offsetwise.console.answers import Question
+from offsetwise.console.reader import Reader
+from offsetwise.errors import ClusterError, OffsetwiseError
+from offsetwise.lab import Lab
+from offsetwise.model import MAX_PARTITIONS, Cluster, Snapshot
+from offsetwise.streams.kafka import reader
+from tests.console.conftest import APP, words
+from tests.integration.clusters import commit, create, fill
+from tests.integration.lying_proxy import FETCH, LIST_OFFSETS, METADATA, Lie, lying
+from tests.integration.relay import Request, relayed
+
+pytestmark = pytest.mark.proof
+
+TOPIC = "lied-about"
+GROUP = "lied-about-group"
+
+
+@pytest.fixture(scope="module")
+def brokers(lab: Lab) -> Lab:
+    """Two clusters with a topic of 3 partitions and a group."""
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, NewTopic(TOPIC, 3, 1))
+        fill(bootstrap, TOPIC, {0: 30, 1: 20, 2: 10})
+        commit(bootstrap, GROUP, TOPIC, {0: 12, 1: 3, 2: 7})
+    return lab
+
+
+def topics(change: Callable[[Any], None]) -> Lie:
+    """Lie about the topic, wherever a broker speaks of it."""
+
+    def lie(message: Any) -> None:
+        for each in message.topics:
+            if each.name == TOPIC and each.partitions:
+                change(each)
+
+    return lie
+
+
+def numbered(number: int) -> Lie:
+    """Give the last partition another number."""
+    return topics(lambda topic: setattr(topic.partitions[-1], "partition_index", number))
+
+
+def one_more(number: int) -> Lie:
+    """List a partition that there is not."""
+
+    def add(topic: Any) -> None:
+        more = copy.copy(topic.partitions[0])
+        more.partition_index = number
+        topic.partitions.append(more)
+
+    return topics(add)
+
+
+def not_asked_for(message: Any) -> None:
+    """Answer about one topic more."""
+    if message.topics:
+        more = copy.copy(message.topics[0])
+        more.name = "nobody-asked"
+        message.topics.append(more)
+
+
+def renamed(message: Any) -> None:
+    """Answer about other topics."""
+    for each in message.topics:
+        each.name = f"x{each.name}"
+
+
+def twice(message: Any) -> None:
+    """Answer about each topic twice."""
+    message.topics = [*message.topics, *message.topics]
+
+
+def other_ids(message: Any) -> None:
+    """Answer about topics that were made anew."""
+    for each in message.topics:
+        each.topic_id = uuid4()
+
+
+def offsets(value: int) -> Lie:
+    """Give every offset, of starts and ends, the same value."""
+
+    def lie(message: Any) -> None:
+        for topic in message.topics:
+            for partition in topic.partitions:
+                partition.offset = value
+
+    return lie
+
+
+REFUSED = {
+    "partition 1,000,000": numbered(1_000_000),
+    "the first number that no topic has": numbered(MAX_PARTITIONS),
+    "the greatest number": one_more(2**31 - 1),
+    "a number below": numbered(-5),
+    "one more than there are": one_more(4),
+}
+"""Seen before librdkafka uses the number."""
+DEADLY = {"a topic more": not_asked_for, "other topics": renamed, "each topic twice": twice}
+"""Which end the process that librdkafka is in."""
+OTHER: dict[str, dict[int, Lie]] = {
+    "no topics": {METADATA: lambda message: setattr(message, "topics", [])},
+    "ids of others": {METADATA: other_ids},
+    "no ends": {LIST_OFFSETS: offsets(-1)},
+    "far ends": {LIST_OFFSETS: offsets(2**63 - 1)},
+    "ends below nothing": {LIST_OFFSETS: offsets(-(2**63))},
+    "nothing fetched": {FETCH: lambda message: setattr(message, "responses", [])},
+}
+
+
+def migration(folder: Path, lab: Lab, **bootstrap: str) -> Path:
+    sides = {"source": lab.old_bootstrap, "target": lab.new_bootstrap} | bootstrap
+    made = {
+        "name": "lied-to",
+        **{
+            side: {"name": name, "properties": {"bootstrap.servers": sides[side]}}
+            for side, name in (("source", "old"), ("target", "new"))
+        },
+        "groups": [GROUP],
+    }
+    path = folder / "migration.yaml"
+    path.write_text(yaml.safe_dump(made), encoding="utf-8")
+    return path
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    run = [sys.executable, "-c", "from offsetwise.cli import main; main()", *arguments]
+    return subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
+
+
+def read(bootstrap: str) -> Snapshot | OffsetwiseError:
+    config = ClusterConfig(name="old", properties={"bootstrap.servers": bootstrap})
+    try:
+        return reader.read_cluster(Cluster.OLD, config, topics=(TOPIC,), groups=(GROUP,), timeout_s=3)
+    except OffsetwiseError as error:
+        return error
+
+
+@pytest.mark.parametrize("lie", ["partition 1,000,000", "a topic more"])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_command_says_so_and_is_ended_by_no_signal(brokers: Lab, tmp_path: Path, side: str, lie: str) -> None:
+    true = {"source": brokers.old_bootstrap, "target": brokers.new_bootstrap}[side]
+    cluster = {"source": "old", "target": "new"}[side]
+    with lying(true, {METADATA: (REFUSED | DEADLY)[lie]}) as address:
+        path = migration(tmp_path, brokers, **{side: address})
+        out = tmp_path / "snapshot.json"
+        ran = command("snapshot", "-m", str(path), "--cluster", cluster, "--out", str(out))
+        assert (ran.returncode, ran.stdout) == (1, "")
+        assert f"Cluster '{cluster}'" in " ".join(ran.stderr.split())
+        assert "Traceback" not in ran.stderr
+        assert "defect" not in ran.stderr
+        assert not out.exists()
+        lag = command("compare", "-m", str(path), "--group", GROUP, "--json")
+        assert lag.returncode == 1
+        assert '"ClusterError"' in lag.stdout
+
+
+@pytest.mark.parametrize("lie", REFUSED)
+def test_a_number_that_no_partition_has_is_refused_before_it_is_used(brokers: Lab, lie: str) -> None:
+    with lying(brokers.old_bootstrap, {METADATA: REFUSED[lie]}) as address:
+        error = read(address)
+
+    assert isinstance(error, ClusterError)
+    assert "expected partitions numbered from 0 on, and at most 100,000 of a topic, found number" in error.problem
+    assert repr(TOPIC) in error.problem
+
+
+@pytest.mark.parametrize("lie", DEADLY)
+def test_an_answer_that_ends_the_library_is_an_error_and_the_next_question_is_answered(brokers: Lab, lie: str) -> None:
+    lies: dict[int, Lie] = {METADATA: DEADLY[lie]}
+    with lying(brokers.old_bootstrap, lies) as address:
+        error = read(address)
+        lies.clear()
+        again = read(address)
+
+    assert isinstance(error, ClusterError)
+    assert "ended with SIGSEGV" in error.problem
+    assert isinstance(again, Snapshot)
+    assert [len(each.partitions) for each in again.topics] == [3]
+
+
+@pytest.mark.parametrize("lie", OTHER)
+def test_other_lies_leave_a_snapshot_with_its_problems_or_an_error(brokers: Lab, lie: str) -> None:
+    with lying(brokers.old_bootstrap, OTHER[lie]) as address:
+        found = read(address)
+
+    if isinstance(found, Snapshot):
+        ranges = [part for each in found.topics for part in each.partitions]
+        assert all(value is None or value >= 0 for part in ranges for value in (part.log_start, part.hw, part.lso))
+    else:
+        assert isinstance(found, ClusterError)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_answers_with_bytes_of_any_kind_in_them_never_end_this_process(brokers: Lab, seed: int) -> None:
+    chosen = random.Random(seed)
+    api = chosen.choice([METADATA, METADATA, LIST_OFFSETS, FETCH, 9, 15, 16, 32])
+    port = int(brokers.old_bootstrap.rpartition(":")[2])
+
+    def changed(request: Request, answer: bytes) -> bytes:
+        if request.api != api:
+            return answer
+        content = bytearray(answer)
+        for _ in range(chosen.choice([1, 2, 4])):
+            at = chosen.randrange(4, len(content))
+            content[at : at + chosen.choice([1, 1, 4])] = chosen.choice(
+                [b"\x00", b"\xff", b"\x80", b"\x00\x0f\x42\x40", b"\x7f\xff\xff\xff", chosen.randbytes(3)]
+            )
+        return bytes(content)
+
+    with relayed([port], answers=changed) as address:
+        found = read(address)
+
+    assert isinstance(found, (Snapshot, ClusterError))
+
+
+@pytest.fixture
+def console(brokers: Lab, tmp_path: Path) -> Iterator[Callable[[str], Reader]]:
+    """Serve a migration whose old cluster is at an address, for this process."""
+
+    def served(address: str) -> Reader:
+        made = Reader((migration(tmp_path, brokers, source=address),))
+        answers.use(made)
+        return made
+
+    yield served
+    answers.end()
+
+
+@pytest.mark.parametrize("lie", ["partition 1,000,000", "a topic more"])
+def test_the_console_lives_and_so_does_another_visitors_session(
+    brokers: Lab, console: Callable[[str], Reader], lie: str
+) -> None:
+    before = os.getpid()
+    with lying(brokers.old_bootstrap, {METADATA: (REFUSED | DEADLY)[lie]}) as address:
+        console(address)
+        other = AppTest.from_file(str(APP), default_timeout=120).run()
+        other.session_state["kept"] = "of another visitor"
+        here = answers.current()
+        lied_to = here.read(Question.of(Reader.cluster, "lied-to", Cluster.OLD))
+        beside = here.read(Question.of(Reader.cluster, "lied-to", Cluster.NEW))
+        error = lied_to.outcome.exception(timeout=120)
+        assert beside.outcome.result(timeout=120).snapshot.topics, "what is read of the other cluster is not lost"
+        other.run()
+
+    assert os.getpid() == before
+    assert isinstance(error, ClusterError)
+    assert not other.exception
+    assert other.session_state["kept"] == "of another visitor"
+    assert "Offsetwise" in words(other)

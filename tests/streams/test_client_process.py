@@ -1,0 +1,172 @@
+"""What runs in a process of its own: its answer, its errors, its end, and the next question."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from offsetwise.client_properties import lent
+from offsetwise.config import ClusterConfig, client_properties
+from offsetwise.errors import ClusterAuthError, ClusterError, StoppedError
+from offsetwise.progress import Progress, unheard
+from offsetwise.streams import client_process
+from offsetwise.streams.client_process import RETAINED, in_a_process
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ClusterConfig(name="old", properties={"bootstrap.servers": "broker:9092"})
+
+
+@pytest.fixture(autouse=True)
+def _can_import_these_tests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    client_process._end_all()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
+    yield
+    client_process._end_all()
+
+
+def process_of(_config: ClusterConfig) -> int:
+    return os.getpid()
+
+
+def password_of(config: ClusterConfig) -> str:
+    return client_properties(config)["sasl.password"]
+
+
+def ends(_config: ClusterConfig, by: int) -> None:
+    os.kill(os.getpid(), by)
+
+
+def leaves(_config: ClusterConfig) -> None:
+    os.write(2, b"one line\nno module named offsetwise\n")
+    os._exit(1)
+
+
+def waits(_config: ClusterConfig, for_s: float) -> None:
+    time.sleep(for_s)
+
+
+def refuses(_config: ClusterConfig) -> None:
+    raise ClusterAuthError("The broker said no.", fix="Ask.")
+
+
+def makes_no_text(_config: ClusterConfig) -> str:
+    return b"\xff".decode()
+
+
+def breaks(_config: ClusterConfig) -> None:
+    raise KeyError("of ours")
+
+
+def reports(_config: ClusterConfig, *, progress: Progress = unheard) -> str:
+    for done in range(3):
+        progress("step", done, 3)
+    return "done"
+
+
+def test_it_is_another_process_and_the_next_question_goes_to_the_same() -> None:
+    asked = in_a_process(process_of)
+
+    first, second = asked(CONFIG), asked(CONFIG)
+
+    assert first == second != os.getpid()
+
+
+@pytest.mark.parametrize("by", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+def test_a_process_that_a_signal_ends_is_an_error_that_names_cluster_and_signal(by: signal.Signals) -> None:
+    with pytest.raises(ClusterError, match=f"'old' at broker:9092: .* ended with {by.name}") as error:
+        in_a_process(ends)(CONFIG, by)
+
+    assert "bootstrap.servers" in error.value.fix
+    assert in_a_process(process_of)(CONFIG)
+
+
+def test_one_that_ends_by_itself_says_why() -> None:
+    with pytest.raises(ClusterError, match=r"exit code 1 \(no module named offsetwise\)"):
+        in_a_process(leaves)(CONFIG)
+
+
+def test_one_that_says_nothing_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_process, "SILENCE_S", 0.3)
+    monkeypatch.setattr(client_process, "_LAST_S", 0.1)
+
+    with pytest.raises(ClusterError, match="went silent"):
+        in_a_process(waits)(CONFIG, 60.0)
+
+
+def test_errors_come_over_as_they_are() -> None:
+    with pytest.raises(ClusterAuthError) as error:
+        in_a_process(refuses)(CONFIG)
+
+    assert (error.value.problem, error.value.fix) == ("The broker said no.", "Ask.")
+
+
+def test_what_the_library_cannot_read_is_an_answer_that_it_cannot_take() -> None:
+    with pytest.raises(ClusterError, match="UnicodeDecodeError"):
+        in_a_process(makes_no_text)(CONFIG)
+
+
+def test_a_defect_of_ours_stays_one_and_shows_where_it_is() -> None:
+    with pytest.raises(KeyError) as error:
+        in_a_process(breaks)(CONFIG)
+
+    assert "in breaks" in "".join(error.value.__notes__)
+
+
+def test_secrets_of_now_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sasl = {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "u"}
+    config = ClusterConfig(
+        name="old", properties={"bootstrap.servers": "broker:9092", **sasl, "sasl.password": "${OLD_SASL_PASSWORD}"}
+    )
+    in_a_process(process_of)(CONFIG)  # started before either is set
+
+    monkeypatch.setenv("OLD_SASL_PASSWORD", "of the environment")
+    assert in_a_process(password_of)(config) == "of the environment"
+    with lent({"OLD_SASL_PASSWORD": "lent"}):
+        assert in_a_process(password_of)(config) == "lent"
+
+
+def test_progress_comes_back_and_whoever_stops_it_ends_the_process() -> None:
+    told: list[tuple[str, int, int]] = []
+    assert in_a_process(reports)(CONFIG, progress=lambda *step: told.append(step)) == "done"
+    assert told == [("step", 0, 3), ("step", 1, 3), ("step", 2, 3)]
+
+    def stop(_step: str, _done: int, _total: int) -> None:
+        raise StoppedError("Stopped.", fix="Start again.")
+
+    before = in_a_process(process_of)(CONFIG)
+    with pytest.raises(StoppedError):
+        in_a_process(reports)(CONFIG, progress=stop)
+    assert in_a_process(process_of)(CONFIG) != before
+
+
+def test_one_that_ends_takes_no_other_question_with_it() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(in_a_process(waits), CONFIG, 1.0) for _ in range(3)]
+        ended = pool.submit(in_a_process(ends), CONFIG, signal.SIGSEGV)
+        assert isinstance(ended.exception(), ClusterError)
+        assert [each.exception() for each in asked] == [None, None, None]
+
+    assert len(client_process._waiting) <= RETAINED
+
+
+def test_one_that_ended_while_it_waited_is_not_asked() -> None:
+    os.kill(in_a_process(process_of)(CONFIG), signal.SIGKILL)
+    time.sleep(0.2)
+
+    assert in_a_process(process_of)(CONFIG)
+
+
+def test_a_fork_of_this_process_asks_processes_of_its_own() -> None:
+    here = in_a_process(process_of)(CONFIG)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if in_a_process(process_of)(CONFIG) != here else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert in_a_process(process_of)(CONFIG) == here
