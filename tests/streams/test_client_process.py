@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -170,3 +172,18 @@ def test_a_fork_of_this_process_asks_processes_of_its_own() -> None:
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert in_a_process(process_of)(CONFIG) == here
+
+
+def test_one_that_hangs_ends_with_whoever_asked() -> None:
+    asks = "from tests.streams.test_client_process import *; print(in_a_process(process_of)(CONFIG), flush=True); "
+    asks += "in_a_process(waits)(CONFIG, 60.0)"
+    with subprocess.Popen([sys.executable, "-P", "-c", asks], stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        process = int(asking.stdout.readline())
+        time.sleep(0.5)
+        asking.kill()
+
+    end = time.monotonic() + 20
+    while Path(f"/proc/{process}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -38,6 +39,8 @@ SILENCE_S: Final = 120.0
 """How long a process may say nothing: everything that it does has a time-out of a minute at most."""
 _LAST_S: Final = 5.0
 """How long a process that has closed its connection may take to end."""
+_LOOK_S: Final = 1.0
+"""How often a process looks whether the one that started it is there."""
 _LIBRARIES: Final = ("confluent_kafka", "kafka")
 _TAKEN: Final = "answers that Kafka's client library can take"
 _SERVE: Final = "from offsetwise.streams.client_process import serve; serve()"
@@ -193,6 +196,8 @@ def serve() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError):  # where an answer makes it take all memory, it is this process that ends
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    # A library that hangs would outlive whoever asked.
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     with Connection(int(sys.argv[1])) as connection:
 
         def report(step: str, done: int, total: int) -> None:
@@ -203,6 +208,12 @@ def serve() -> None:
                 connection.send(_outcome(connection.recv(), report))
             except (EOFError, ConnectionError):
                 return
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_S)
+    os._exit(1)
 
 
 def _outcome(question: _Question, report: Progress) -> _Outcome:
