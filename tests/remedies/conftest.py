@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.storage.test_dynamodb import dynamodb
 from tests.store.conftest import server
 
-__all__ = ["server"]
+__all__ = ["dynamodb", "server"]

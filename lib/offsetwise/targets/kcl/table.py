@@ -171,7 +171,8 @@ class LeaseTable(DynamoTable):
             return StalePlanError(
                 f"{self.uri}: expected {failed[0]} as it was read, found that somebody has written to it since. None "
                 f"of {len(changes)} leases was written.",
-                fix="Stop every worker of the application, then give the same command again.",
+                fix="Stop every worker of the application, then apply the plan with another --receipt: this one keeps "
+                "the leases as they were read before.",
             )
         return ApplyError(
             f"{self.uri}: expected DynamoDB to take {len(changes)} leases, but it says {code}: {message}. None was "

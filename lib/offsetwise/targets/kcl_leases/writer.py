@@ -292,7 +292,8 @@ def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[Change]) -> N
             raise StalePlanError(
                 f"{table.uri}: expected {each.key} as it was read before, found that somebody has written to it since. "
                 "Nothing was written to it.",
-                fix="Stop every worker of the application. If it has gone on from there, draft a new plan.",
+                fix="Stop every worker of the application. To write the rest, apply the plan with another --receipt; "
+                "if the application has gone on from there, draft a new plan.",
             )
     for start in range(0, len(left), AT_ONCE):
         share = left[start : start + AT_ONCE]
