@@ -31,13 +31,19 @@ class Mirrored:
 
     @property
     def looks_complete(self) -> bool:
-        """Whether a second copy in the run of equal records at the end hides that as many are to come.
+        """Whether a second copy of an equal of the last record stands for a copy that is to come.
 
         The last copies are then those of the last records, one by one, as of a mirror that has written all.
         """
         run = next((n for n, record in enumerate(reversed(self.old)) if record != self.old[-1]), len(self.old))
         shown = run + 3
-        return bool(self.to_come) and run > 1 and len(self.old) >= shown and self.new[-shown:] == self.old[-shown:]
+        copies = [record for record in self.new if record in self.old]
+        return (
+            bool(self.to_come)
+            and self.old.count(self.old[-1]) > 1
+            and len(self.old) >= shown
+            and copies[-shown:] == [*self.old[-shown:]]
+        )
 
 
 @dataclass(frozen=True, slots=True)

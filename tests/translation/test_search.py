@@ -247,12 +247,12 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
     def test_stands_where_everything_from_there_on_was_read(self) -> None:
         assert settled(self.LOCATED, 949_936) == self.LOCATED
 
-    def test_is_only_bounded_otherwise_and_repeats_at_most_what_lies_between(self) -> None:
+    def test_is_only_bounded_otherwise_and_what_it_repeats_is_not_known(self) -> None:
         made = settled(replace(self.LOCATED, raw_skip=0, raw_replay=0, replay=2), 900_000)
 
         assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.COPIES_BELOW)
         assert (made.offset, made.lo, made.hi) == (900_000, 900_000, 950_000)
-        assert (made.skip, made.replay, made.foreign_below) == (0, 50_002, None)
+        assert (made.skip, made.replay, made.foreign_below) == (0, None, None)
         assert (made.raw_skip, made.raw_replay) == (None, None), "what the raw number skips is not known to be nothing"
 
 

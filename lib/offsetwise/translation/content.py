@@ -195,24 +195,24 @@ def _judge(seen: Cut, count: Count) -> Cut:  # noqa: PLR0911 - one return for ea
         )
     )
     bounded = replace(made, exactness=Exactness.BOUNDED)
-    at_most = count.replay_at_most(cut)
     lo = _lowest(count.new, count.stretch.new_from, count.unfound)
     if lo is not None:
+        at_most = count.replay_at_most(cut)
         again = None if at_most is None else at_most + place - lo
         return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=again)
     if made.foreign_below:
         lo = count.place(foreign[0])
         return replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, replay=count.replay_at_most(foreign[0]))
-    surely = count.replay(cut, count.to_come)
+    surely = count.replay(cut, count.to_come) if count.to_come else replay
     if surely:
         reason = Reason.REPLAY_UNAVOIDABLE if surely == replay else Reason.NOT_YET_MIRRORED
-        return replace(bounded, reason=reason, hi=count.highest(cut), replay=at_most)
+        return replace(bounded, reason=reason, hi=count.highest(cut), replay=count.replay_at_most(cut))
     vague = [h for h in read.keys() & unread.keys() if read[h] + unread[h] != count.held[h]]
     if vague:
         # Identical records lie on both sides of the position and their copies do not add up, so
         # some of the copies kept ahead may be copies of read ones.
         least = {h: max(0, count.need[h] - read[h]) for h in vague}
-        hi = count.highest(cut)
+        hi, at_most = count.highest(cut), count.replay_at_most(cut)
         return replace(
             bounded,
             reason=Reason.IDENTICAL_RECORDS,
@@ -224,12 +224,13 @@ def _judge(seen: Cut, count: Count) -> Cut:  # noqa: PLR0911 - one return for ea
         # unread one, and the old log has lost records there: the job may have read them.
         hi = count.place(count.until_sure(cut))
         reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
-        gone = replace(bounded, reason=reason, hi=hi, replay=at_most)
+        gone = replace(bounded, reason=reason, hi=hi, replay=count.replay_at_most(cut))
         # Below `hi` the old number may repeat some of them, too: that it repeats nothing is not known.
         costs_nothing = made.raw_skip == made.raw_replay == 0
         return replace(gone, raw_skip=None, raw_replay=None) if costs_nothing and count.position < hi else gone
     if count.read_again(cut):
-        return replace(bounded, reason=Reason.COPIES_TO_COME, hi=count.highest(cut), replay=at_most)
+        again = count.replay_at_most(cut)
+        return replace(bounded, reason=Reason.COPIES_TO_COME, hi=count.highest(cut), replay=again)
     # Records of other writers may stand anywhere below, and the job would never read them: their
     # absence is either seen, by reading the whole log, or stated.
     settled = ahead.examined and (ahead.missing, ahead.duplicated, ahead.foreign) == (0, 0, 0)

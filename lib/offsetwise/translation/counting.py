@@ -208,8 +208,9 @@ class Count:
         if not self.new.at_end:
             return None
         old, new = self.old.identities, self.new.identities
-        known = frozenset(old)
-        if not (self.old.at_start and self.old.at_end) and new and new[-1] not in known | self.aborted:
+        known = self.known if self.old_whole else frozenset(old)
+        whole = self.old.at_start and self.old.at_end
+        if not whole and any(h not in known and h not in self.aborted for h in new[-ANCHORS:]):
             return None
         return progress(
             old,
@@ -233,7 +234,12 @@ class Count:
     @property
     def behind(self) -> bool:
         """Whether the mirror has not come as far as the position: records that the job has read lack copies."""
-        if self.progress is None or self.progress.likely >= self.split:
+        if self.progress is None:
+            if not (self.new.at_end and self.read) or any(self.need.values()):
+                return False
+            tail = self.old.identities[self.split - 1]
+            return self.held[tail] < self.read[tail]
+        if self.progress.likely >= self.split:
             return False
         between = set(self.old.identities[self.progress.likely : self.split])
         held = Counter(h for h in self.new.identities if h in between)

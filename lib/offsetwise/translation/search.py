@@ -203,7 +203,8 @@ def settled(cut: Cut, earliest: int) -> Cut:
         offset=earliest,
         lo=earliest,
         hi=cut.hi,
-        replay=None if cut.replay is None else cut.replay + cut.offset - earliest,
+        # What lies ahead, or is still to come, may be repeated too where it was not counted.
+        replay=None if cut.replay is None or cut.ahead.missing != 0 else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,
         ahead=Ahead(examined=False),
