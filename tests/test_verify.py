@@ -13,6 +13,7 @@ import pytest
 from offsetwise import files
 from offsetwise.apply.object_store import COPY_MARKER
 from offsetwise.apply.run import apply
+from offsetwise.config import ClusterConfig
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
     Cluster,
@@ -26,7 +27,6 @@ from offsetwise.model import (
     Verification,
 )
 from offsetwise.position import offset_of
-from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.transactions.ended import Ends
 from offsetwise.verify import LiveEyes, decided, verify, watch
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
@@ -48,8 +48,9 @@ class Eyes:
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         return self._live.files(folder, paths)
 
-    def table(self, name: str) -> DynamoTable:
-        return self._live.table(name)
+    @property
+    def target(self) -> ClusterConfig:
+        return self._live.target
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         return self._staged.world.cluster(Cluster.NEW, topics, groups)

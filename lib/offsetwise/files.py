@@ -76,8 +76,8 @@ KINDS: Final[dict[str, type]] = {
 _HALF: Final = re.compile("[\ud800-\udfff]")
 """Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota")
 _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
+_LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts")
 """Of the partitions of a comparison or a sample, where they are null or empty."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
@@ -103,7 +103,7 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
         if isinstance(one, dict):
             for problem in one.get("problems", ()) if severities else ():
                 problem["severity"] = severity_of(problem["code"])
-            _leave_out(one, (*_LEFT_OUT_WHEN_NULL, *_LEFT_OUT_OF_LOOKS))
+            _leave_out(one, _LEFT_OUT_WHEN_NULL)
             _leave_out_shards(one)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
         _leave_out(row, _LEFT_OUT_OF_ROWS)
@@ -124,12 +124,10 @@ def _encodable(text: str) -> str:
 
 def _leave_out_empty(body: dict[str, Any]) -> None:
     _leave_out(body, _LEFT_OUT_WHEN_EMPTY)
-    for position in body.get("positions", ()):
-        _leave_out(position, ("aggregate",))
     requirements = body.get("requirements", {})
+    for row in (*body.get("positions", ()), *requirements.get("tables", ())):
+        _leave_out(row, ("absent", "aggregate"))
     _leave_out(requirements, ("sink", "tables"))
-    for table in requirements.get("tables", ()):
-        _leave_out(table, ("absent",))
     for side in ("old", "new"):
         _leave_out_shards(requirements.get(side, {}))
 

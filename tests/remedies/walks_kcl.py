@@ -183,14 +183,6 @@ def worker_that_lives(scene: Scene) -> Steps:
     return Steps(lambda: require_stopped(table, read_leases(table), wait), alive.clear)
 
 
-@walk(TABLE + "_refused", "Stop every worker of the application, then give the same command again")
-def lease_written_meanwhile(scene: Scene) -> Steps:
-    table = _table(scene, there=True)
-    table._client.put_item(TableName=table.name, Item=ROW | {"leaseCounter": {"N": "7"}})
-    change = Change(key=ROW["leaseKey"]["S"], before=ROW, after=ROW | {"checkpoint": {"S": "2"}})
-    return Steps(lambda: table.write([change]), lambda: table._client.put_item(TableName=table.name, Item=ROW))
-
-
 @walk(TABLE + "_refused", "Try again: the same command goes on from here")
 def leases_refused_for_now(scene: Scene) -> Steps:
     table = _table(scene, there=True)

@@ -17,10 +17,8 @@ from offsetwise.apply.run import dry_run
 from offsetwise.approval import Policy
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import PlannedTransaction, Settlement
-from offsetwise.targets.kcl.leases import read_leases
+from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import LeaseTable
-from offsetwise.targets.transactions.port import Reply
 from offsetwise.targets.transactions.verification import verify
 from offsetwise.targets.transactions.writer import _sink
 from offsetwise.transactions.ended import Ends
@@ -122,22 +120,6 @@ def rollback_of_what_was_ended(scene: Scene) -> Steps:
     return Steps(lambda: back.rollback(order, made.tools()), lambda: None, lambda: read_checkpoint(uri) and None)
 
 
-@walk(WRITER + "_verify", "docs/transactions.md says what can be done")
-def records_visible_after_an_abort(scene: Scene) -> Steps:
-    made, command = ending(scene)
-    again = stage(scene.folder / "again", commits=1, aborts=1)
-
-    class Trapped(type(made.sink)):  # type: ignore[misc]
-        def end(self, planned: PlannedTransaction) -> Reply:
-            if planned.decision is Settlement.ABORT:
-                self.change(str(planned.transactional_id), state="CompleteCommit", visible=True)
-            reply: Reply = super().end(planned)
-            return reply
-
-    made.sink.__class__ = Trapped
-    return Steps(command, lambda: None, lambda: applied(again) and None)
-
-
 @walk("targets/transactions/verification.py::verify", "Give the migration file that the plan was applied with")
 def verification_on_another_cluster(scene: Scene) -> Steps:
     made, _ = ending(scene)
@@ -206,7 +188,7 @@ def worker_that_renews(scene: Scene) -> Steps:
     return Steps(written(app, scene.folder), lambda: setattr(app, "meanwhile", lambda: None))
 
 
-@walk("targets/kcl/leases.py::read_leases", "Correct the row")
+@walk("targets/kcl/spec.py::read_leases", "Correct the row")
 def lease_without_a_counter(scene: Scene) -> Steps:
     app = application(scene)
     row = app.client.get_item(TableName=app.name, Key={"leaseKey": {"S": OPEN}})["Item"]
@@ -232,35 +214,39 @@ def answered(code: str, operation: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "as AWS says it"}}, operation)
 
 
-def table(function: str, words: str, name: str, call: str, error: Callable[[], Exception]) -> None:
-    @walk(TABLE + function, words, name=name)
+def table(scope: str, words: str, name: str, call: str, error: Callable[[], Exception]) -> None:
+    @walk(scope, words, name=name)
     def _(scene: Scene) -> Steps:
         app = application(scene)
         fails = refusing(scene, call, error())
         return Steps(written(app, scene.folder), fails.clear)
 
 
-WRITE = "TransactWriteItems"
-table("rows_of", "Grant dynamodb:Scan", "may_not_scan", "Scan", lambda: answered("AccessDeniedException", "Scan"))
-table("rows_of", "Try again.", "scan_throttled", "Scan", lambda: answered("ThrottlingException", "Scan"))
+WRITE, READ = "TransactWriteItems", "streams/kinesis/tables.py::DynamoTable._read"
+table(READ, "Try again.", "scan_throttled", "Scan", lambda: answered("ThrottlingException", "Scan"))
 table(
-    "rows_of",
+    READ,
     "Check region, endpoint, network",
     "no_endpoint_to_scan",
     "Scan",
     lambda: EndpointConnectionError(endpoint_url="http://127.0.0.1:9"),
 )
 table(
-    "write",
+    TABLE + "write",
     "Check network, endpoint and credentials",
     "no_endpoint_to_write",
     WRITE,
     lambda: EndpointConnectionError(endpoint_url="http://127.0.0.1:9"),
 )
-table("_refused", "Grant dynamodb:Scan", "may_not_write", WRITE, lambda: answered("AccessDeniedException", WRITE))
-table("_refused", "the same command goes on from here", "odd", WRITE, lambda: answered("ValidationException", WRITE))
 table(
-    "_lost",
+    TABLE + "_refused",
+    "the same command goes on from here",
+    "odd",
+    WRITE,
+    lambda: answered("ValidationException", WRITE),
+)
+table(
+    TABLE + "_lost",
     "it reads the table first",
     "reply_lost",
     WRITE,

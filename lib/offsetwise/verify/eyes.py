@@ -8,12 +8,11 @@ from hashlib import sha256
 from typing import Protocol
 
 from offsetwise.apply.object_store import COPY_MARKER
-from offsetwise.config import Migration
+from offsetwise.config import ClusterConfig, Migration
 from offsetwise.engines.checkpoint import read_with_times
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import Cluster, PlannedTransaction, ReceiptStep, Snapshot
 from offsetwise.storage.folders import open_tree
-from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.transactions.ended import Ends
 
@@ -36,12 +35,9 @@ class Eyes(Protocol):
             StorageError: The folder cannot be opened.
         """
 
-    def table(self, name: str) -> DynamoTable:
-        """Return a table in the account of the new cluster. It is not read yet.
-
-        Raises:
-            ClusterError: Nobody can be asked.
-        """
+    @property
+    def target(self) -> ClusterConfig:
+        """How the new cluster is reached, for what a target keeps there itself."""
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read the new cluster.
@@ -74,9 +70,10 @@ class LiveEyes:
         read = open_tree(folder, roots=self._roots()).for_large_files().read_many(dict.fromkeys(paths))
         return {path: data for path, data in read.items() if isinstance(data, bytes)}
 
-    def table(self, name: str) -> DynamoTable:
-        """Return a table; see `Eyes`."""
-        return DynamoTable(self.migration.target, name)
+    @property
+    def target(self) -> ClusterConfig:
+        """How the new cluster is reached; see `Eyes`."""
+        return self.migration.target
 
     def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read the new cluster; see `Eyes`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from offsetwise.engines.kcl.findings import lease_held, lease_table_migrates
 from offsetwise.engines.kcl.kinesis import checkpoint_of
 from offsetwise.errors import ApplyError, ClusterError
 from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.model import AnyPosition
+from offsetwise.model import AnyPosition, Checkpoint
 from offsetwise.storage.dynamodb import Item, Table
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.tables import DynamoTable
@@ -52,6 +52,16 @@ class NoTableError(ClusterError):
 NO_LEASES: Final = Leases(rows={}, places={})
 
 
+def leases_as_checkpoint(table: DynamoTable) -> Checkpoint | None:
+    """Read the leases of an application as its checkpoint; None where there is no such table.
+
+    Raises:
+        ClusterError: The table cannot be read.
+    """
+    rows = table.rows_of(table.name)
+    return None if rows is None else checkpoint_of(table.uri, _as_table(table.name, rows), ())
+
+
 def read_leases(table: DynamoTable) -> Leases:
     """Read a table that may be written to, as far as it says itself.
 
@@ -69,7 +79,7 @@ def read_leases(table: DynamoTable) -> Leases:
         )
     coordinator = table.rows_of(f"{table.name}{_COORDINATOR}")
     beside = [] if coordinator is None else [Table(name=f"{table.name}{_COORDINATOR}", keys=None, items=coordinator)]
-    read = checkpoint_of(table.uri, Table(name=table.name, keys=((KEY, "HASH"),), items=rows), beside)
+    read = checkpoint_of(table.uri, _as_table(table.name, rows), beside)
     wrong = next((each for each in read.problems if each.code in _REFUSED), None)
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix=wrong.fix)
@@ -97,3 +107,7 @@ def read_leases(table: DynamoTable) -> Leases:
 
 def _is_lease(row: Item) -> bool:
     return row.get("entityType", {"S": "LEASE"}) == {"S": "LEASE"}
+
+
+def _as_table(name: str, rows: Sequence[Item]) -> Table:
+    return Table(name=name, keys=((KEY, "HASH"),), items=tuple(rows))

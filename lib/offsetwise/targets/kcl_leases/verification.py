@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from offsetwise.engines.kcl.kinesis import KEY, checkpoint_of
 from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
-from offsetwise.storage.dynamodb import Table
 from offsetwise.streams.kinesis.spec import shard_id
+from offsetwise.streams.kinesis.tables import DynamoTable
+from offsetwise.targets.kcl.spec import leases_as_checkpoint
 from offsetwise.targets.kcl_leases.spec import place_of
 from offsetwise.verify.eyes import Eyes
 from offsetwise.verify.seen import Seen, for_all, number
@@ -22,9 +22,7 @@ def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) ->
 
 def _table(eyes: Eyes, name: str) -> Checkpoint | None:
     """Read the table where the migration's target is: what a receipt says of its address counts for nothing."""
-    table = eyes.table(name)
-    rows = table.rows_of(name)
-    return None if rows is None else checkpoint_of(table.uri, Table(name=name, keys=((KEY, "HASH"),), items=rows), ())
+    return leases_as_checkpoint(DynamoTable(eyes.target, name))
 
 
 def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:
