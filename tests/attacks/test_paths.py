@@ -567,6 +567,7 @@ OPENS: Final = {
     "console/help.py": "a document of our own package",
     "console/server/launch.py": "settings of our own package",
     "new_files.py": "makes new files, O_EXCL",
+    "streams/client_process.py": "its own entry in /proc",
     "jars.py": "the lock of our own package; jars in this user's cache, compared with it",
     "lookalikes.py": "a table of our own package",
     "pipeline/class_archive.py": "a lock in the user's cache, O_NOFOLLOW; what a JVM maps is this user's alone",

@@ -33,6 +33,7 @@ from tests.console import builders
 from tests.console.conftest import APP, answer_at_look, settle, words
 from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, SECRETS, claims
+from tests.plans import proof_of
 from tests.review.people import ADA, ANN, BOTH, RALPH, RITA, Scene, access_with_key
 
 PAGE = "pages/plan/review.py"
@@ -113,7 +114,8 @@ def rows_of(page: AppTest) -> pd.DataFrame:
 def at(offset: int, **changes: Any) -> PlannedPosition:
     """The plan's partition, to be resumed elsewhere."""
     restart = (replace(FIRST.restart[0], new=offset),)
-    return replace(FIRST, new_offset=offset, restart=restart, bounds=(offset, offset), **changes)
+    moved = replace(FIRST, new_offset=offset, restart=restart, bounds=(offset, offset), proof=proof_of(restart[0]))
+    return replace(moved, **changes)
 
 
 def unsafe(**changes: Any) -> PlannedPosition:

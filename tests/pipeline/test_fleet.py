@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from offsetwise.config import SparkSettings
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
 from offsetwise.engines.flat import flat_type, flatten
+from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.rows import FailedCheckpoint, encode
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import OutsideRootsError, StorageError
@@ -49,6 +50,8 @@ def test_a_row_carries_every_field() -> None:
     )
     both = [read_any(str(SAMPLES.parent / name)) for name in samples]
     both[0] = dataclasses.replace(both[0], endpoint="http://127.0.0.1:9000")
+    assert isinstance(both[1].details, FlinkDetails)
+    both[1] = dataclasses.replace(both[1], details=dataclasses.replace(both[1].details, pooled_prefixes=("pooled",)))
     flat = [flatten(one) for one in both]
     unlike = {field.name: [getattr(one, field.name) for one in flat] for field in dataclasses.fields(flat_type())}
 

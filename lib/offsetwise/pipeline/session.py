@@ -82,7 +82,7 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
     """
     global _running  # noqa: PLW0603 - a Spark session is a global of the process
     with _lock:
-        if _running and _running.settings == settings and (_running.kafka or not kafka) and _alive(_running):
+        if _running and _same(_running.settings, settings) and (_running.kafka or not kafka) and _alive(_running):
             return _running.session
         close_session()
         remote, conf = resolve_spark(settings.remote, settings.conf, settings.folder)
@@ -101,6 +101,12 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
                 close_session()
                 raise
         return session
+
+
+def _same(running: SparkSettings, wanted: SparkSettings) -> bool:
+    """Tell whether settings lead to one session. To which file a reference may lead, the folder of its file decides."""
+    refers = any("${" in value or value.startswith("file:") for value in (wanted.remote or "", *wanted.conf.values()))
+    return running.model_dump() == wanted.model_dump() and (not refers or running.folder == wanted.folder)
 
 
 def is_open() -> bool:

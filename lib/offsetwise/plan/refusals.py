@@ -55,7 +55,7 @@ FROM_FILES: Final = (
 )
 
 
-def without_proof(position: PlannedPosition, log: PartitionState | None = None) -> str | None:
+def without_proof(position: PlannedPosition, log: PartitionState | None = None, *, pending: bool = True) -> str | None:
     """Say why the proof of a position, or of the end of its pending batch, cannot be made again; None where it can be.
 
     Positions that a person decided are theirs, and one whose exactness is not proven says so. Where the old log holds
@@ -65,6 +65,8 @@ def without_proof(position: PlannedPosition, log: PartitionState | None = None) 
     Args:
         position: One partition of a plan.
         log: Its log on the old cluster as it is now; None for what the plan says of it.
+        pending: Whether the end of a pending batch is written too. Plans of earlier releases name it also where it is
+            not.
     """
     proven = position.exactness.proven and position.override is None
     end_of_log = position.old.hw if log is None else log.hw
@@ -73,11 +75,18 @@ def without_proof(position: PlannedPosition, log: PartitionState | None = None) 
     if position.override is None:
         old = position.old_offset if position.exactness.proven else None
         missing = _unproven(name, position.proof, old, position.new_offset, end_of_log if proven else old)
-    if missing is None and len(position.restart) > 1:
+    if missing is None and pending and len(position.restart) > 1:
         last = position.restart[-1]
         name = f"{name}, end of batch {last.batch}"
         missing = _unproven(name, position.end_proof, last.old, last.new, end_of_log if proven else last.old)
     return missing
+
+
+def writes_pending(plan: Plan) -> bool:
+    """Tell whether a plan writes the end of a pending batch: what keeps the job's state runs that batch again."""
+    from offsetwise.targets.spec import spec_of  # noqa: PLC0415 - targets name ways, which name what refuses them
+
+    return any(spec_of(target.kind).keeps_state for target in plan.targets)
 
 
 def require_proofs(plan: Plan, digest: str) -> None:
@@ -86,7 +95,8 @@ def require_proofs(plan: Plan, digest: str) -> None:
     Raises:
         PlanError: It has such a position.
     """
-    missing = [told for each in plan.positions if (told := without_proof(each)) is not None]
+    pending = writes_pending(plan)
+    missing = [told for each in plan.positions if (told := without_proof(each, pending=pending)) is not None]
     if missing:
         more = f" And {len(missing) - _NAMED} more." if len(missing) > _NAMED else ""
         raise PlanError(

@@ -25,7 +25,7 @@ from offsetwise.model import (
     Proof,
     TopicPartition,
 )
-from offsetwise.plan.refusals import FROM_FILES, proof_not_repeated, without_proof
+from offsetwise.plan.refusals import FROM_FILES, proof_not_repeated, without_proof, writes_pending
 from offsetwise.position import offset_or_none
 from offsetwise.translation.identify import Records, identify_as
 from offsetwise.wording import many
@@ -141,11 +141,12 @@ def proofs_again(
         held.append(Held(outcome=Outcome.PASSED, told=FROM_FILES))
     singles: list[_Single] = []
     betweens: list[_Between] = []
+    pending = writes_pending(plan)
     for position in plan.positions:
         if position.proof is None and position.override is not None:
             decided = f"{position.new_topic_partition}: a person decided it, and no record proves it."
             held.append(_held(position, Outcome.PASSED, decided))
-        missing = without_proof(position, logs[Cluster.OLD].get(position.topic_partition))
+        missing = without_proof(position, logs[Cluster.OLD].get(position.topic_partition), pending=pending)
         if missing is not None:
             held.append(_held(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
             continue
