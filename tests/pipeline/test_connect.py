@@ -10,12 +10,14 @@ import multiprocessing
 import os
 import socket
 import subprocess
+import sys
 import time
 import venv
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -110,8 +112,11 @@ def server(tmp_path_factory: pytest.TempPathFactory, worker_python: Path) -> Ite
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Executor]:
-    with ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn")) as process:
-        yield process
+    with pytest.MonkeyPatch.context() as patch:
+        # A page that was tested in this process is its main module, which a new process would run.
+        patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+        with ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn")) as process:
+            yield process
 
 
 @pytest.fixture(scope="module")
