@@ -49,7 +49,7 @@ def started(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Started:
         produce(bootstrap, {topic: copies(first, N) for topic in everything})
     trim(lab.new_bootstrap, EARLIEST, 10)
     job = Job(lab, "started", tmp_path_factory.mktemp("started"))
-    job.write_migration()
+    job.write_migration(groups=[{"name": job.group, "job": {"auto_offset_reset": "earliest"}}])
     commit(lab.old_bootstrap, job.group, dict.fromkeys(everything, READ))
     commit(lab.new_bootstrap, "others", {OTHERS: 33})
     moment = datetime.fromtimestamp(TIME_MS / 1000, UTC).isoformat()
@@ -76,12 +76,13 @@ def test_every_start_that_people_chose_is_planned_with_its_reason_and_what_it_co
     assert started.plan["totals"]["overridden"] == len(CHOSEN)
 
 
-def test_a_partition_without_an_old_commit_is_planned_from_its_start_and_told(started: Started) -> None:
+def test_a_partition_without_an_old_commit_is_planned_where_the_stated_setting_begins(started: Started) -> None:
     planned = {each["partition"]: each for each in started.plan["positions"] if each["topic"] == HALF}
 
     assert (planned[0]["start"], int(planned[0]["new_offset"])) == ("translated", READ - GONE)
     assert (planned[1]["old_offset"], planned[1]["start"], int(planned[1]["new_offset"])) == (None, "earliest", 0)
-    assert [each["partition"] for each in started.plan["findings"] if each["code"] == "NEW_PARTITION"] == [1]
+    assert "auto.offset.reset says, which the migration file states as earliest" in planned[1]["reason"]
+    assert not {each["code"] for each in started.plan["findings"]} & {"NEW_PARTITION", "NO_COMMIT"}
 
 
 def test_a_watch_goes_on_until_the_group_has_begun_where_it_was_started(started: Started) -> None:
