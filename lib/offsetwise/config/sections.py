@@ -170,6 +170,11 @@ class JobTraits(Section):
     new_sink_cluster: Label | None = None
     """Flink: the one that the sink writes to once the job has moved; the same where nothing is stated."""
 
+    @property
+    def states_reset(self) -> bool:
+        """Whether it is stated where the client of a group begins in a partition without a commit."""
+        return self.auto_offset_reset not in (None, OffsetReset.NONE)
+
 
 class CheckpointConfig(Section):
     """One checkpoint of the migration."""

@@ -126,6 +126,11 @@ class PlannedPosition(OfTwins):
     """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
     read it. Not written then."""
 
+    @property
+    def proven(self) -> bool:
+        """Whether records have to prove it: its exactness says that they do, and no person decided otherwise."""
+        return self.exactness.proven and self.override is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsetPartition(OfTwins):

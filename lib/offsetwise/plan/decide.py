@@ -115,11 +115,11 @@ def grounds_of(
 
 def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | None, tuple[Problem, ...]]:
     """Say where one partition starts, and what speaks against it. Without a place there is no position."""
+    if is_left_unset(row, on):
+        return None, ()
     decided, reason = _decided(row, on)
     if reason is not None:
         return None, (reason,)
-    if decided is None and is_left_unset(row, on):
-        return None, ()
     if decided is None:
         position = _new_partition(row, on) if row.old_offset is None else _translated(row, on)
         against = tuple(_against(row, on))
@@ -228,8 +228,7 @@ def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None
 
 def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:
     ends = on.ends(row.new_topic, row.partition)
-    unstated = on.of_group and on.job.auto_offset_reset in (None, OffsetReset.NONE)
-    if ends is None or unstated or no_position.code in row.findings:
+    if ends is None or (on.of_group and not on.job.states_reset) or no_position.code in row.findings:
         return None
     if on.of_group and on.job.auto_offset_reset is OffsetReset.LATEST:
         below = offset_of(ends[1]) - offset_of(ends[0])
@@ -341,7 +340,7 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:
             yield partition_missing.problem(f"{name}: the new cluster did not say where its log starts.")
-        elif on.of_group and on.job.auto_offset_reset in (None, OffsetReset.NONE):
+        elif on.of_group and not on.job.states_reset:
             yield no_commit.problem(f"{name}: {row.evidence.reason}")
         return
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):

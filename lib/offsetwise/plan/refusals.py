@@ -68,17 +68,16 @@ def without_proof(position: PlannedPosition, log: PartitionState | None = None, 
         pending: Whether the end of a pending batch is written too. Plans of earlier releases name it also where it is
             not.
     """
-    proven = position.exactness.proven and position.override is None
     end_of_log = position.old.hw if log is None else log.hw
     name = str(position.new_topic_partition)
     missing = None
     if position.override is None:
-        old = position.old_offset if position.exactness.proven else None
-        missing = _unproven(name, position.proof, old, position.new_offset, end_of_log if proven else old)
+        old, end = (position.old_offset, end_of_log) if position.proven else (None, None)
+        missing = _unproven(name, position.proof, old, position.new_offset, end)
     if missing is None and pending and len(position.restart) > 1:
         last = position.restart[-1]
         name = f"{name}, end of batch {last.batch}"
-        missing = _unproven(name, position.end_proof, last.old, last.new, end_of_log if proven else last.old)
+        missing = _unproven(name, position.end_proof, last.old, last.new, end_of_log if position.proven else last.old)
     return missing
 
 

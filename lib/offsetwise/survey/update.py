@@ -35,6 +35,7 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
     same = (survey.topics.policy, survey.topics.separator) == (migration.topics.policy, migration.topics.separator)
     known = {each.uri for each in migration.checkpoints}
     names = {each.name for each in migration.checkpoints}
+    groups = {*migration.group_names}
     checkpoints = [
         checkpoint_item(replace(each, name=unused(each.name, names)), folder)
         for each in survey.checkpoints
@@ -53,11 +54,7 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
         (("checkpoints",), checkpoints),
         (
             ("groups",),
-            [
-                group_item(each)
-                for each in survey.groups
-                if each.left_out is None and each.name not in migration.group_names
-            ],
+            [group_item(each) for each in survey.groups if each.left_out is None and each.name not in groups],
         ),
     )
     fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in found)

@@ -213,7 +213,7 @@ def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> str
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
     """Give what lies between the records of a proof and its position; None where a person decided the position."""
-    if not end.position.exactness.proven or end.position.override is not None:
+    if not end.position.proven:
         return None
     read, unread = _around(end, Cluster.OLD, end.old, logs[Cluster.OLD].get(end.position.topic_partition))
     below, above = _around(end, Cluster.NEW, end.new, logs[Cluster.NEW].get(end.position.new_topic_partition))
