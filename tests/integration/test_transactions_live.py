@@ -35,8 +35,9 @@ import offsetwise
 from offsetwise import Migration
 from offsetwise.cli import documents
 from offsetwise.lab.jars import KAFKA_VERSION
+from offsetwise.streams.kafka import reader
 from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.transactions import STATE_TOPIC, _Looking
+from offsetwise.streams.kafka.transactions import STATE_TOPIC, _Looking, look_at_transactions
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Described, Look, Missing
@@ -427,7 +428,14 @@ def test_32_the_steps_to_two_phase_commit_are_read_from_every_broker(
     assert answered(ask(tmp_path, stopped, bootstrap_servers=cluster.plain))["upgrade"] is None
 
 
+@pytest.fixture
+def looked_at_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test's own process look at transactions, so that the test can do something between two looks."""
+    monkeypatch.setattr(reader, "look_at_transactions", look_at_transactions)
+
+
 @OF_ONE_RELEASE
+@pytest.mark.usefixtures("looked_at_here")
 def test_a_job_that_goes_on_between_two_looks_is_live(
     cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -450,6 +458,7 @@ def test_a_job_that_goes_on_between_two_looks_is_live(
 
 
 @OF_ONE_RELEASE
+@pytest.mark.usefixtures("looked_at_here")
 @pytest.mark.parametrize("number", [0, 1], ids=["in the first look", "in the second"])
 def test_a_broker_that_does_not_answer_in_one_look_is_no_job_that_runs_and_lets_nothing_hang(
     number: int, cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -26,6 +26,8 @@ from tests.stores import EMULATORS, served
 REGION: Final = "us-east-1"
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": REGION}
 """What every client says; these servers believe it."""
+SHARDS: Final = 10_000
+"""As many as all tests of a process open, which never close a stream; an account has 50 unless told otherwise."""
 PRELOAD: Final = ("--require", str(Path(__file__).with_name("preload.js")))
 _names = itertools.count()
 
@@ -117,6 +119,7 @@ def kinesis_command() -> tuple[Sequence[str], dict[str, str], int]:
         "KINESIS_MOCK_PLAIN_PORT": str(plain),
         "KINESIS_MOCK_CERT_PATH": str(program.with_name("server.json")),
         "LOG_LEVEL": "ERROR",
+        "SHARD_LIMIT": str(SHARDS),
     }
     return ("node", *PRELOAD, str(program)), settings, plain
 
