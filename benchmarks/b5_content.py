@@ -308,7 +308,7 @@ def _match(spark: SparkSession, lab: Lab) -> ContentMatch:
     return ContentMatch(
         reader=reader,
         offsets_for_times=lambda times: kafka.offsets_for_times(configs[Cluster.NEW], times),
-        log_starts=lambda side, wanted: kafka.log_starts(configs[side], wanted),
+        log_ranges=lambda side, wanted: kafka.log_ranges(configs[side], wanted),
     )
 
 

@@ -258,11 +258,13 @@ def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_
     assert [{"TOPIC_RECREATED"} & set(row.findings) for row in made.partitions] == [codes, set()]
 
 
-@pytest.mark.parametrize(("timed", "codes"), [(False, {"EARLIER_COPIES_POSSIBLE"}), (True, set())])
-def test_copies_below_are_warned_of_where_timestamps_are_no_part_of_the_records(timed: bool, codes: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("reason", "codes"), [(Reason.AHEAD_NOT_READ, {"EARLIER_COPIES_POSSIBLE"}), (Reason.COPIES_BELOW, set())]
+)
+def test_copies_anywhere_are_warned_of_where_no_timestamp_says_where_they_lie(reason: Reason, codes: set[str]) -> None:
     given = scene()
-    cut = Cut(exactness=Exactness.POSITION_EXACT, reason=Reason.PROVEN, offset=950, lo=950, hi=950)
-    told = Told(answer=Answer(cut=cut, timed=timed))
+    cut = Cut(exactness=Exactness.BOUNDED, reason=reason, offset=0, lo=0)
+    told = Told(answer=Answer(cut=cut))
     made = assemble(given, [Learnt(position=p, told=told) for p in positions_of(given)], OLD)
 
     assert [{"EARLIER_COPIES_POSSIBLE"} & set(row.findings) for row in made.partitions] == [codes, codes]

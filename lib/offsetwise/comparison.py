@@ -336,7 +336,6 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             now_ms=epoch_ms(scene.new.taken_at),
             reasons=frozenset({cut.reason.value}) if cut is not None else frozenset(),
             missing=cut.missing if cut is not None and row.counted else None,
-            timed=None if answer is None else answer.timed,
             aborted_visible=cut.aborted_visible if cut is not None and row.counted else None,
             pending_equal=learnt.pending_equal,
             starts_at=position.starts_at,

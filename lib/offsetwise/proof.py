@@ -121,6 +121,7 @@ def prove(
             for first, last in (_offsets(each),)
             if first is not None and last is not None
         },
+        clock_skew_ms=1_000 * migration.content.clock_skew_s,
         log_ranges=lambda side, wanted: reader_of(migration.cluster(side)).log_ranges(migration.cluster(side), wanted),
     )
     answered = match.find(*by_job)

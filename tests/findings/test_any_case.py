@@ -53,7 +53,6 @@ cases: st.SearchStrategy[Case] = st.builds(
     new_topic=topics,
     belongs_to=st.sampled_from([*Cluster, None]).map(lambda cluster: BelongsTo(cluster=cluster, reason="ranges")),
     missing=count,
-    timed=st.none() | st.booleans(),
     aborted_visible=count,
     pending_equal=st.none() | st.booleans(),
     reasons=st.sampled_from([frozenset[str](), frozenset({"NOT_YET_MIRRORED"})]),

@@ -273,9 +273,11 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "is at 1,050, 10 offsets past the last stable offset of the old log (1,040)",
     ),
     "what lies ahead is too much to read, and no timestamp tells": (
-        case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), timed=False),
+        case(
+            row(ahead=UNEXAMINED, exactness=Exactness.BOUNDED, lag_old=300_000), reasons=frozenset({"AHEAD_NOT_READ"})
+        ),
         "EARLIER_COPIES_POSSIBLE",
-        "What lies ahead of 950 on the new cluster was more than the budget and was not read",
+        "300,000 offsets lie ahead on the old cluster, more than the budget, and were not read",
     ),
     "records left out between copied ones": (
         case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), missing=4),
@@ -428,11 +430,11 @@ SILENT: dict[str, tuple[Case, str]] = {
         "RECORDS_FILTERED",
     ),
     "timestamps tell what lies below": (
-        case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT), timed=True),
+        case(row(ahead=UNEXAMINED, exactness=Exactness.POSITION_EXACT)),
         "EARLIER_COPIES_POSSIBLE",
     ),
     "all that lies ahead was read": (
-        case(row(exactness=Exactness.POSITION_EXACT), timed=False),
+        case(row(exactness=Exactness.BOUNDED), reasons=frozenset({"COPIES_BELOW"})),
         "EARLIER_COPIES_POSSIBLE",
     ),
     "missing records are counted to the end": (case(missing=4), "RECORDS_FILTERED"),

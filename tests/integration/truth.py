@@ -175,8 +175,9 @@ def find(
     log_ranges: LogRanges | None = None,
     by_clients: bool | None = None,
     salt: bytes | None = None,
+    brackets: tuple[Span, ...] = (),
 ) -> dict[tuple[Both, int], Found]:
-    """Find positions by content on Spark, all in one run."""
+    """Find positions by content on Spark, all in one run; `brackets` say where others claim that they lie."""
     match = match_of(
         old, new, isolation=isolation, spark=spark, log_ranges=log_ranges, by_clients=by_clients, salt=salt
     )
@@ -184,7 +185,13 @@ def find(
         (both, position): Ask(
             partition=both.partition,
             new_topic=both.new_topic,
-            target=replace(both.pair(position).target, window=window, budget=budget, budget_bytes=budget_bytes),
+            target=replace(
+                both.pair(position).target,
+                window=window,
+                budget=budget,
+                budget_bytes=budget_bytes,
+                brackets=brackets,
+            ),
             natives_excluded=natives_excluded,
             preserving=preserving,
         )

@@ -214,7 +214,8 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
             (replace(LOCATED, ahead=EXAMINED), False),
             (replace(LOCATED, ahead=EXAMINED, unfound=True), True),
             (LOCATED, True),
-            (replace(LOCATED, unread_since=None), False),
+            (replace(LOCATED, unread_since=None), True),
+            (replace(LOCATED, unread_since=None, ahead=EXAMINED), False),
             (replace(LOCATED, new_from=None, unfound=True), False),
             (replace(LOCATED, offset=None, unfound=True), False),
         ],
@@ -222,7 +223,8 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
             "all found",
             "some without a copy",
             "not read ahead",
-            "times do not tell",
+            "not read ahead, and times do not tell",
+            "all found, and times do not tell",
             "read from the start",
             "nowhere",
         ],
@@ -254,6 +256,13 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
         assert (made.offset, made.lo, made.hi) == (900_000, 900_000, 950_000)
         assert (made.skip, made.replay, made.foreign_below) == (0, None, None)
         assert (made.raw_skip, made.raw_replay) == (None, None), "what the raw number skips is not known to be nothing"
+
+    def test_is_bounded_on_one_side_only_where_no_time_says_where_other_copies_lie(self) -> None:
+        made = settled(replace(self.LOCATED, unread_since=None, raw_skip=3, raw_replay=0), 0)
+
+        assert (made.exactness, made.reason) == (Exactness.BOUNDED, Reason.AHEAD_NOT_READ)
+        assert (made.offset, made.lo, made.hi) == (0, 0, None)
+        assert (made.skip, made.replay, made.raw_skip, made.raw_replay) == (0, None, None, None)
 
 
 class TestASpan:

@@ -64,8 +64,6 @@ class Case:
     """Reasons of the translation, by name; `NOT_YET_MIRRORED` is looked for."""
     missing: int | None = None
     """Unread records of the examined stretch that the new log does not hold."""
-    timed: bool | None = None
-    """Whether timestamps are part of the identity of records; None where none were read."""
     aborted_visible: int | None = None
     """Records of aborted transactions that are ordinary records on the new log."""
     pending_equal: bool | None = None

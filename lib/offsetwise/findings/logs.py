@@ -198,20 +198,17 @@ def duplicates_ahead(case: Case) -> Iterator[str]:
     code="EARLIER_COPIES_POSSIBLE",
     severity=Severity.WARNS,
     title="Copies of unread records may lie below the place",
-    remedy="Raise `content.budget_records` and `content.budget_bytes` until all that lies ahead is read, or "
-    "make sure that the topic was never mirrored twice.",
+    remedy="Raise `content.budget_records` and `content.budget_bytes` until all that lies ahead is read.",
     rank=130,
 )
 def earlier_copies_possible(case: Case) -> Iterator[str]:
-    """Neither records nor timestamps tell whether a mirror that went back left copies of unread records below."""
-    row = case.row
-    proven = row.exactness is Exactness.POSITION_EXACT and row.new_offset is not None
-    if not proven or row.ahead.examined or case.timed is not False:
+    """Neither records nor timestamps tell where else copies of unread records lie."""
+    if "AHEAD_NOT_READ" not in case.reasons or case.row.lag_old is None:
         return
     yield (
-        f"What lies ahead of {row.new_offset:,} on the new cluster was more than the budget and was not read, and a "
-        "broker sets the timestamps: if the mirror ever went back, and its later run stopped before its first one, "
-        "unread records may have their only copies below, and would be skipped."
+        f"{case.row.lag_old:,} offsets lie ahead on the old cluster, more than the budget, and were not read; and a "
+        "broker sets the timestamps, so that these do not tell where copies of unread records lie: if the mirror ever "
+        "went back, or somebody else wrote copies, a place that fits the records that were read may skip others."
     )
 
 

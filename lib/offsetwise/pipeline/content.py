@@ -64,6 +64,8 @@ class ContentMatch:
     """As they are now: a second look."""
     batch_ends: Mapping[Place, int] = field(default_factory=dict)
     """Where the batch that is pending at a position ends: compared with the records that are read for the position."""
+    clock_skew_ms: int = 0
+    """How far the clocks of both clusters' brokers may differ."""
 
     def find(self, *jobs: Sequence[Ask]) -> dict[Ask, Found]:
         """Find every position.
@@ -233,8 +235,15 @@ class ContentMatch:
         return made
 
     def _earliest(self, cuts: Mapping[Ask, Cut]) -> dict[Ask, int]:
-        """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp."""
-        unread = {ask: cut.unread_since for ask, cut in cuts.items() if cut.unread_since is not None}
+        """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp.
+
+        A producer's is that of the copy, too. Where brokers set the times of both logs, a copy is younger.
+        """
+        unread = {
+            ask: cut.unread_since - (self.clock_skew_ms if cut.since_append else 0)
+            for ask, cut in cuts.items()
+            if cut.unread_since is not None
+        }
         offsets = self._reached(unread)
         return {ask: max(offsets.get(ask) or 0, ask.target.new.start) for ask in cuts}
 

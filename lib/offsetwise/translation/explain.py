@@ -79,6 +79,12 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
                 f"Copies of unread records may lie below the place that fits on {where}, as where a mirror went back: "
                 f"no place above {cut.lo:,} is sure to skip none."
             )
+        case Reason.AHEAD_NOT_READ:
+            return (
+                f"One place fits the records that were read on {where}. But what lies ahead is more than the budget, "
+                "and no timestamp of a producer tells where else copies of unread records may lie: no place above "
+                f"{cut.lo:,} is sure to skip none."
+            )
         case Reason.COPIES_TO_COME:
             return (
                 f"The last copies on {where} do not show that the mirror has come to the end of the old log: "

@@ -159,13 +159,11 @@ def wants_time(windows: Windows, cut: Cut) -> bool:
 def in_doubt(cut: Cut) -> bool:
     """Whether copies of unread records may lie below what was read of the new log, so that the place would skip them.
 
-    A mirror that went back, and whose later copies do not reach as far as its first ones, leaves some there. Where all
-    that is unread was read, and has its copy at or above the place, there is no doubt; and where nothing ahead was
-    read, only timestamps can tell.
+    A mirror that went back, and whose later copies do not reach as far as its first ones, leaves some there; somebody
+    else may have written some elsewhere. Where all that is unread was read, and has its copy at or above the place,
+    there is no doubt.
     """
-    if cut.offset is None or cut.new_from is None:
-        return False
-    return cut.unfound or (not cut.ahead.examined and cut.unread_since is not None)
+    return cut.offset is not None and cut.new_from is not None and (cut.unfound or not cut.ahead.examined)
 
 
 def earlier_windows(target: Target, windows: Windows, cut: Cut, earliest: int) -> Windows | None:
@@ -195,22 +193,24 @@ def settled(cut: Cut, earliest: int) -> Cut:
     """
     if cut.offset is None or cut.new_from is None or earliest >= cut.new_from:
         return cut
-    no_loss = cut.raw_skip == 0
+    # Without times, other copies of all records around the place may lie anywhere that was not read.
+    anywhere = cut.unread_since is None and not cut.ahead.examined
+    unknown = cut.raw_skip == 0 or anywhere
     return replace(
         cut,
         exactness=Exactness.BOUNDED,
-        reason=Reason.COPIES_BELOW,
+        reason=Reason.AHEAD_NOT_READ if anywhere else Reason.COPIES_BELOW,
         offset=earliest,
         lo=earliest,
-        hi=cut.hi,
+        hi=None if anywhere else cut.hi,
         # What lies ahead, or is still to come, may be repeated too where it was not counted.
-        replay=None if cut.replay is None or cut.ahead.missing != 0 else cut.replay + cut.offset - earliest,
+        replay=None if anywhere or cut.replay is None or cut.ahead.missing != 0 else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,
         ahead=Ahead(examined=False),
         caught_up=False,
-        raw_skip=None if no_loss else cut.raw_skip,
-        raw_replay=None if no_loss else cut.raw_replay,
+        raw_skip=None if unknown else cut.raw_skip,
+        raw_replay=None if unknown else cut.raw_replay,
     )
 
 

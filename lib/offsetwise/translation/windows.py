@@ -22,6 +22,7 @@ class Reason(StrEnum):
     COPIES_TO_COME = "COPIES_TO_COME"
     NO_COMMON_RECORD = "NO_COMMON_RECORD"
     COPIES_BELOW = "COPIES_BELOW"
+    AHEAD_NOT_READ = "AHEAD_NOT_READ"
     FEW_ANCHORS = "FEW_ANCHORS"
     EMPTY_LOGS = "EMPTY_LOGS"
     EMPTY_PARTITION = "EMPTY_PARTITION"
@@ -62,6 +63,8 @@ class Cut:
     """Whether unread records were seen that have no copy in the examined stretch."""
     unread_since: int | None = None
     """No record that was seen unread has an older timestamp than this; None where timestamps do not tell."""
+    since_append: bool = False
+    """Whether brokers set those timestamps: a copy is then younger than its original, clocks apart."""
     new_from: int | None = None
     """Where the new log begins to be known, if above its start."""
     aborted_visible: int = 0

@@ -224,7 +224,8 @@ def answer(
     if task.until is not None:
         made = replace(made, batch=_batch(task, (cut.place, cut_at(task.until).place), old, new, aborted))
     if not identified.timed:
-        cut = replace(cut, unread_since=None)
+        appended = all((*old.log_append, *new.log_append))
+        cut = replace(cut, unread_since=cut.unread_since if appended else None, since_append=appended)
     return replace(made, cut=_no_better_than_masked(cut, identified))
 
 
