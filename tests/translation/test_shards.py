@@ -11,9 +11,10 @@ from hashlib import md5
 import pytest
 
 from offsetwise.model import Exactness, ShardRange
+from offsetwise.translation.content import decide
 from offsetwise.translation.hash_keys import ShardWindow, is_explicit
 from offsetwise.translation.shards import ShardCut, match
-from offsetwise.translation.windows import Reason
+from offsetwise.translation.windows import LogWindow, Reason
 
 KEYS = 2**128
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
@@ -336,6 +337,37 @@ def test_several_shards_in_one_are_bounded_where_their_records_lie_interleaved()
     first = next(at for at, each in enumerate(RECORDS) if each not in read)
     assert cut.index == first
     assert cut.replay == sum(each in read for each in RECORDS[first:])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_records_of_others_between_copies_are_counted_as_in_a_partition(seed: int) -> None:
+    rng = random.Random(seed)
+    old = stream(*RECORDS, shards=rng.choice((2, 3)), read=[rng.randint(1, 12) for _ in range(3)])
+    read, unread = ([each for each in RECORDS if _unread(old, each) is late] for late in (False, True))
+    copies = [*read, *unread]
+    for _ in range(rng.randint(1, 3)):
+        copies.insert(rng.randint(len(read) // 2, len(copies)), FOREIGN[rng.randrange(13)])
+    identities = [" ".join(each) for each in copies]
+
+    (cut,) = match(old, stream(*copies)).values()
+    as_partition = decide(len(read), _log([" ".join(each) for each in (*read, *unread)]), _log(identities), last=True)
+
+    assert not any(each.leading for each in cut.parts), "what lies before all copies is told of apart"
+    assert not cut.interleaved
+    assert cut.exactness == as_partition.exactness
+    assert (cut.index, cut.highest, cut.replay) == (as_partition.lo, as_partition.hi, as_partition.replay)
+    assert cut.foreign_below == as_partition.foreign_below
+
+
+def _log(identities: Sequence[str]) -> LogWindow:
+    return LogWindow(
+        start=0,
+        end=len(identities),
+        at_start=True,
+        at_end=True,
+        offsets=range(len(identities)),
+        identities=identities,
+    )
 
 
 def test_with_hash_keys_of_the_producers_records_tell_their_shard() -> None:

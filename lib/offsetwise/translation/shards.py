@@ -39,6 +39,8 @@ class Part:
     """How many of them lie below the cut."""
     below_highest: int = 0
     """How many lie below the highest place that it may be."""
+    below_copy: int = 0
+    """How many lie below the first copy at or above that one: between them are records that no old one explains."""
     leading: int = 0
     """Records before the first copy, which no record of the old stream explains."""
     surplus: int = 0
@@ -56,6 +58,19 @@ class Part:
     def first(self, end: int) -> int:
         """Give the index of the first record at or above the cut, the highest place that fits; `end` without one."""
         return self.at[self.below] if self.below < len(self.at) else end
+
+    @property
+    def behind_highest(self) -> int:
+        """The index behind the last record below the highest place."""
+        return self.at[self.below_highest - 1] + 1 if self.below_highest else 0
+
+    def first_copy(self, end: int) -> int:
+        """Return the index of the first copy at or above the highest place: a place above it skips that one."""
+        return self.at[self.below_copy] if self.below_copy < len(self.at) else end
+
+    def between(self, start: int, end: int) -> int:
+        """Count the records of the part between two places."""
+        return bisect_left(self.at, end) - bisect_left(self.at, start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +164,12 @@ def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, Part]]:
             low = 0 if part.cut.offset is None else part.cut.offset
             high = len(theirs.identities) + leading if part.cut.hi is None else part.cut.hi
             below, highest = (min(max(0, place - passed), len(each.at)) for place in (low, high))
-            yield number, replace(part, at=each.at, below=below, below_highest=highest)
+            count = len(each.at)
+            copies = (n for n, identity in enumerate(each.identities(highest, count), highest) if identity in known)
+            yield (
+                number,
+                replace(part, at=each.at, below=below, below_highest=highest, below_copy=next(copies, count)),
+            )
             passed += len(each.at)
         elif part.cut.place is not None and part.cut.place < passed:
             yield number, replace(part, at=each.at)  # its parent is unread from somewhere on, and so it is wholly
@@ -256,12 +276,17 @@ def _combined(window: ShardWindow, parts: Sequence[Part], asked: _Asked) -> Shar
         parts=tuple(parts),
         interleaved=place < behind,
     )
+    highest = max(each.behind_highest for each in parts)
+    bounded = replace(made, exactness=Exactness.BOUNDED, highest=highest)
+    by_others = all(each.cut.reason in (Reason.PROVEN, Reason.NATIVE_BELOW) for each in parts)
+    if place < highest <= min(each.first_copy(count) for each in parts) and by_others:
+        # One place fits all copies; below it lie records of other writers, as in a partition.
+        foreign = sum(each.between(each.behind_highest, highest) + (each.cut.foreign_below or 0) for each in parts)
+        return replace(bounded, reason=Reason.NATIVE_BELOW, foreign_below=foreign, interleaved=False)
     if worst.cut.exactness is Exactness.BOUNDED:
-        at_most = (each.at[each.below_highest - 1] + 1 for each in parts if each.below_highest)
-        return replace(made, highest=max(at_most, default=place))
+        return bounded
     # Where the parts' places differ and records lie between them, the lowest one skips nothing.
-    bounded = replace(made, exactness=Exactness.BOUNDED, reason=Reason.REPLAY_UNAVOIDABLE)
-    return bounded if made.interleaved else made
+    return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE) if made.interleaved else made
 
 
 def _ahead(parts: Sequence[Part]) -> Ahead:

@@ -166,6 +166,12 @@ def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosit
             f"At {place} no unread record of {olds} is skipped, counted on the records; "
             f"{many(sum(again.values()), 'user record')} of an aggregate are read twice."
         )
+    if cut.reason is Reason.NATIVE_BELOW and cut.foreign_below:
+        return (
+            f"At {highest} no unread record of {olds} is skipped and no read one repeated, but "
+            f"{many(cut.foreign_below, 'record')} below match none of the old stream: others may have written them, "
+            f"and the job would never read them. From {place} on none is missed, and up to {twice} are read twice."
+        )
     if cut.exactness is Exactness.BOUNDED:
         return (
             f"Of {olds}, read and unread records are not parted by one place, or their numbers do not add up: it lies "
