@@ -25,6 +25,7 @@ from offsetwise.engines.flink.uid import operator_id
 from offsetwise.jars import locked_jars
 from offsetwise.lab.brokers import LOG_CONFIGURATION
 from offsetwise.lab.java import find_java
+from offsetwise.position import offset_of
 from tests.integration.flink_cluster import jvm
 from tests.integration.flink_distribution import DISTRIBUTIONS
 
@@ -74,7 +75,7 @@ def _peer(name: str, folder: Path) -> None:
     )
     whole = time.perf_counter() - begun
     found = [tuple(map(int, line.split())) for line in ran.stdout.splitlines() if line[:1].isdigit()]
-    offsets = [at.offset for source in read_checkpoint(str(folder)).sources for at in source.positions]
+    offsets = [offset_of(at.offset) for source in read_checkpoint(str(folder)).sources for at in source.positions]
     if {each[:2] for each in found} != {(len(offsets), sum(offsets))}:
         raise SystemExit(f"{name}: the peer found other positions: {found}")
     first, *warm = (took for _, _, took in found)

@@ -210,7 +210,7 @@ def write_migration(lab: Lab, folder: Path, jobs: dict[str, dict[str, int]], rec
 
 def keep_windows(kept: list[Any]) -> None:
     """Note what every Spark job that reads windows is asked for."""
-    original = window_reader.answer_by_clients
+    original: Any = window_reader.answer_by_clients  # type: ignore[attr-defined] # as this module calls it
     while hasattr(original, "noted"):
         original = original.noted
 
@@ -219,7 +219,7 @@ def keep_windows(kept: list[Any]) -> None:
         return original(spark, clients, asked, **how)
 
     noted.noted = original  # type: ignore[attr-defined] # so that the next one replaces it
-    window_reader.answer_by_clients = noted
+    window_reader.answer_by_clients = noted  # type: ignore[attr-defined] # as above
 
 
 def spans_of(asked: Sequence[Any], side: str) -> list[tuple[str, int, int, int]]:

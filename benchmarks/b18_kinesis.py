@@ -93,9 +93,9 @@ def leases(count: int, rounds: int, folder: Path) -> None:
         f"B18 {count:,} leases: {told(ours)}, {statistics.median(used):.1f} s of processor time; boto3's scan alone "
         f"{told(peer)}; load {os.getloadavg()[0]:.1f}"
     )
-    took = clicked(Shown(read).page(), CLICKS, "shard-rows")
-    p95 = statistics.quantiles(took, n=20)[-1]
-    print(f"B18 a click among them: median {statistics.median(took):.0f} ms, p95 {p95:.0f} ms of processor time")
+    clicks = clicked(Shown(read).page(), CLICKS, "shard-rows")
+    p95 = statistics.quantiles(clicks, n=20)[-1]
+    print(f"B18 a click among them: median {statistics.median(clicks):.0f} ms, p95 {p95:.0f} ms of processor time")
 
 
 class Shown(ValueReader):

@@ -93,8 +93,8 @@ def positions_of(spark: SparkSession, uris: Sequence[str], batches: int) -> int:
     """Read checkpoints, and give the number of offsets in their batches."""
     read = [one for one in inspect_many(spark, uris, batches=batches) if isinstance(one, Checkpoint)]
     assert len(read) == len(uris)
-    batches = (batch for one in read for batch in one.details.batches)
-    return sum(len(of.offsets) for batch in batches for source in batch.sources for of in source.offsets)
+    kept = (batch for one in read for batch in one.details.batches)
+    return sum(len(of.offsets) for batch in kept for source in batch.sources for of in source.offsets)
 
 
 def text_read(spark: SparkSession, pattern: str) -> int:

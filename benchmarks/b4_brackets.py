@@ -13,7 +13,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from offsetwise.model import OffsetSync
+from offsetwise.model import OffsetSync, TopicPartition
 from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex
 
 POSITIONS, SYNCS, ROUNDS, SEED = 1_000_000, 2_000_000, 7, 20
@@ -38,7 +38,7 @@ def main() -> int:
     ends = downstream[-1] + 1
 
     begun = time.perf_counter()
-    names = [("orders", number) for number in range(partitions)]
+    names = [TopicPartition("orders", number) for number in range(partitions)]
     index = SyncIndex(names, ordinal, upstream.ravel(), downstream.ravel())
     built_s = time.perf_counter() - begun
 

@@ -195,7 +195,7 @@ def _many(spark: SparkSession, lab: Lab, asks: list[Ask]) -> None:
     )
     classes = Counter(each.answer.cut.exactness if each.answer.cut else None for each in found.values())
     each_ms = f"{took / len(asks) * 1000:.1f} ms ({used / len(asks) * 1000:.1f} ms CPU)"
-    where = spark.sparkContext.master.partition(":")[0]
+    where = (spark.sparkContext.master or "").partition(":")[0]
     print(
         f"{len(asks):,} partitions on {where}: {took:.1f} s, {each_ms} each, {right:,} right; {dict(classes)}; at most",
         end=" ",

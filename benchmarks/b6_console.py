@@ -26,8 +26,8 @@ from streamlit.testing.v1 import AppTest
 from offsetwise import files
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answer, Held, Question
-from offsetwise.console.reader import Subject
 from offsetwise.model import Comparison
+from offsetwise.model.subjects import Subject
 from offsetwise.progress import Progress
 from offsetwise.review.access import Role
 from offsetwise.store.store import open_store
