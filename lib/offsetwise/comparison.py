@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from offsetwise.config import Migration
-from offsetwise.engines.registry import engine_of
 from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
 from offsetwise.model import (
     AnyPosition,
@@ -240,12 +239,12 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
 def _stated(scene: Scene) -> Iterator[Position]:
     checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
     if checkpoint is not None:
-        back, processed = scene.subject.rewound_to, engine_of(checkpoint.engine).processed
+        back = scene.subject.rewound_to
         batch = checkpoint.details.last_committed_batch if back is None else back
         planned = checkpoint.planned_ms(batch)
         for source in checkpoint.sources:
             for each in scene.subject.positions(source):
-                certain = processed(each.offset)
+                certain = checkpoint.details.processed(each.offset)
                 yield replace(
                     _position(scene, source.id, each.topic, each.partition),
                     offset=each.offset,

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.repaired import Repaired
-from offsetwise.model import AnyPosition, BatchSource, Checkpoint, Details, RetainedCheckpoint
+from offsetwise.model import BatchSource, Checkpoint, Details, RetainedCheckpoint
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, Tree
 
@@ -110,10 +110,6 @@ def _no_listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:  # noqa: ARG001
     return ()
 
 
-def _as_written(position: AnyPosition) -> AnyPosition:
-    return position
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """One engine: what keeps positions of a stream, and everything the other stages need to know of it.
@@ -181,8 +177,6 @@ class CheckpointEngine(Engine):
     """The whole checkpoints in the folder of a job, newest first."""
     newest: Callable[[Iterable[str]], list[str]] = list
     """Of the URIs of checkpoints the newest one of each job."""
-    processed: Callable[[AnyPosition], AnyPosition] = _as_written
-    """What is processed for certain by a position, of an engine that writes the same one for several."""
     newer: Callable[[str, int, Iterable[str]], tuple[int | None, bool]] = _none_newer
     """The number of the newest checkpoint of its job, None where none is newer; and whether the job's folder was
     looked through. Given are its URI, its number, and other places to look for that folder."""

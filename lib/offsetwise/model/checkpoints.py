@@ -206,6 +206,10 @@ class Details:
         """When it was written last; None where its files do not say."""
         return None
 
+    def processed(self, position: AnyPosition) -> AnyPosition:
+        """Return what is processed for certain by a position, of an engine that writes the same one for several."""
+        return position
+
     def recorded(self, at_ms: int) -> Self:  # noqa: ARG002 - as of every engine
         """Return these with the time of a recording in the place of one that only the file system told."""
         return self

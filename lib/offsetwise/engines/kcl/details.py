@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.engines.engine import Listing
-from offsetwise.model import Checkpoint, Count, Details
+from offsetwise.model import AnyPosition, Checkpoint, Count, Details
 
 NAME: Final = "kcl"
 
@@ -40,6 +40,12 @@ class KclDetails(Details):
     def kind(self) -> str:
         """What people call it."""
         return "lease table"
+
+    def processed(self, position: AnyPosition) -> AnyPosition:
+        """See `engines.kcl.kinesis.processed`."""
+        from offsetwise.engines.kcl.kinesis import processed  # noqa: PLC0415 - for those who have lease tables
+
+        return processed(position)
 
 
 def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:

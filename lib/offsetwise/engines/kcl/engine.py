@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.kcl.details import NAME, KclDetails, listings
-from offsetwise.model import AnyPosition, Checkpoint
+from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.dynamodb_files import is_export
 from offsetwise.storage.folders import Entry, Tree
@@ -40,12 +40,6 @@ def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
     return parts_of(uri, roots=roots)
 
 
-def _processed(position: AnyPosition) -> AnyPosition:
-    from offsetwise.engines.kcl.kinesis import processed  # noqa: PLC0415 - as above
-
-    return processed(position)
-
-
 KCL: Final = CheckpointEngine(
     name=NAME,
     label="KCL",
@@ -61,5 +55,4 @@ KCL: Final = CheckpointEngine(
     schemes=frozenset({TABLE_SCHEME}),
     reads_files=True,
     parts=_parts,
-    processed=_processed,
 )
