@@ -133,10 +133,7 @@ partition(
     "earlier_copies_possible",
     "Raise `content.budget_records`",
     "what lies ahead is too much to read, and no timestamp tells",
-    case(
-        row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0), exactness=Exactness.POSITION_EXACT),
-        timed=False,
-    ),
+    case(row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0), exactness=Exactness.POSITION_EXACT)),
 )
 partition(
     "logs",
