@@ -38,6 +38,11 @@ class OpaquePosition:
         """Where a job is in each of several partitions, by their numbers; nothing of a position in one partition."""
         return ()
 
+    @property
+    def is_end(self) -> bool:
+        """Whether it is behind everything that its partition will ever hold."""
+        return False
+
     def __format__(self, how: str) -> str:
         """Give the text, however numbers are to be written."""
         return str(self)
@@ -47,6 +52,11 @@ class OpaquePosition:
         return None
 
     __rsub__ = __sub__
+
+
+def needs_log(position: Position) -> bool:
+    """Tell whether a position is one to read from, so that its partition must be there."""
+    return not (isinstance(position, OpaquePosition) and position.is_end)
 
 
 def of_one_stream(*positions: Position | None) -> bool:

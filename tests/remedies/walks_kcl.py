@@ -222,7 +222,7 @@ def table_that_nobody_answers_for(scene: Scene) -> Steps:
     return Steps(lambda: read_leases(_elsewhere(table)), lambda: None, lambda: read_leases(table))
 
 
-@walk(ANY + "__init__", "Correct them in the migration file")
+@walk(ANY + "__init__", "Correct `region`, `profile` or `role_arn`")
 def profile_that_nobody_has(_: Scene) -> Steps:
     right = config(_server())
     wrong = right.model_copy(update={"properties": {**right.properties, "profile": "no-such-profile"}})

@@ -44,12 +44,11 @@ def partition_missing(case: Case) -> Iterator[str]:
     """A topic exists, and lacks the partition."""
     row = case.row
     told = []
-    if _lists(case.new_topic) and case.new_partition is None:
+    if _lists(case.new_topic) and case.new_partition is None and not _divided(case.new_topic):
         told.append(
             f"Topic {row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}"
         )
-    divided = case.old_topic is not None and bool(case.old_topic.shards)  # what is wrong with shards is the stream's
-    if _on_old(case) and _lists(case.old_topic) and case.old_partition is None and not divided:
+    if _on_old(case) and _lists(case.old_topic) and case.old_partition is None and not _divided(case.old_topic):
         told.append(
             f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
         )
@@ -320,6 +319,11 @@ def leader_epoch_carried(case: Case) -> Iterator[str]:
 def _on_old(case: Case) -> bool:
     """Say whether the old cluster must have the partition: the position is one of its own."""
     return case.row.old_offset is not None and case.belongs_to.cluster is not Cluster.NEW
+
+
+def _divided(topic: TopicState | None) -> bool:
+    """Tell whether a topic is a stream of shards: what is wrong with those is its stream's to say."""
+    return topic is not None and bool(topic.shards)
 
 
 def _lists(topic: TopicState | None) -> bool:

@@ -37,9 +37,9 @@ from offsetwise.model import (
     TopicPartition,
     offsets_by_partition,
 )
-from offsetwise.plan.refusals import DECIDE, skip
+from offsetwise.plan.refusals import DECIDE, ONLY_ITS_END, skip
 from offsetwise.plan.request import DraftRequest, StartChoice, Unset
-from offsetwise.position import of_one_stream, offset_of, offset_or_none
+from offsetwise.position import needs_log, of_one_stream, offset_of, offset_or_none
 from offsetwise.wording import many
 
 DRAINED = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
@@ -386,10 +386,11 @@ def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) 
 
 def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
     """Every place must lie in [new log start, new log end]. None is ever moved there."""
-    name = str(position.new_topic_partition)
-    ends = on.ends(position.new_topic, position.partition)
+    name, ends = str(position.new_topic_partition), on.ends(position.new_topic, position.partition)
     if ends is None:
-        yield partition_missing.problem(f"{name}: the new cluster did not give its log's start and end.")
+        if needs_log(position.new_offset):
+            told = f"{name}: the new cluster did not give its log's start and end."
+            yield partition_missing.problem(told, ONLY_ITS_END if offset_or_none(position.new_offset) is None else "")
         return
     start, end = ends
     for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):

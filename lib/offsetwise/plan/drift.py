@@ -22,7 +22,7 @@ from offsetwise.model import (
     SourcePosition,
     TopicPartition,
 )
-from offsetwise.position import of_one_stream
+from offsetwise.position import needs_log, of_one_stream
 from offsetwise.streams.spec import completed
 
 
@@ -157,7 +157,8 @@ def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
         key = one.new_topic_partition
         state = logs.get(key)
         if state is None:
-            yield _drift(DriftKind.PARTITION_MISSING, str(key), "there", "not there", topic=key)
+            if needs_log(one.new_offset):
+                yield _drift(DriftKind.PARTITION_MISSING, str(key), "there", "not there", topic=key)
             continue
         end = state.log.end(plan.isolation_level)
         if state.log_start is None or end is None:

@@ -19,6 +19,7 @@ from offsetwise.model import (
     Cluster,
     ClusterRequirement,
     Exactness,
+    Override,
     RawVerdict,
     Severity,
     ShardRange,
@@ -173,6 +174,23 @@ def test_a_shard_that_is_gone_is_named_and_one_that_was_finished_is_not(stream: 
     made = ow.Migration.load(path).checkpoint("app").compare()
     (gone,) = (each for each in made.observed.comparison.findings if each.code == "SHARD_GONE")
     assert "What arrived in it after 2026-11-22T08:24:00Z is gone." in gone.message
+
+
+def test_a_shard_that_is_gone_is_planned_at_its_end_where_a_person_decides_that(stream: Stream, tmp_path: Path) -> None:
+    path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"), lease(7, "5"), job=TRAITS)
+    with pytest.raises(OffsetwiseError, match="SHARD_GONE") as refused:
+        drafted(path)
+    assert "--override topic:shard=SHARD_END" in refused.value.fix
+    assert "mirror" not in refused.value.fix
+
+    gone = TopicPartition(STREAM, 7)
+    ended = Override(offset=SHARD_END, reason="expired before the application read it", by="ada")
+    plan = drafted(path, overrides=((gone, ended),))
+    assert [(each.partition, each.new_offset) for each in plan.document.positions][2] == (7, SHARD_END)
+    assert found(path, plan) == []
+    oldest = replace(ended, offset=TRIM_HORIZON)
+    with pytest.raises(OffsetwiseError, match="PARTITION_MISSING"):
+        drafted(path, overrides=((gone, oldest),))
 
 
 def test_without_an_answer_the_numbers_are_copied_and_the_plan_says_what_was_not_seen(

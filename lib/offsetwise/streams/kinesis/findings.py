@@ -26,7 +26,8 @@ _NAMED: Final = 4
     code="SEQUENCE_FOREIGN",
     severity=Severity.BLOCKS,
     title="The sequence number is of another stream",
-    remedy="Find out which stream was read; of one that was made again, begin at its oldest record.",
+    remedy="Find out which stream was read, and name that one as the job's `stream`. Of a stream that was deleted and "
+    "made again no position holds: start the job at TRIM_HORIZON, without its old state.",
     rank=1050,
     stage=Stage.READER,
 )
@@ -81,7 +82,9 @@ def state_empty(called: str, effect: str) -> Iterator[str]:
     code="PARENT_UNREAD",
     severity=Severity.BLOCKS,
     title="A closed shard was left before its end",
-    remedy="Read the shard from its last place with another job, as long as the stream retains it.",
+    remedy="Read the shard from that position to its end with another job, as long as the stream retains it. The "
+    "checkpoint can be moved as soon as its query has deleted the batch before "
+    "(spark.sql.streaming.minBatchesToRetain).",
     rank=1090,
     stage=Stage.READER,
 )
@@ -127,7 +130,8 @@ def table_shared(message: str) -> Iterator[str]:
     code="INSIDE_AGGREGATE",
     severity=Severity.WARNS,
     title="The position is inside an aggregate",
-    remedy="Move it to an engine that keeps sub-sequence numbers, or accept that the aggregate is read again.",
+    remedy="Write to what keeps sub-sequence numbers, such as kcl-leases:APPLICATION, or decide that the whole "
+    "aggregate is read again: --override topic:shard=at:NUMBER --reason TEXT.",
     rank=1000,
     stage=Stage.READER,
 )
@@ -249,7 +253,8 @@ def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[
     code="CLOSED_SHARD_UNREAD",
     severity=Severity.WARNS,
     title="A closed shard has records behind its position",
-    remedy="Name the closed shard in what is written. Spark's awslabs connector 2.0 and later never reads it on.",
+    remedy="Write to what names every shard, such as starting-position: Spark's awslabs connector 2.0 and later never "
+    "reads on a closed shard of its checkpoint.",
     rank=410,
     stage=Stage.READER,
 )
@@ -264,8 +269,11 @@ def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: b
     code="SHARD_GONE",
     severity=Severity.BLOCKS,
     title="The stream does not list the shard any more",
-    remedy="Begin its children at their oldest record, with a decision in writing about what may be lost.",
+    remedy="Find out by the time of the position what was lost, and decide in writing that the shard is at its end, so "
+    "that its children begin at their oldest record: --override topic:shard=SHARD_END --reason TEXT. Of a stream that "
+    "was deleted and made again no position holds: start the job without its old state.",
     rank=1150,
+    overridable=True,
 )
 def shard_gone(case: Case) -> Iterator[str]:
     """A shard that is not read to its end has expired, or the stream was made again."""
@@ -321,7 +329,8 @@ def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPositio
     code="LEASE_DRIFT",
     severity=Severity.WARNS,
     title="The application and the checkpoint are at different places",
-    remedy="Find out which of both is right before one of them takes the place of the other.",
+    remedy="Stop both, let the one that is behind read on, and compare again; or find out which of both is right, and "
+    "draft the plan from that one.",
     rank=430,
     stage=Stage.MIGRATION,
 )

@@ -84,6 +84,11 @@ class ShardPlace(OpaquePosition):
     of: tuple[tuple[int, ShardPlace], ...] = ()
     """Of `IN_SHARDS`: where a job is in each of the shards whose records another stream's shard gets."""
 
+    @property
+    def is_end(self) -> bool:
+        """Whether the shard is read to its end."""
+        return self.place is Place.SHARD_END
+
     def __str__(self) -> str:
         match self.place:
             case Place.IN_SHARDS:

@@ -72,7 +72,7 @@ class DynamoTable:
             raise ClusterError(
                 f"Table {name!r}: expected a region, a profile and a role that can be used, but {error}. Nothing was "
                 "written.",
-                fix="Correct them in the migration file.",
+                fix="Correct `region`, `profile` or `role_arn` of the cluster in the migration file.",
             ) from error
 
     @property
