@@ -370,6 +370,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         now_ms=epoch_ms(scene.new.taken_at),
         application=scene.subject.traits.application,
         beside=scene.subject.beside,
+        sink=scene.subject.sink,
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),
         committed=scene.old.group(scene.subject.traits.commits_to),

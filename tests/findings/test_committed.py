@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from offsetwise.engines.flink.details import FlinkDetails, Saved
 from offsetwise.findings import Job, judge_migration
-from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Transaction
+from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Transaction, time_of
+from offsetwise.transactions.decisions import Decision, SinkTransaction
+from offsetwise.transactions.report import SinkAnswer
 from tests.findings.cases import HOUR_MS, NOW_MS, checkpoint, migration, row
 
 WRITTEN_MS = NOW_MS - HOUR_MS // 2
@@ -38,9 +42,16 @@ def savepoint(*schemas: str | None, state: str = "received", written_ms: int | N
     return checkpoint(engine="flink", details=FlinkDetails(saved=saved, transactions=held))
 
 
-def found(code: str, read: Checkpoint, *, job: Job | None = None, group: GroupState | None = None) -> list[Finding]:
+def found(
+    code: str,
+    read: Checkpoint,
+    *,
+    job: Job | None = None,
+    group: GroupState | None = None,
+    sink: SinkAnswer | None = None,
+) -> list[Finding]:
     rows = (row(), row(partition=1))
-    made = judge_migration(migration(checkpoint=read, rows=rows, job=job or Job(), committed=group))
+    made = judge_migration(migration(checkpoint=read, rows=rows, job=job or Job(), committed=group, sink=sink))
     return [each for each in made if each.code == code]
 
 
@@ -80,10 +91,11 @@ def test_transactions_older_than_their_time_out_are_named_with_the_command_that_
 
     (finding,) = found("TRANSACTION_EXPIRED", savepoint("v1", "v1"), job=job)
 
-    assert "tx 0 and 1 more transactions of the sink on sink:9092 ran out by" in finding.message
+    assert "tx 0 and 1 more transaction of the sink on sink:9092 ran out by" in finding.message
     assert "20 min before the clusters were read (transaction.timeout.ms is stated as 10 min)" in finding.message
-    assert finding.remedy.endswith(
-        "kafka-transactions.sh --bootstrap-server sink:9092 describe --transactional-id 'tx 0'"
+    assert finding.remedy.startswith(
+        "Ask whether they were committed: kafka-transactions.sh --bootstrap-server sink:9092 describe "
+        "--transactional-id 'tx 0'. The records of those that were not are lost: start from an earlier checkpoint"
     )
 
 
@@ -92,6 +104,45 @@ def test_without_a_stated_time_out_the_sinks_default_counts() -> None:
     (finding,) = found("TRANSACTION_EXPIRED", savepoint("v1", written_ms=NOW_MS - HOUR_MS))
     assert "KafkaSink's default is 1 h" in finding.message
     assert "HOST:PORT" in finding.remedy
+
+
+def answer(decision: Decision, *, left_ms: int | None = None, timeout_ms: int | None = 60_000) -> SinkAnswer:
+    """Return what the cluster of the sink says of the transaction that `savepoint("v1")` holds."""
+    seen = SinkTransaction(
+        transactional_id="tx 0",
+        producer_id=7,
+        epoch=1,
+        held=True,
+        held_state="received",
+        broker_state=None,
+        left_ms=left_ms,
+        deadline=None if left_ms is None else time_of(datetime.fromtimestamp((NOW_MS + left_ms) / 1000, UTC)),
+        decision=decision,
+        reason="",
+    )
+    return SinkAnswer(transactions=(seen,), timeout_ms=timeout_ms)
+
+
+@pytest.mark.parametrize(
+    ("sink", "expected"),
+    [
+        (answer(Decision.SETTLED), None),
+        (answer(Decision.COMMIT, left_ms=60_000), None),
+        (answer(Decision.COMMIT, left_ms=None), None),
+        (answer(Decision.COMMIT, left_ms=-120_000), "2 min before the clusters were read"),
+        (answer(Decision.UNKNOWN), "29 min before the clusters were read"),
+        (answer(Decision.UNKNOWN, timeout_ms=None), None),
+        (answer(Decision.LOST, timeout_ms=7_200_000), "0 s before the clusters were read"),
+    ],
+)
+def test_the_time_out_is_that_of_the_transaction_where_the_sinks_cluster_was_asked(
+    sink: SinkAnswer, expected: str | None
+) -> None:
+    told = found("TRANSACTION_EXPIRED", savepoint("v1"), job=Job(transaction_timeout_ms=None), sink=sink)
+
+    assert [expected in each.message for each in told if expected] == [True] * bool(expected), told
+    assert all("transaction.timeout.ms of the job's transactions is" in each.message for each in told)
+    assert len(told) == (expected is not None)
 
 
 @pytest.mark.parametrize(

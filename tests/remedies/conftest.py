@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.integration.test_cluster_refusals import secured
 from tests.storage.test_dynamodb import dynamodb
 from tests.store.conftest import server
 from tests.streams.kinesis.streams import stream
 
-__all__ = ["dynamodb", "server", "stream"]
+__all__ = ["dynamodb", "secured", "server", "stream"]

@@ -19,7 +19,10 @@ for module in sorted(FOLDER.glob("walks_*.py")):
     import_module(f"tests.remedies.{module.stem}")
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.scope}:{row.name}") for row in WALKS])
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=f"{row.scope}:{row.name}", marks=[pytest.mark.proof] if row.proof else []) for row in WALKS],
+)
 def test_a_remedy_followed_literally_ends_somewhere_better(
     row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -58,6 +58,8 @@ class Walk:
     words: str
     scene: Callable[[Scene], Steps]
     name: str
+    proof: bool = False
+    """Whether it needs a real cluster, as tests that are marked so."""
 
 
 WALKS: list[Walk] = []
@@ -65,17 +67,20 @@ _STATED = Problem | MissingPart | Trouble | RootTrouble
 """What states a remedy besides errors and findings."""
 
 
-def walk(scope: str, words: str, *, name: str = "") -> Callable[[Callable[[Scene], Steps]], Callable[[Scene], Steps]]:
+def walk(
+    scope: str, words: str, *, name: str = "", proof: bool = False
+) -> Callable[[Callable[[Scene], Steps]], Callable[[Scene], Steps]]:
     """Add a walk to the table.
 
     Args:
         scope: The function that states the remedy, as `sites.Site.scope`.
         words: A part of its text that no other remedy of the function has.
         name: What the walk is called, where the function's name is not unique.
+        proof: See `Walk`.
     """
 
     def added(scene: Callable[[Scene], Steps]) -> Callable[[Scene], Steps]:
-        WALKS.append(Walk(scope, words, scene, name or scene.__name__.strip("_")))
+        WALKS.append(Walk(scope, words, scene, name or scene.__name__.strip("_"), proof))
         return scene
 
     return added

@@ -15,12 +15,14 @@ from rich.console import Console
 
 import offsetwise
 from offsetwise.cli import documents, render_sinks
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, load_migration
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Held, Look, Missing
 from offsetwise.transactions.report import LogEnds, Looks, SinkTransactions, report
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, Facts
+from offsetwise.workflow.sink_looks import ask_sink
 from tests.apply.test_flink_marks import LAYOUTS, committer, job
 from tests.commands import call
 from tests.transactions.recorded import DATA
@@ -257,6 +259,27 @@ def test_the_document_is_as_its_schema_says() -> None:
 def facts(most: str, config: ClusterConfig) -> Facts:
     broker = Broker(id=1, apis=frozenset(), init_producer_id=5, config={MAX_TIMEOUT: most})
     return Facts(name=config.name, brokers=(broker,), authorizer=False)
+
+
+@pytest.mark.parametrize(
+    ("traits", "timeout_ms"), [({"sink_cluster": "third"}, 60_000), ({"sink_servers": "third.invalid:9092"}, None)]
+)
+def test_a_comparison_asks_the_sinks_cluster_for_the_time_outs_where_it_is_stated(
+    traits: dict[str, str], timeout_ms: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(config: ClusterConfig, held: Held, **_: object) -> Looks:
+        assert config.name == "third"
+        seen = look({each.transactional_id: said("Ongoing", timeout_ms=60_000) for each in held.transactions})
+        return Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
+
+    monkeypatch.setattr(reader, "look_at_transactions", answer)
+    path = migration(tmp_path, entry("orders", POOLED / "savepoint-3-pending", **traits))
+    moving = load_migration(path)
+    (stated,) = moving.checkpoints
+    told = ask_sink(moving, stated, read_checkpoint(stated.uri))
+
+    assert (None if told is None else told.timeout_ms) == timeout_ms
+    assert ask_sink(moving, stated, read_checkpoint(str(SPARK))) is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from offsetwise.model import (
     TopicState,
     Writers,
 )
+from offsetwise.transactions.report import SinkAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +126,8 @@ class MigrationCase:
     """The compared group on the old cluster; None for a checkpoint."""
     new_group: GroupState | None = None
     """The same group on the new cluster."""
+    sink: SinkAnswer | None = None
+    """What the cluster of the job's sinks says of its transactions; None where nobody asked it, or it did not say."""
     committed: GroupState | None = None
     """The group that the checkpoint's job commits to, on the old cluster; None where none is stated or was read."""
 

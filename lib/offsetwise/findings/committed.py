@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.register import Stage, finding
-from offsetwise.model import Checkpoint, GroupOffset, Severity, Transaction
+from offsetwise.model import Checkpoint, GroupOffset, Severity, Transaction, epoch_ms
+from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.timing import DEFAULT_TIMEOUT_MS, PREPARED
 from offsetwise.wording import duration, many, utc
 
 SETTLED = frozenset({"failed", "committed"})
+_OPEN = (Decision.COMMIT, Decision.ABORT, Decision.LIVE, Decision.NOT_NEWEST)
+"""What is decided about a transaction that its coordinator still has open."""
 
 
 @finding(
@@ -56,20 +59,25 @@ def group_behind(case: MigrationCase) -> Iterator[str]:
     code="TRANSACTION_EXPIRED",
     severity=Severity.WARNS,
     title="Transactions of the sink may have run out",
-    remedy="Count the sink's records of the last interval; if some are missing, start from an earlier checkpoint. Ask:",
+    remedy="Ask the sink's cluster whether they were committed. The records of those that were not are lost: start "
+    "from an earlier checkpoint, or write them again.",
     rank=260,
     stage=Stage.MIGRATION,
 )
 def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     """Transactions that the checkpoint holds open have run out, unless they were committed before."""
-    deadline = deadline_of(case.checkpoint, case.job.transaction_timeout_ms)
-    if case.checkpoint is None or deadline is None or deadline > case.now_ms:
+    deadlines = [(each, _deadline(each, case)) for each in open_transactions(case.checkpoint)]
+    expired = [(each, deadline) for each, deadline in deadlines if deadline is not None and deadline <= case.now_ms]
+    if not expired:
         return
-    told, ask = ask_about(case.checkpoint, case.job.sink_servers)
+    last = max(deadline for _, deadline in expired)
+    names, command = ask_about([each for each, _ in expired], case.job.sink_servers)
+    seen_ms = None if case.sink is None else case.sink.timeout_ms
     yield (
-        f"{told} ran out by {utc(deadline)}, {duration(case.now_ms - deadline)} before the clusters were read "
-        f"({timeout_told(case.job.transaction_timeout_ms)}): what was not committed until then is lost.",
-        f"{transaction_expired.remedy} {ask}",
+        f"{names} ran out by {utc(last)}, {duration(case.now_ms - last)} before the clusters were read "
+        f"({timeout_told(case.job.transaction_timeout_ms, seen_ms)}): what was not committed until then is lost.",
+        f"Ask whether they were committed: {command}. The records of those that were not are lost: start from an "
+        "earlier checkpoint, or write them again.",
     )
 
 
@@ -89,23 +97,52 @@ def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | 
 
     They began before the checkpoint was written, so this is the latest moment.
     """
-    running = [each for each in open_transactions(checkpoint) if each.schema != PREPARED]
-    if checkpoint is None or checkpoint.details.written_ms is None or not running:
+    latest = [_latest(each, checkpoint, timeout_ms) for each in open_transactions(checkpoint)]
+    return max((each for each in latest if each is not None), default=None)
+
+
+def _deadline(held: Transaction, case: MigrationCase) -> int | None:
+    """Return when the broker aborts a transaction of the checkpoint; None where it never does, or has committed it."""
+    sink, row = case.sink, None
+    if sink is not None:
+        key = (held.transactional_id, held.producer_id, held.epoch)
+        rows = (each for each in sink.transactions if (each.transactional_id, each.producer_id, each.epoch) == key)
+        row = next(rows, None)
+    if row is not None and row.decision is Decision.SETTLED:
+        return None
+    if row is not None and row.decision in _OPEN:
+        return None if row.deadline is None else epoch_ms(row.deadline)
+    seen_ms = None if sink is None else sink.timeout_ms
+    latest = _latest(held, case.checkpoint, seen_ms or case.job.transaction_timeout_ms)
+    lost = row is not None and row.decision is Decision.LOST
+    return min(latest or case.now_ms, case.now_ms) if lost else latest
+
+
+def _latest(held: Transaction, checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
+    """Return the latest moment at which the broker aborts a transaction: it began before the checkpoint was written."""
+    if held.schema == PREPARED or checkpoint is None or checkpoint.details.written_ms is None:
         return None
     return checkpoint.details.written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
 
 
-def timeout_told(timeout_ms: int | None) -> str:
-    """Say how long transactions live, and who says so."""
-    if timeout_ms is None:
-        return f"transaction.timeout.ms is not stated; KafkaSink's default is {duration(DEFAULT_TIMEOUT_MS)}"
-    return f"transaction.timeout.ms is stated as {duration(timeout_ms)}"
+def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
+    """Say how long transactions live, and who says so.
+
+    Args:
+        stated_ms: As the migration file has it.
+        seen_ms: As the cluster of the sink has it of the job's transactions; None where it did not say.
+    """
+    if seen_ms is not None:
+        return f"transaction.timeout.ms of the job's transactions is {duration(seen_ms)} there"
+    if stated_ms is not None:
+        return f"transaction.timeout.ms is stated as {duration(stated_ms)}"
+    return f"transaction.timeout.ms is not stated; KafkaSink's default is {duration(DEFAULT_TIMEOUT_MS)}"
 
 
-def ask_about(checkpoint: Checkpoint, servers: str | None) -> tuple[str, str]:
-    """Name the open transactions with the cluster they belong to, and give the command that asks about the first."""
-    names = list(dict.fromkeys(each.transactional_id for each in open_transactions(checkpoint)))
-    more = f" and {len(names) - 1:,} more transactions" if len(names) > 1 else ""
+def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple[str, str]:
+    """Name transactions with the cluster they belong to, and give the command that asks about the first."""
+    names = list(dict.fromkeys(each.transactional_id for each in transactions))
+    more = f" and {many(len(names) - 1, 'more transaction')}" if len(names) > 1 else ""
     at = f" on {servers}" if servers else ""
     return (
         f"{names[0]}{more} of the sink{at}",

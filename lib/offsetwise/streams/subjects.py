@@ -18,6 +18,7 @@ from offsetwise.model import (
     Subject,
 )
 from offsetwise.streams.spec import spec_of, stream_of
+from offsetwise.transactions.report import SinkAnswer
 
 _STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoint in the migration file."
 
@@ -33,6 +34,8 @@ class ReadSubject(Subject):
     """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
     beside: tuple[SourcePosition, ...] = ()
     """Of the application that reads the same stream, where one is stated."""
+    sink: SinkAnswer | None = None
+    """What the cluster of its sinks says of its transactions; None where nobody asked it, or it did not say."""
     kinds: frozenset[str] | None = None
     """The kinds of source that are moved, those of the migration's stream; None for every kind."""
 
@@ -46,6 +49,7 @@ class ReadSubject(Subject):
         traits: JobTraits | None = None,
         rewound_to: int | None = None,
         beside: tuple[SourcePosition, ...] = (),
+        sink: SinkAnswer | None = None,
     ) -> ReadSubject:
         """Put together who is moved by a migration."""
         return cls(
@@ -55,6 +59,7 @@ class ReadSubject(Subject):
             traits=traits or migration.group_job(subject.group),
             rewound_to=rewound_to,
             beside=beside,
+            sink=sink,
             kinds=spec_of(migration.source.stream).compared,
         )
 

@@ -88,6 +88,15 @@ class SinkTransactions:
         return {each: found.count(each) for each in Decision if each in found}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkAnswer:
+    """What the cluster of a job's sinks says, for a comparison."""
+
+    transactions: tuple[SinkTransaction, ...]
+    timeout_ms: int | None
+    """The longest time-out of the job's transactions there; None where none was seen."""
+
+
 def report(held: Held, looks: Looks, *, elsewhere: str | None = None) -> SinkTransactions:
     """Decide about all transactions of a checkpoint's sinks; see `decide`."""
     starts = {(each.partition, each.producer_id): each.start_offset for each in looks.second.writes}

@@ -22,6 +22,7 @@ from offsetwise.streams.spec import spec_of
 from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import Standing, belongs_to
 from offsetwise.translation.resolve import Position
+from offsetwise.workflow.sink_looks import ask_sink
 
 _CHECKPOINTS_AT_ONCE: Final = 8
 
@@ -83,7 +84,7 @@ def stage(
         ClusterError: A cluster cannot be read, or both are one.
         ConfigError: The migration file does not name a checkpoint.
     """
-    read = dict(_read_jobs(migration, wanted, progress))
+    read = dict(_read_jobs(migration, wanted, progress, live=snapshots is None))
     staged: dict[Wanted, Staged | OffsetwiseError] = {
         one: each for one, each in read.items() if isinstance(each, OffsetwiseError)
     }
@@ -138,7 +139,7 @@ class _Read:
 
 
 def _read_jobs(
-    migration: Migration, wanted: Sequence[Wanted], progress: Progress
+    migration: Migration, wanted: Sequence[Wanted], progress: Progress, *, live: bool
 ) -> Iterator[tuple[Wanted, _Read | OffsetwiseError]]:
     """Read the checkpoints, several at a time: an object store makes each wait."""
     itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
@@ -149,7 +150,7 @@ def _read_jobs(
         progress(step, 0, total)
     pool = ThreadPoolExecutor(min(_CHECKPOINTS_AT_ONCE, max(1, total)), thread_name_prefix="offsetwise-checkpoint")
     try:
-        under_way = {one: pool.submit(_read_job, migration, config, one) for one, config in configs.items()}
+        under_way = {one: pool.submit(_read_job, migration, config, one, live=live) for one, config in configs.items()}
         for one in wanted:
             if one not in under_way:
                 yield one, _Read(subject=ReadSubject.of(one, migration), stated=itself)
@@ -161,7 +162,7 @@ def _read_jobs(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> _Read | OffsetwiseError:
+def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted, *, live: bool) -> _Read | OffsetwiseError:
     try:
         read = _checkpoint(migration, config, wanted)
         subject = ReadSubject.of(
@@ -171,6 +172,7 @@ def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted) ->
             traits=config.job,
             rewound_to=wanted.rewind_to,
             beside=_beside(migration, config),
+            sink=ask_sink(migration, config, read) if live else None,
         )
         subject.topics()
     except OffsetwiseError as error:

@@ -9,19 +9,21 @@ from typing import Final
 from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.registry import engine_of
-from offsetwise.errors import ClusterError, ConfigError, UsageError
+from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError, UsageError
+from offsetwise.findings.committed import open_transactions
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.streams.spec import spec_of
 from offsetwise.transactions.observed import Held
-from offsetwise.transactions.report import Looks
+from offsetwise.transactions.report import Looks, SinkAnswer, report
 from offsetwise.transactions.snapshot import SinkSnapshot
+from offsetwise.transactions.timing import seen_timeout_ms
 from offsetwise.transactions.upgrade import Facts
 
-_FACTS_S: Final = 5
-"""How long brokers are asked for their settings, which no decision about a transaction waits for."""
+_ASIDE_S: Final = 5
+"""How long is asked for what no decision about a transaction waits for: brokers' settings, and time-outs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,27 @@ def look(
     )
 
 
+def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -> SinkAnswer | None:
+    """Ask what became of the transactions that a checkpoint holds open.
+
+    Returns:
+        None where it holds none, where the migration file does not state the cluster, and where that gives no answer.
+    """
+    cluster = migration.sink(stated)
+    if cluster is None or not open_transactions(read):
+        return None
+    try:
+        held = _held(read, migration)
+        looks = reader_of(cluster).look_at_transactions(cluster, held, apart_s=0, timeout_s=_ASIDE_S)
+    except OffsetwiseError:
+        return None
+    sink = Sink(stated=stated, read=read, held=held, cluster=cluster, after=cluster)
+    return SinkAnswer(
+        transactions=report(held, looks, elsewhere=elsewhere(sink, looks)).transactions,
+        timeout_ms=seen_timeout_ms(looks.second.answers[name] for name in held.own(looks.second.answers)),
+    )
+
+
 def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
     """Refuse a snapshot that does not answer for what the checkpoint holds: nothing would be known of it."""
     if snapshot.name != sink.cluster.name:
@@ -95,7 +118,7 @@ def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
 def _facts(cluster: ClusterConfig) -> Facts:
     """Ask a cluster's brokers; where none can be reached, what they would say is not known."""
     try:
-        return reader_of(cluster).transaction_facts(cluster, timeout_s=_FACTS_S)
+        return reader_of(cluster).transaction_facts(cluster, timeout_s=_ASIDE_S)
     except ClusterError:
         return Facts(name=cluster.name, brokers=())
 

@@ -105,7 +105,7 @@ def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
 
 def _unasked(on: SinkGrounds) -> GateCheck:
     """Hold what the sink's transactions have left against the start, where nobody asked their cluster."""
-    told, command = ask_about(on.checkpoint, on.job.sink_servers)
+    told, command = ask_about(open_transactions(on.checkpoint), on.job.sink_servers)
     deadline = deadline_of(on.checkpoint, on.job.transaction_timeout_ms)
     outcome = Outcome.UNKNOWN
     if deadline is None:
