@@ -6,5 +6,6 @@ from tests.integration.test_cluster_refusals import secured
 from tests.storage.test_dynamodb import dynamodb
 from tests.store.conftest import server
 from tests.streams.kinesis.streams import stream
+from tests.transactions.test_command import asked
 
-__all__ = ["dynamodb", "secured", "server", "stream"]
+__all__ = ["asked", "dynamodb", "secured", "server", "stream"]

@@ -1,3 +1,211 @@
 """Remedies of what a snapshot states where a cluster refuses, and of what the sinks and the groups of a job show."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+import offsetwise as ow
+from offsetwise.client_properties import ClientProperties
+from offsetwise.findings import Job, judge_migration
+from offsetwise.model import Outcome, Problem
+from offsetwise.plan.sinks.gate import RESTORE
+from offsetwise.streams.kafka import reader
+from offsetwise.streams.kafka.client import Deadline
+from offsetwise.streams.kafka.wire import Wire
+from offsetwise.transactions.decisions import Decision
+from tests.engines.flink.files import Folder, Op, integer, metadata, state, subtask, utf, versioned
+from tests.findings import test_committed as of_commits
+from tests.findings.cases import migration, row
+from tests.integration.clusters import config, create, fill, read
+from tests.integration.secured_broker import USERS, SecuredCluster
+from tests.integration.test_cluster_refusals import sasl
+from tests.plan import test_sinks as of_plans
+from tests.plan.scene import ETL, comparison, drafted
+from tests.remedies.walk import Scene, Steps, walk
+from tests.transactions import test_command as of_commands
+
+COMMITS = "findings/committed.py::"
+SINKS = "findings/sinks.py::"
+READING = "findings/reading.py::"
+
+
+@walk(COMMITS + "group_behind", "write the translated ones to it")
+def group_behind(_: Scene) -> Steps:
+    case = migration(
+        checkpoint=of_commits.savepoint(),
+        rows=(row(), row(partition=1)),
+        committed=of_commits.committed(1010, 1050),
+    )
+    return Steps(lambda: judge_migration(case), lambda: None, lambda: drafted(comparison(), ETL) and None)
+
+
+@walk(COMMITS + "transaction_expired", "Ask the sink's cluster whether they were committed")
+def transaction_expired(_: Scene) -> Steps:
+    held = migration(checkpoint=of_commits.savepoint("v1", written_ms=0), rows=(row(),))
+    asked = replace(held, sink=of_commits.answer(Decision.SETTLED))
+    return Steps(lambda: judge_migration(held), lambda: None, lambda: judge_migration(asked))
+
+
+@walk(COMMITS + "transaction_expired", "start from an earlier checkpoint", name="transaction_that_was_lost")
+def _(_: Scene) -> Steps:
+    held = migration(
+        checkpoint=of_commits.savepoint("v1"), rows=(row(),), sink=of_commits.answer(Decision.LOST, timeout_ms=1)
+    )
+    earlier = replace(held, checkpoint=of_commits.savepoint())
+    return Steps(lambda: judge_migration(held), lambda: None, lambda: judge_migration(earlier))
+
+
+@walk(SINKS + "sink_moves_with_pending", "then draft the plan with --mark-settled")
+def sink_moves_with_pending(_: Scene) -> Steps:
+    case = migration(
+        checkpoint=of_commits.savepoint("v1"),
+        rows=(row(),),
+        job=Job(sink_cluster="old", new_sink_cluster="new"),
+    )
+
+    def settled_and_marked() -> None:
+        plan = of_plans.plan(of_plans.SETTLED, mark_settled=True)
+        assert of_plans.outcome(RESTORE, plan) is Outcome.PASSED
+
+    return Steps(lambda: judge_migration(case), lambda: None, settled_and_marked)
+
+
+@walk(SINKS + "prefix_overlaps", "Give every sink a transactional id prefix of its own")
+def prefix_overlaps(_: Scene) -> Steps:
+    def pooled(prefix: str) -> Op:
+        writer = versioned(utf(prefix) + integer(0) + integer(1) + integer(1) + integer(0), version=2)
+        return Op(uid=f"sink {prefix}", subtasks=[subtask(0, state("writer_raw_states", [writer]))])
+
+    def read_sinks(*prefixes: str) -> tuple[Problem, ...]:
+        return Folder(data=metadata(*map(pooled, prefixes))).read().problems
+
+    return Steps(lambda: read_sinks("orders", "orders-eu"), lambda: None, lambda: read_sinks("orders-us", "orders-eu"))
+
+
+def refused_time_out(scene: Scene) -> tuple[Path, dict[str, str], Callable[[], object]]:
+    """Return a migration file, the settings of the new cluster's brokers, and what is stated of its sink."""
+    scene.request.getfixturevalue("asked")
+    allowed = {"most": "900000"}
+    scene.patch.setattr(reader, "transaction_facts", lambda config, **_: of_commands.facts(allowed["most"], config))
+    stated = of_commands.entry("orders", of_commands.POOLED / "savepoint-3-pending", sink_cluster="old")
+    path = of_commands.migration(scene.folder, stated)
+    return path, allowed, lambda: ow.Migration.load(path).transactions("orders").findings
+
+
+@walk(SINKS + "transaction_timeout_refused", "Raise transaction.max.timeout.ms", name="brokers_allow_longer")
+def _(scene: Scene) -> Steps:
+    _, allowed, command = refused_time_out(scene)
+    return Steps(command, lambda: allowed.update(most="3600000"))
+
+
+@walk(SINKS + "transaction_timeout_refused", "or shorten transaction.timeout.ms", name="producer_asks_for_less")
+def _(scene: Scene) -> Steps:
+    path, _, command = refused_time_out(scene)
+
+    def shorten() -> None:
+        body = yaml.safe_load(path.read_text())
+        body["checkpoints"][0]["job"]["transaction_timeout_ms"] = 900_000
+        path.write_text(yaml.safe_dump(body))
+
+    return Steps(command, shorten)
+
+
+# A cluster that refuses.
+def cluster(scene: Scene, *topics: str) -> SecuredCluster:
+    """Return the cluster, with topics of these names of which its user may see nothing."""
+    found: SecuredCluster = scene.request.getfixturevalue("secured")
+    scene.patch.setenv("PASSWORD", USERS["reader"])
+    for name in topics:
+        create(found.plain, NewTopic(name, 1, replica_assignment=[[1]]))
+    return found
+
+
+def grant(found: SecuredCluster, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+    admin = AdminClient({"bootstrap.servers": found.plain})
+    for operation in operations:
+        to = (kind, name, ResourcePatternType.LITERAL, "User:reader", "*", operation, AclPermissionType.ALLOW)
+        for future in admin.create_acls([AclBinding(*to)]).values():
+            future.result()
+
+
+@walk(READING + "topic_unreadable", "Grant DESCRIBE on the topic", proof=True)
+def topic_unreadable(scene: Scene) -> Steps:
+    found = cluster(scene, "topic-unread")
+    return Steps(
+        lambda: read(sasl(found, "reader"), "visible", "topic-unread").problems,
+        lambda: grant(found, ResourceType.TOPIC, "topic-unread", AclOperation.DESCRIBE),
+    )
+
+
+@walk(READING + "config_unreadable", "Grant DESCRIBE_CONFIGS on the topics", proof=True)
+def config_unreadable(scene: Scene) -> Steps:
+    found = cluster(scene, "config-unread")
+    grant(found, ResourceType.TOPIC, "config-unread", AclOperation.DESCRIBE)
+    return Steps(
+        lambda: read(sasl(found, "reader"), "config-unread").problems,
+        lambda: grant(found, ResourceType.TOPIC, "config-unread", AclOperation.DESCRIBE_CONFIGS),
+    )
+
+
+@walk(READING + "group_unreadable", "Grant DESCRIBE on the group and its topics", proof=True)
+def group_unreadable(scene: Scene) -> Steps:
+    found = cluster(scene)
+    return Steps(
+        lambda: read(sasl(found, "reader"), "visible", groups=("walked",)).problems,
+        lambda: grant(found, ResourceType.GROUP, "walked", AclOperation.DESCRIBE),
+    )
+
+
+@walk(READING + "mirror_unreadable", "Grant READ on the topic", proof=True)
+def mirror_unreadable(scene: Scene) -> Steps:
+    name = "mm2-offset-syncs.walked.internal"
+    found = cluster(scene, name)
+    fill(found.plain, name, {0: 3})
+    grant(found, ResourceType.TOPIC, name, AclOperation.DESCRIBE)
+    return Steps(
+        lambda: read(sasl(found, "reader"), "visible").problems,
+        lambda: grant(found, ResourceType.TOPIC, name, AclOperation.READ),
+    )
+
+
+@walk(READING + "partition_unreadable", "Check the brokers that lead them", proof=True)
+def partition_unreadable(scene: Scene) -> Steps:
+    found, standing = cluster(scene), ExitStack()
+    scene.request.addfinalizer(standing.close)
+    standing.enter_context(found.paused(found.second))
+    return Steps(lambda: read(config(found.plain), "split", timeout_s=3).problems, standing.close)
+
+
+@walk("streams/kafka/snapshot.py::ClusterReading.snapshot", "Grant DESCRIBE and DESCRIBE_CONFIGS", proof=True)
+def nothing_readable(scene: Scene) -> Steps:
+    found = cluster(scene, "none-readable")
+    return Steps(
+        lambda: read(sasl(found, "reader"), "none-readable") and None,
+        lambda: grant(found, ResourceType.TOPIC, "none-readable", AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS),
+    )
+
+
+@walk("streams/kafka/wire.py::Wire.__init__", "Check the certificates and sasl.mechanism", proof=True)
+def second_client_with_another_mechanism(scene: Scene) -> Steps:
+    to = sasl(cluster(scene), "reader")
+    right = {**to.properties, "sasl.password": USERS["reader"]}
+    given = {**right, "sasl.mechanism": "SCRAM-SHA-256"}
+
+    def connect() -> None:
+        Wire(to, ClientProperties(given), Deadline(5)).__exit__(None, None, None)
+
+    return Steps(connect, lambda: given.update(right))
