@@ -11,6 +11,7 @@ from typing import NamedTuple, get_args
 
 import pytest
 
+from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import findings
 from offsetwise.fleet import RootTrouble
@@ -63,7 +64,7 @@ class Walk:
 
 
 WALKS: list[Walk] = []
-_STATED = Problem | MissingPart | Trouble | RootTrouble
+_STATED = Problem | MissingPart | Trouble | RootTrouble | FailedCheckpoint
 """What states a remedy besides errors and findings."""
 
 

@@ -206,6 +206,20 @@ def test_a_topic_that_left_a_committed_batch_is_put_back_as_well(tmp_path: Path)
     assert "legacy-0 at 155, where batch 2 ended" in plan["repair"]["costs"][0]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ['{"orders":{"0":200}}', "-"])
+def test_a_topic_is_put_back_into_the_line_of_its_source_wherever_that_is(last: str, end: str, tmp_path: Path) -> None:
+    """The lines of version 2 name their sources, and more than four come in the order of their hashes."""
+    before = ["1:" + '{"clicks":{"0":7}}', "0:" + '{"legacy":{"0":155}}']
+    now = ["1:" + '{"clicks":{"0":9}}', "0:" + last]
+    folder = aged(write(checkpoint({2: end.join(before), 3: end.join(now)}, (2, 3), version=2), tmp_path / "a"))
+    copy, _ = repaired(folder, "restore-topic", tmp_path / "work", "--set", "topic=legacy")
+
+    body = {} if last == "-" else json.loads(last)
+    line = "0:" + json.dumps(body | {"legacy": {"0": 155}}, separators=(",", ":"))
+    assert (copy / "offsets/3").read_bytes().endswith(f"{now[0]}{end}{line}".encode())
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "found"),
     [

@@ -44,7 +44,9 @@ class Elsewhere:
 
     checkpoint: Checkpoint
     old: str
+    """The name of the old stream in quotes, with that of its cluster where both streams have one name."""
     new: str
+    """Likewise of the new one."""
     seen: int
     """The highest number of a shard that the state knows."""
     shards: tuple[int, ...]

@@ -105,7 +105,8 @@ def _counted(found: list[PartitionComparison], verdict: RawVerdict, begins: str)
     code="OTHER_STREAM_UNEDITED",
     severity=Severity.BLOCKS,
     title="A job that is only given another stream's name does not go on there",
-    remedy="Write the places that were found on the new stream; do not start the job from its old state unedited.",
+    remedy="Write the positions that were found on the new stream, by a plan; do not start the job from its old state "
+    "unedited.",
     rank=1190,
     stage=Stage.MIGRATION,
     unedited=True,
@@ -118,11 +119,12 @@ def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
     if not moved or case.checkpoint is None or says is None:
         return
     old, new = moved[0].topic, moved[0].new_topic
+    one_name = old == new
     yield says(
         Elsewhere(
             checkpoint=case.checkpoint,
-            old=old,
-            new=new,
+            old=f"{old!r} of {case.old.name!r}" if one_name else repr(old),
+            new=f"{new!r} of {case.new.name!r}" if one_name else repr(new),
             seen=max(at.partition for row, place in known for at, _ in in_partitions(row.topic_partition, place)),
             shards=tuple(
                 shard.partition

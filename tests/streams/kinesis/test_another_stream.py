@@ -273,6 +273,10 @@ def test_a_start_with_nothing_but_the_new_name_is_foretold_for_each_engine(copy:
         assert engine == (case.checkpoint and case.checkpoint.engine)
         (problem,) = other_stream_unedited(case)
         assert told in problem.message
+        rows = tuple(replace(row, new_topic=OLD) for row in case.rows)
+        (same,) = other_stream_unedited(replace(case, rows=rows))
+        assert f"'chain' of '{case.new.name}'" in same.message
+        assert "'chain-copy'" not in same.message
 
 
 def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:

@@ -167,7 +167,9 @@ def _parsed(folder: FolderReader, data: bytes) -> Metadata:
     except UnknownVersionError as error:
         raise CheckpointError(
             f"{_shown(folder)}, {error}. No position was read.",
-            fix="Restore it with a Flink of 1.20 to 2.3, and take a new savepoint there.",
+            fix="Restore it with a Flink of 1.15 or later, and take a new savepoint there."
+            if error.is_older
+            else "Use a release of Offsetwise that knows this Flink: this one reads what Flink 1.15 to 2.3 write.",
         ) from error
     except DamagedError as error:
         kind = NotACheckpointError if error.at == 0 else CheckpointError

@@ -29,8 +29,8 @@ def checkpoint_unaligned() -> Iterator[str]:
     code="TRANSACTION_PENDING",
     severity=Severity.WARNS,
     title="The checkpoint holds transactions of a sink",
-    remedy="Ask the sink's cluster whether they are committed: `kafka-transactions.sh describe "
-    "--transactional-id NAME`.",
+    remedy="Ask the sink's cluster whether they are committed: `offsetwise transactions`, or `kafka-transactions.sh "
+    "describe --transactional-id NAME`.",
     rank=250,
     stage=Stage.READER,
 )
@@ -66,7 +66,8 @@ def checkpoint_not_retained(number: int | None) -> Iterator[tuple[str, str]]:
     code="CHECKPOINT_INTERVAL",
     severity=Severity.INFORMS,
     title="The checkpoint interval bounds the replay",
-    remedy="Keep `execution.checkpointing.interval` at 10 s or more, and set `execution.checkpointing.min-pause`.",
+    remedy="Nothing, if the job may read so much again; keep `execution.checkpointing.interval` at 10 s or more, and "
+    "set `execution.checkpointing.min-pause`.",
     rank=80,
     stage=Stage.READER,
 )

@@ -38,6 +38,11 @@ _FORMAT: Final = re.compile(rb"t\x00(?:\x09(CANONICAL)|\x06(NATIVE))")
 class UnknownVersionError(DamagedError):
     """The file is one of a version that is not read."""
 
+    def __init__(self, at: int, what: str, *, is_older: bool) -> None:
+        super().__init__(at, what)
+        self.is_older = is_older
+        """Whether a Flink wrote it that is older than those whose files are read."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedState:
@@ -124,7 +129,9 @@ def parse_metadata(data: bytes) -> Metadata:
     if not FIRST_VERSION <= version <= LAST_VERSION:
         older = "older than Flink 1.15's" if version < FIRST_VERSION else "of a later Flink, or no version"
         raise UnknownVersionError(
-            4, f"expected version {FIRST_VERSION} to {LAST_VERSION}, found version {version}, which is {older}"
+            4,
+            f"expected version {FIRST_VERSION} to {LAST_VERSION}, found version {version}, which is {older}",
+            is_older=version < FIRST_VERSION,
         )
     checkpoint_id = cursor.int64("the checkpoint id")
     if checkpoint_id < 0:

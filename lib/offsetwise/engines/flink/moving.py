@@ -156,11 +156,11 @@ _STARTING_OFFSETS: Final = Way(
 def _elsewhere(job: Elsewhere) -> str:
     """Say it of the two sources, of which only the newer one keeps the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
-        return f"A restore with the name {job.new!r} begins every shard there at its oldest record: all are read again."
+        return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
     above = sum(number > job.seen for number in job.shards)
     return (
-        f"A restore with the ARN of {job.new!r} goes on reading {job.old!r}, without a warning, and of the "
-        f"{many(len(job.shards), 'shard')} of {job.new!r} only {above:,}, those with numbers above {job.seen}: the "
+        f"A restore with the ARN of {job.new} goes on reading {job.old}, without a warning, and of the "
+        f"{many(len(job.shards), 'shard')} of {job.new} only {above:,}, those with numbers above {job.seen}: the "
         "others are never read. With the old stream deleted, its shards count as finished."
     )
 

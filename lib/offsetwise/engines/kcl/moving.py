@@ -18,7 +18,7 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 
 
 def _elsewhere(job: Elsewhere) -> str:
     return (
-        f"Workers on {job.new!r} begin with the sequence numbers of {job.old!r}, which {job.new!r} refuses: they try "
+        f"Workers on {job.new} begin with the sequence numbers of {job.old}, which {job.new} refuses: they try "
         "again for ever and read nothing."
     )
 

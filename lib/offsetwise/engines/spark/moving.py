@@ -130,7 +130,8 @@ _STARTING_OFFSETS: Final = Way(
     code="CHILDREN_AT_NOW",
     severity=Severity.BLOCKS,
     title="Shards that the checkpoint does not name begin at the job's own start",
-    remedy="Name them in what is written: a starting position of every shard, or LATEST skips what they hold.",
+    remedy="Write a starting position of every shard (--target starting-position): with LATEST the query skips what "
+    "these hold.",
     rank=1170,
     stage=Stage.MIGRATION,
     unedited=True,
@@ -151,7 +152,8 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     code="CLOSED_SHARD_DROPPED",
     severity=Severity.BLOCKS,
     title="An unedited query never reads what a closed shard has left",
-    remedy="Begin a query anew at a starting position that names the shard, or use the connector before 2.0.",
+    remedy="Begin a query anew at a starting position that names the shard (--target starting-position), or use the "
+    "connector before 2.0.",
     rank=1180,
     stage=Stage.MIGRATION,
     unedited=True,
@@ -169,8 +171,8 @@ def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
 
 
 def _elsewhere(job: Elsewhere) -> str:
-    told = f"A query on {job.new!r} begins with the sequence numbers of {job.old!r}"
-    return f"{told}, which {job.new!r} refuses: it fails."
+    told = f"A query on {job.new} begins with the sequence numbers of {job.old}"
+    return f"{told}, which {job.new} refuses: it fails."
 
 
 MOVING: Final = Moving(

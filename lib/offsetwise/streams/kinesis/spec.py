@@ -115,10 +115,8 @@ class ShardPlace(OpaquePosition):
         return self.__eq__(other) or self.__gt__(other)
 
     def _order(self) -> tuple[int, int, int] | None:
-        if self.place is Place.SHARD_END:
-            return (1, 0, 0)
-        if self.sequence is None:
-            return None
+        if self.is_end or self.sequence is None:
+            return (1, 0, 0) if self.is_end else None
         inside = -1 if self.place is Place.AT else _WHOLE if self.sub is None else self.sub
         return (0, self.sequence, inside)
 
@@ -179,8 +177,7 @@ def parse(text: str, /) -> ShardPlace | None:
         return at(int(found[1]))
     if found := _AT_TIME.fullmatch(text):
         return at_time(int(found[1]))
-    sentinels = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
-    return next((each for each in sentinels if str(each) == text), None)
+    return next((each for each in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END) if str(each) == text), None)
 
 
 def sequence_number(text: str) -> int | None:
