@@ -15,6 +15,7 @@ from tests.findings.cases import ROW
 from tests.plan.scene import comparison, drafted
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_engines2 import query_behind_a_split
+from tests.remedies.walks_repairs import GAP, folder_of, repair
 from tests.remedies.walks_streams2 import TRAITS, compared, draft, made, number
 from tests.streams.kinesis.streams import lease
 from tests.streams.kinesis.test_aggregates import at, fill, packed
@@ -104,3 +105,13 @@ corrected(
     lambda: settled(row(0, Decision.ABORT, producer_id=None)) and None,
     lambda: settled(row(0, Decision.ABORT)) and None,
 )
+
+
+@walk(REFUSALS + "repair_refused", "Repair what `offsetwise inspect` names first")
+def repair_before_another(scene: Scene) -> Steps:
+    folder = folder_of(scene, GAP)
+    return Steps(
+        repair(scene, "restore-topic", folder, "topic=legacy"),
+        lambda: None,
+        repair(scene, "drop-batch-after-gap", folder),
+    )

@@ -312,7 +312,7 @@ def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
     code="REPAIR_REFUSED",
     severity=Severity.BLOCKS,
     title="The checkpoint does not fit the repair",
-    remedy="See with `offsetwise inspect` what is wrong, and choose the repair that its page names.",
+    remedy="Repair what `offsetwise inspect` names first.",
     rank=2110,
     stage=Stage.PLAN,
 )
