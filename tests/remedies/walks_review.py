@@ -40,7 +40,7 @@ def on_board(scope: str, words: str) -> Callable[[Callable[[people.Scene], Given
 ALLOWING = "allowing.py::why_not"
 
 
-@on_board(ALLOWING, "where no provider is set up")
+@on_board("allowing.py::not_signed_in", "where no provider is set up")
 def nobody_signed_in(board: people.Scene) -> Given:
     saved = board.submitted()
     return lambda: board.board.decide(None, saved.plan, saved.digest, Verdict.APPROVED), lambda: board.approve(
@@ -74,7 +74,7 @@ def viewer_approves(board: people.Scene) -> Given:
     return lambda: board.approve(VERA, saved), named
 
 
-@on_board("allowing.py::why_not_own", "Let a reviewer decide who neither")
+@on_board("allowing.py::barred_from_deciding", "Let a reviewer decide who neither")
 def author_approves(board: people.Scene) -> Given:
     saved = board.submitted(BOTH)
     return lambda: board.approve(BOTH, saved), lambda: board.approve(RITA, saved)

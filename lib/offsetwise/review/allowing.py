@@ -12,7 +12,7 @@ from offsetwise.approval.keys import OWN_ISSUER, RESERVED
 from offsetwise.review.access import Access, Role
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.people import DEMO_ISSUER, Person, is_of, who, why_barred
-from offsetwise.store.review_rows import EditorRow
+from offsetwise.store.review_rows import EditorRow, Who
 
 
 class Verb(StrEnum):
@@ -50,21 +50,24 @@ NEEDED: Final = {
 _ASK: Final = "Ask the operator to name you in the access file: issuer and subject exactly as said here."
 
 
-def why_not(person: Person | None, verb: Verb, rules: Access, now: datetime, *, demo: bool) -> NotAllowed | None:
+def not_signed_in(verb: Verb) -> NotAllowed:
+    """Refuse what nobody does without a name."""
+    return NotAllowed(
+        why=f"To {verb}, you have to be signed in, and you are not.",
+        fix="Sign in; where no provider is set up, docs/sign-in.md says how.",
+    )
+
+
+def why_not(person: Person, verb: Verb, rules: Access, now: datetime, *, demo: bool) -> NotAllowed | None:
     """Say why somebody may not do this with any plan; None if they may.
 
     Args:
-        person: Who asks; None for nobody signed in.
+        person: Who asks.
         verb: What they ask for.
         rules: The access file as it is now.
         now: With its time zone.
         demo: Whether this is the demonstration, which knows its own people only.
     """
-    if person is None:
-        return NotAllowed(
-            why=f"To {verb}, you have to be signed in, and you are not.",
-            fix="Sign in; where no provider is set up, docs/sign-in.md says how.",
-        )
     named = _called(person)
     if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
         return NotAllowed(
@@ -106,19 +109,35 @@ def why_not_own(
         editors: Who wrote, edited or submitted any version of the plan.
         names: The author and editors as its newest version records them.
     """
-    if verb.decides and rules.separation_of_duties:
-        barred = why_barred(who(person), editors, names)
-        if barred is not None:
-            return NotAllowed(
-                why=f"Nobody decides about a plan that they had a hand in, and {barred}.",
-                fix="Let a reviewer decide who neither wrote, edited nor submitted any version of it.",
-            )
+    barred = barred_from_deciding(who(person), rules, editors, names) if verb.decides else None
+    if barred is not None:
+        return barred
     if verb in (Verb.SUBMIT, Verb.WITHDRAW) and not is_of(person, editors):
         return NotAllowed(
             why=f"Only its author and editors {verb} a plan, and {_called(person)} is none.",
             fix="Ask one of them, or save a version of your own first.",
         )
     return None
+
+
+def barred_from_deciding(
+    somebody: Who, rules: Access, editors: Iterable[EditorRow], names: Iterable[str]
+) -> NotAllowed | None:
+    """Say why somebody may not decide about this plan, here or in an envelope; None if they may.
+
+    Args:
+        somebody: Who decides.
+        rules: The access file as it is now.
+        editors: Who wrote, edited or submitted any version of the plan.
+        names: The author and editors as its newest version records them.
+    """
+    barred = why_barred(somebody, editors, names) if rules.separation_of_duties else None
+    if barred is None:
+        return None
+    return NotAllowed(
+        why=f"Nobody decides about a plan that they had a hand in, and {barred}.",
+        fix="Let a reviewer decide who neither wrote, edited nor submitted any version of it.",
+    )
 
 
 def no_person(issuer: str, subject: str) -> NotAllowed:

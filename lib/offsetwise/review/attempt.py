@@ -16,7 +16,7 @@ from offsetwise.model import Plan
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.review.access import Access
-from offsetwise.review.allowing import Verb, why_not
+from offsetwise.review.allowing import Verb, not_signed_in, why_not
 from offsetwise.review.answers import REFUSALS, AlreadyDecided, AlreadyOpen, NotAllowed, Stale
 from offsetwise.review.difference import Difference, difference
 from offsetwise.review.people import MAX_NAME, Person
@@ -32,7 +32,6 @@ _TOLD: Final = 1_000
 """Characters of a reason in the audit log."""
 
 NO_PLAN: Final = NotAllowed(why="There is no such plan here.", fix="Choose a plan from the list.")
-NOBODY: Final = NotAllowed(why="You have to be signed in, and you are not.", fix="Sign in.")
 NO_KEY: Final = NotAllowed(
     why="This console has no key to sign decisions with, so nothing can be approved or rejected in it.",
     fix="Make one with `offsetwise keygen --console`, and name it as decisions.key in the access file; docs/sign-in.md "
@@ -115,8 +114,9 @@ class Attempt:
 
     def admitted(self) -> Person | NotAllowed:
         """Give the person, if they may do this with any plan."""
-        refused = why_not(self.person, self.verb, self.rules, self.now, demo=self.is_demo)
-        return refused or self.person or NOBODY
+        if self.person is None:
+            return not_signed_in(self.verb)
+        return why_not(self.person, self.verb, self.rules, self.now, demo=self.is_demo) or self.person
 
     def opened(self) -> tuple[Person, PlanRow, VersionRow] | NotAllowed:
         """Give the person, if they may do this, the plan and its newest version."""

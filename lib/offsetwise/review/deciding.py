@@ -11,10 +11,10 @@ from offsetwise.approval.key_files import listed_key
 from offsetwise.errors import FileError, OffsetwiseError, PlanError
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.refusals import require_proofs
-from offsetwise.review.allowing import no_person, why_not_own
+from offsetwise.review.allowing import barred_from_deciding, no_person, why_not_own
 from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, NotAllowed, Rejected, Stale
 from offsetwise.review.attempt import Attempt, content_of, decided
-from offsetwise.review.people import Person, may_be_one, who, why_barred
+from offsetwise.review.people import Person, may_be_one, who
 from offsetwise.review.risk import Facts
 from offsetwise.review.sheet import Standing
 from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
@@ -100,12 +100,9 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
         return no_person(said.issuer, said.subject)
     signer = Who(issuer=said.issuer, subject=said.subject, name=said.subject)
     names = Facts.load(newest.facts).names
-    barred = why_barred(signer, change.editors(row.id), names) if attempt.rules.separation_of_duties else None
+    barred = barred_from_deciding(signer, attempt.rules, change.editors(row.id), names)
     if barred is not None:
-        return NotAllowed(
-            why=f"Nobody decides about a plan that they had a hand in, and {barred}.",
-            fix="Let a reviewer decide who neither wrote, edited nor submitted any version of it.",
-        )
+        return barred
     if change.nonce_used(said.nonce):
         return AlreadyDecided(state=row.state, told=f"This very envelope of {said.subject} is kept already.")
     matter = _Matter(row=row, newest=newest, told=attempt.standing(row, newest))

@@ -14,7 +14,7 @@ from offsetwise.errors import AccessError, PlanError
 from offsetwise.model import Identity
 from offsetwise.review import exports
 from offsetwise.review.access import Access, Role
-from offsetwise.review.allowing import Verb, why_not, why_not_own
+from offsetwise.review.allowing import Verb, not_signed_in, why_not, why_not_own
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.attempt import NO_KEY, NO_PLAN, ParsedPlans, content_of
 from offsetwise.review.bundle import pack
@@ -143,9 +143,11 @@ class View:
 
         Says nothing about the state of the plan, which the verb itself answers.
         """
+        if person is None:
+            return not_signed_in(verb)
         rules = self._rules()
         refused = why_not(person, verb, rules, self._clock(), demo=self.is_demo)
-        if refused is not None or person is None:
+        if refused is not None:
             return refused
         if verb.decides and not self.is_demo and rules.decisions.key is None:
             return NO_KEY
