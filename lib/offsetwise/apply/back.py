@@ -22,6 +22,7 @@ from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Cluster, Plan, ReceiptStep, StepState
 from offsetwise.plan.digest import digest as digest_of
+from offsetwise.plan.evidence import changed
 from offsetwise.plan.reading import read_plan
 from offsetwise.targets.spec import Where, spec_of
 
@@ -106,7 +107,7 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
         # Without an output, a place is held against the write roots by its writer.
         places = places_of(found.plan, order.migration, None)
         require_agreeing_records(path, found.plan, found.digest, journal.records, places=places)
-        steps = _by_journal(found.steps, journal) if found.steps else _steps(journal.records, path)
+        steps = _by_journal(found.steps, journal, order.path) if found.steps else _steps(journal.records, path)
         noted = {n: StepRecord(done=step, notes=journal.record(n).notes) for n, step in enumerate(steps)}
         require_agreeing_records(path, found.plan, found.digest, noted, places=places)
         return _rolled_back(found, steps, journal, order, tools)
@@ -200,18 +201,13 @@ def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
     )
 
 
-def _by_journal(steps: Sequence[ReceiptStep], journal: Journal) -> tuple[ReceiptStep, ...]:
+def _by_journal(steps: Sequence[ReceiptStep], journal: Journal, path: str) -> tuple[ReceiptStep, ...]:
     """Give the steps as this user's own journal has them, where it has them: they must be those of the receipt."""
     for number, step in enumerate(steps):
         record = journal.record(number)
         known = record.done or record.intended
         if known is not None and known != step:
-            raise FileError(
-                f"{journal.path}: expected step {number + 1} as the receipt has it, found another one. One of the two "
-                "was changed. Nothing was written and nothing was removed.",
-                fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the "
-                "target with the plan by hand.",
-            )
+            raise changed(f"{journal.path} or {path}: expected one step {number + 1} in both, found two.")
     return tuple(steps)
 
 
@@ -242,7 +238,8 @@ def _check_back(plan: Plan, undone: ReceiptStep, tools: Tools, context: Context)
     if problem is not None:
         raise ApplyError(
             f"It was taken back, and looked at again it is not as before: {problem}",
-            fix="Find out who else writes there, then give the same command again.",
+            fix="If it cannot be read, see to that. If somebody else has written there since, stop that, and put it "
+            "back by hand: it is not of this plan. Then give the same command again.",
         )
 
 

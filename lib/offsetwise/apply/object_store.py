@@ -19,16 +19,23 @@ from offsetwise.apply.copies import preview_copy, step_of_copy
 from offsetwise.apply.edits import Decide, Edits
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import absent, journal_of, taken
+from offsetwise.apply.publish import absent, journal_of, taken, went_on
 from offsetwise.apply.writing import Context, Preview, Seen
 from offsetwise.engines.registry import engines
-from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, RunningQueryError
+from offsetwise.errors import OffsetwiseError, OutputError, RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
 from offsetwise.storage.folders import Tree, open_tree
 
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
 COPY_MARKER: Final = ".offsetwise-copy.json"
 """Put last into a copy, since nothing can be renamed there; without it the copy is not whole."""
+_AGAIN: Final = "Then give the same command again: it goes on from here."
+_REFUSED: Final = (
+    "If the store was out of reach, give the same command again: it goes on from here. Some buckets refuse conditional "
+    "writes, and some that enforce them refuse server-side copies: then roll back, and apply with another --receipt "
+    "and an --output in a bucket that allows both; or copy the checkpoint to a local folder, compare that and draft a "
+    "new plan."
+)
 _T = TypeVar("_T")
 Foreign = Callable[[Iterable[str]], str | None]
 
@@ -118,7 +125,7 @@ class _Bucket:
             raise OutputError(
                 f"{self.uri}/{path}: expected the store to {name} it, found {reason}. Without {COPY_MARKER} what "
                 f"is at {self.uri} counts as absent.",
-                fix=_remedy(name, error) + " Then give the same command again: it goes on from here.",
+                fix=_REFUSED if _is_refusal(name, error) else f"{_obstacle(name, error)} {_AGAIN}",
             ) from error
 
 
@@ -189,10 +196,7 @@ def undo(step: ReceiptStep, context: Context, foreign: Foreign, *, guard: str) -
     if names and ours:
         changed = None if guards or record.undoing else _wrong(step, output, names, foreign)
         if changed is not None:
-            raise ApplyError(
-                f"{output.uri}: {changed} Nothing was removed.",
-                fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
-            )
+            raise went_on(output.uri, f"{changed} Nothing was removed.")
         journal.undoing(context.step)
         output.remove([path for path in (COPY_MARKER, *_last()) if path in names])
         # Spark would take what is left half way for a query of its own, so the guard goes last.
@@ -244,7 +248,8 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
             raise taken(output.uri)
         journal_of(context).note(context.step, seized="yes")
     edited = {one.path: one.after for one in made.edits}
-    copied = [path for path in before if path not in edited and path not in made.dropped]
+    # A copy that a job has gone on from has its own marker, which says nothing of the one that is made of it.
+    copied = [path for path in before if path not in edited and path not in made.dropped and path != COPY_MARKER]
     output.copy(source, copied)
     for path in sorted(edited, key=_last().__contains__):
         output.put(path, edited[path])
@@ -274,12 +279,13 @@ def _guard(token: str) -> bytes:
     return f"{_GUARD}{token}\n".encode()
 
 
-def _remedy(name: str, error: Exception) -> str:
+def _is_refusal(name: str, error: Exception) -> bool:
+    """Tell whether a store may refuse such a request whoever asks; an error of the network looks the same."""
+    refused = isinstance(error, NotImplementedError | OSError | TypeError) and not isinstance(error, PermissionError)
+    return refused and name in ("put-if-absent", "copy")
+
+
+def _obstacle(name: str, error: Exception) -> str:
     if isinstance(error, PermissionError):
         return f"Give these credentials the right to {name} there; copies need reading the source as well."
-    if name in ("put-if-absent", "copy") and isinstance(error, NotImplementedError | OSError | TypeError):
-        return (
-            "Some buckets refuse conditional writes, and some that enforce them refuse server-side copies: choose a "
-            "bucket that allows both, or copy the checkpoint to a local folder and apply there."
-        )
     return "See to the store and the network."

@@ -96,6 +96,14 @@ def taken(place: str) -> OutputError:
     )
 
 
+def went_on(place: str, reason: str) -> ApplyError:
+    """Return the error of a copy, or an edited checkpoint, that is no longer as it was written."""
+    return ApplyError(
+        f"{place}: {reason}",
+        fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
+    )
+
+
 def publish(
     place: str, intended: ReceiptStep, context: Context, build: Callable[[str], None], *, like: str | None = None
 ) -> ReceiptStep:
@@ -209,10 +217,7 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
         if not (record.undoing and os.path.lexists(trash)) and published and os.path.lexists(place):
             reason = refuse()
             if reason is not None:
-                raise ApplyError(
-                    f"{place}: {reason} Nothing was removed.",
-                    fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
-                )
+                raise went_on(place, f"{reason} Nothing was removed.")
             journal.undoing(context.step, trash=trash)
             disk.rename(place, trash)
             disk.sync_folder(os.path.dirname(place))

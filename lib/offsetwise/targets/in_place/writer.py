@@ -20,7 +20,7 @@ from offsetwise.apply.digests import bytes_of, names_in, sha256_of_file
 from offsetwise.apply.disk import told
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import journal_of, scan_stopped
+from offsetwise.apply.publish import journal_of, scan_stopped, went_on
 from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
 from offsetwise.apply.written import batch_guard, beside, later_batch, names_below
 from offsetwise.config import Migration
@@ -289,10 +289,7 @@ def _refuse_foreign(place: str, step: ReceiptStep, keep: str) -> None:
 
 def _refuse(place: str, reason: str | None) -> None:
     if reason is not None:
-        raise ApplyError(
-            f"{place}: {reason} Nothing was put back.",
-            fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
-        )
+        raise went_on(place, f"{reason} Nothing was put back.")
 
 
 def _later(place: str, step: ReceiptStep, *, beside: str | None = None) -> str | None:
