@@ -144,7 +144,7 @@ def table_that_takes_long(scene: Scene) -> Steps:
     return Steps(run, lambda: setattr(table, "state", state))
 
 
-@walk("targets/kcl_leases/writer.py::_require_only", "aws dynamodb delete-table")
+@walk(CREATION + "require_only", "aws dynamodb delete-table")
 def application_has_begun(scene: Scene) -> Steps:
     table = _table(scene)
     step = _write(table, scene)()

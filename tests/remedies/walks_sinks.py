@@ -277,7 +277,7 @@ def worker_that_renews_between(scene: Scene) -> Steps:
     return Steps(written(app, scene.folder), lambda: None, with_another_receipt)
 
 
-@walk(LEASES + "_carry_out", "apply the plan with another --receipt")
+@walk(LEASES + "_written_to", "apply the plan with another --receipt")
 def lease_renewed_since_the_first_call(scene: Scene) -> Steps:
     app, with_another_receipt = renewed_between(scene)
     with suppress(OffsetwiseError):

@@ -84,7 +84,7 @@ def receipt_of_another_digest(scene: Scene) -> Steps:
     )
 
 
-@walk(EVIDENCE + "plan_of", RESTORE)
+@walk(EVIDENCE + "changed", RESTORE)
 def plan_in_the_receipt_changed(scene: Scene) -> Steps:
     staged = applied(scene, COPY)
     follow = changed(staged.receipt, by_mallory)
@@ -92,7 +92,7 @@ def plan_in_the_receipt_changed(scene: Scene) -> Steps:
     return Steps(lambda: back.rollback(order, staged.tools()), follow)
 
 
-@walk(EVIDENCE + "require_agreeing", RESTORE)
+@walk(EVIDENCE + "changed", RESTORE)
 def receipt_without_a_step(scene: Scene) -> Steps:
     staged = applied(scene)
     return Steps(rollback(staged), changed(staged.receipt, lambda body: body["steps"].pop()))
@@ -115,7 +115,7 @@ def application_in_the_future(scene: Scene) -> Steps:
     return Steps(rollback(staged), changed(staged.receipt, lambda body: body.update(begun_at=later)))
 
 
-@walk(BACK + "_by_journal", RESTORE)
+@walk(EVIDENCE + "changed", RESTORE)
 def receipt_that_is_not_its_journals(scene: Scene) -> Steps:
     staged = applied(scene, COPY)
     return Steps(rollback(staged), changed(staged.receipt, lambda body: body["steps"][0].update(told="Elsewhere.")))
@@ -232,7 +232,7 @@ def copy_that_changed_meanwhile(scene: Scene) -> Steps:
     return Steps(run(staged), lambda: None, run(stage(scene.folder / "again", COPY, TO_GROUP)))
 
 
-@walk("apply/publish.py::unpublish", "Keep it.")
+@walk("apply/publish.py::went_on", "Keep it.")
 def copy_that_a_query_went_on_with(scene: Scene) -> Steps:
     staged = applied(scene, COPY)
     newest = max((path for path in Path(str(staged.output), "offsets").iterdir() if path.name.isdigit()), key=_number)
@@ -255,7 +255,7 @@ def failback(scene: Scene, copy: Path) -> object:
     return run(staged)()
 
 
-@walk("targets/in_place/writer.py::_refuse", "Keep it.")
+@walk("apply/publish.py::went_on", "Keep it.")
 def checkpoint_that_a_query_went_on_with(scene: Scene) -> Steps:
     staged = applied(scene, IN_PLACE)
     newest = max((path for path in (staged.source / "offsets").iterdir() if path.name.isdigit()), key=_number)

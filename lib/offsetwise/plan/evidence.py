@@ -28,6 +28,15 @@ _URI: Final = re.compile(r"[a-z][a-z0-9]*://")
 _CHANGED: Final = "Somebody has changed this file. Nothing was written and nothing was removed."
 
 
+def changed(problem: str) -> FileError:
+    """Return the error of a receipt or a journal that somebody has changed."""
+    return FileError(
+        f"{problem} {_CHANGED}",
+        fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the targets with "
+        "the plan by hand.",
+    )
+
+
 def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tuple[bytes, Plan]:
     """Give the plan that a receipt is of, every byte and what it says.
 
@@ -52,11 +61,7 @@ def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tupl
         )
     plan = read_plan(data, subject=subject)
     if plan != receipt.plan:
-        raise FileError(
-            f"{subject}: expected the plan that was given, found another one in it. {_CHANGED}",
-            fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the targets "
-            "with the plan by hand.",
-        )
+        raise changed(f"{subject}: expected the plan that was given, found another one in it.")
     return data, plan
 
 
@@ -77,11 +82,9 @@ def require_agreeing(
         OffsetwiseError: The plan could not have been written.
     """
     if len(steps) != len(plan.targets):
-        raise FileError(
+        raise changed(
             f"{subject}: expected {many(len(plan.targets), 'target')} as the plan has, found "
-            f"{many(len(steps), 'target')}. {_CHANGED}",
-            fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the targets "
-            "with the plan by hand.",
+            f"{many(len(steps), 'target')}."
         )
     for number, step in enumerate(steps):
         require_step(subject, plan, digest, number, step, place=places[number] if places else None)

@@ -170,7 +170,8 @@ def cluster_id(snapshot: Snapshot) -> Iterator[str]:
 def group_type(group: GroupState) -> Iterator[str]:
     """The group is one of share groups, streams or Connect, which keep more than offsets."""
     if group.type not in _ORDINARY_GROUPS or group.name.startswith("connect-"):
-        yield f"Group {group.name!r} is of type {group.type or 'Connect'}, whose offsets are not written from outside."
+        kind = "a group of Kafka Connect" if group.name.startswith("connect-") else f"of type {group.type}"
+        yield f"Group {group.name!r} is {kind}, whose offsets are not written from outside."
 
 
 @finding(

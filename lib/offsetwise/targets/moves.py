@@ -96,12 +96,8 @@ def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
     )
     for one in numbers:
         if one.after < 0:
-            raise _unfit(f"a position for {one.new_topic_partition}, found {one.after}")
+            raise refused("startingOffsets", f"a position for {one.new_topic_partition}, found {one.after}")
     form = starting_form(plan)
     if len({(form.by_source and one.source, one.new_topic, one.partition) for one in numbers}) != len(numbers):
-        raise _unfit("every partition once, found one twice")
+        raise refused("startingOffsets", "every partition once, found one twice")
     return form.text(plan), numbers
-
-
-def _unfit(expected: str) -> ApplyError:
-    return ApplyError(f"startingOffsets: expected {expected}. Nothing was written.", fix="Draft the plan again.")

@@ -131,16 +131,24 @@ class Spec:
         Raises:
             ApplyError: It cannot hold it.
         """
-        wrong = next(self.unfit(plan), None)
-        if wrong is not None:
-            raise ApplyError(
-                f"{called}: expected a plan that it can hold. {wrong.message} Nothing was written.",
-                fix="Draft the plan again.",
-            )
+        refuse_unfit(self.unfit(plan), called)
 
     def told(self, target: Target) -> str:
         """Name one target of this kind for people."""
         return self.label if target.group is None else f"{self.label} {target.group}"
+
+
+def refuse_unfit(problems: Iterable[Problem], called: str) -> None:
+    """Go on only where nothing speaks against writing a plan to a target.
+
+    Raises:
+        ApplyError: Something does; what to do is the problem's own remedy, as when a plan is drafted.
+    """
+    wrong = next(iter(problems), None)
+    if wrong is not None:
+        raise ApplyError(
+            f"{called}: expected a plan that it can hold. {wrong.message} Nothing was written.", fix=wrong.fix
+        )
 
 
 def spec_of(name: str) -> Spec:

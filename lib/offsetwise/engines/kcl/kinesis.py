@@ -43,6 +43,7 @@ from offsetwise.streams.kinesis.spec import (
 from offsetwise.wording import many
 
 KEY: Final = "leaseKey"
+"""The hash key of a lease table."""
 SHOWN_SHARDS: Final = 4
 SAME_BIRTH_S: Final = 60
 """The first shards of a stream are made within so many seconds of each other."""

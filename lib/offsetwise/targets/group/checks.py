@@ -8,6 +8,7 @@ from offsetwise.apply.journal import StepRecord
 from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, StalePlanError
 from offsetwise.model import GroupState, Plan, ReceiptStep, StepState, Target, TopicPartition, WrittenOffset
 from offsetwise.plan.exports import planned_offsets
+from offsetwise.plan.refusals import group_type
 from offsetwise.targets.group.offsets import (
     by_partition,
     counted,
@@ -16,11 +17,10 @@ from offsetwise.targets.group.offsets import (
     some_of,
     with_before,
 )
+from offsetwise.targets.spec import refuse_unfit
 
 INACTIVE: Final = frozenset({"Empty", "Dead"})
 """States of a group without members."""
-_ORDINARY: Final = frozenset({None, "Classic", "Consumer", "Unknown"})
-"""Kinds of group; a broker that does not tell kinds has no others."""
 
 
 def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupState) -> ReceiptStep:
@@ -80,12 +80,7 @@ def require_inactive(name: str, now: GroupState) -> None:
     """
     if now.error is not None:
         raise unreadable(name, now.error)
-    if name.startswith("connect-") or now.type not in _ORDINARY:
-        kind = "a Kafka Connect group" if name.startswith("connect-") else f"one of type {now.type}"
-        raise ApplyError(
-            f"Group {name!r}: expected an ordinary consumer group, found {kind}. Nothing was written.",
-            fix="Use the tools of the system that owns the group; Offsetwise does not write to it.",
-        )
+    refuse_unfit(group_type(now), f"Group {name!r}")
     if now.state not in INACTIVE:
         raise GroupActiveError(
             f"Group {name!r}: expected no members, found the group {now.state or 'in an unknown state'}. "

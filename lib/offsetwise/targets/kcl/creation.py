@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from offsetwise.engines.kcl.kinesis import KEY
 from offsetwise.errors import LostReplyError, StalePlanError
 from offsetwise.streams.kinesis.tables import TableState
-from offsetwise.targets.kcl.spec import KEY
 from offsetwise.targets.kcl.table import LeaseTable
-from offsetwise.wording import utc
+from offsetwise.wording import many, utc
 
 DELETING: Final = "DELETING"
 _DRAFT: Final = "Find out whose table it is. To write to it, draft the plan again without --set create_table=true."
@@ -60,6 +60,23 @@ def require_own(table: LeaseTable, state: TableState, created_ms: int | None) ->
             f"{table.uri}: expected {expected}, found one that was created at {utc(state.created_ms)}. Nothing was "
             "written to it.",
             fix=_DRAFT,
+        )
+
+
+def require_only(table: LeaseTable, keys: set[str]) -> None:
+    """Go on only where the table has no other rows, of whatever entity, than those of these keys.
+
+    Raises:
+        StalePlanError: It has another one.
+        ClusterError: DynamoDB does not say.
+    """
+    others = [key for row in table.rows_of(table.name) or () if (key := row[KEY]["S"]) not in keys]
+    if others:
+        raise StalePlanError(
+            f"{table.uri}: expected nothing but the {many(len(keys), 'lease')} that this plan wrote, found the row "
+            f"{min(others)}: an application has begun on the table. It was not deleted.",
+            fix="Leave the table to the application. To delete it all the same: aws dynamodb delete-table "
+            f"--table-name {table.name}",
         )
 
 

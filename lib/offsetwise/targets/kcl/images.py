@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from offsetwise.engines.kcl.kinesis import KEY
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import Place, ShardPlace
-from offsetwise.targets.kcl.spec import COUNTER, KEY
+from offsetwise.targets.kcl.spec import COUNTER
 
 HELD: Final = (COUNTER, "checkpoint", "checkpointSubSequenceNumber")
 """What must be as it was read when a row is written: the version of the lease, and the position."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.engines.kcl.details import KclDetails
 from offsetwise.engines.kcl.findings import lease_held, lease_table_migrates
-from offsetwise.engines.kcl.kinesis import checkpoint_of
+from offsetwise.engines.kcl.kinesis import KEY, checkpoint_of
 from offsetwise.errors import ApplyError, ClusterError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import AnyPosition, Checkpoint
@@ -16,7 +16,6 @@ from offsetwise.storage.dynamodb import Item, Table
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.tables import DynamoTable
 
-KEY: Final = "leaseKey"
 COUNTER: Final = "leaseCounter"
 KCL_2: Final = "2"
 """The layout of KCL 1 and 2: a table whose hash key is the lease's."""
@@ -25,6 +24,10 @@ KCL_3: Final = "3"
 CREATE: Final = (
     "Let the plan create it: draft with --set create_table=true --set kcl=2, or kcl=3 for KCL 3; or name the "
     "application whose table is there: --target kcl-leases:APPLICATION."
+)
+NAME_ANOTHER: Final = (
+    "Name the application that reads the stream of the plan; or a new one, whose table the plan creates: --target "
+    "kcl-leases:NEW-NAME --set create_table=true --set kcl=2, or kcl=3 for KCL 3."
 )
 _REFUSED: Final = frozenset(kind.code for kind in (checkpoint_damaged, lease_held, lease_table_migrates, table_shared))
 _COORDINATOR: Final = "-CoordinatorState"
@@ -87,9 +90,9 @@ def read_leases(table: DynamoTable) -> Leases:
     several = next((each.stream for each in shards if each.stream is not None), None)
     if several is not None:
         raise ApplyError(
-            f"{table.uri}: expected the leases of one stream, found some that name theirs, such as {several}. Nothing "
-            "was written.",
-            fix="Tables of several streams are only read by this release.",
+            f"{table.uri}: expected the leases of one stream, found some that name theirs, such as {several}: tables "
+            "of several streams are read, and not written to. Nothing was written.",
+            fix=NAME_ANOTHER,
         )
     held = read.details.leases if isinstance(read.details, KclDetails) else ()
     keys = {each.key for each in held}

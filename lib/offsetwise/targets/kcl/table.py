@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from offsetwise.engines.kcl.kinesis import KEY
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.storage.dynamodb import REFUSED, Item
 from offsetwise.streams.kinesis.tables import RIGHTS, DynamoTable, TableState, answer_of
 from offsetwise.targets.kcl.images import HELD
-from offsetwise.targets.kcl.spec import KCL_3, KEY
+from offsetwise.targets.kcl.spec import KCL_3
 
 AT_ONCE: Final = 100
 """Rows of one transaction, which DynamoDB writes all or none."""

@@ -38,16 +38,12 @@ from offsetwise.streams.kinesis.spec import (
     shard_id,
 )
 from offsetwise.streams.kinesis.tables import DynamoTable
-from offsetwise.targets.kcl.spec import CREATE, KCL_3, NoTableError, read_leases
+from offsetwise.targets.kcl.spec import CREATE, KCL_3, NAME_ANOTHER, NoTableError, read_leases
 from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.targets.spec import Spec, Where
 from offsetwise.wording import many
 
 _NAME: Final = "kcl-leases"
-NAME_ANOTHER: Final = (
-    "Name the application that reads the stream of the plan; or a new one, whose table the plan creates: --target "
-    "kcl-leases:NEW-NAME --set create_table=true --set kcl=2, or kcl=3 for KCL 3."
-)
 _DO_NOT_CREATE: Final = "Leave out --set create_table and --set kcl to write to it, or name a new application."
 
 
@@ -167,11 +163,16 @@ def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
             "that shard.",
             NAME_ANOTHER,
         )
-    yield from _of_new_leases(plan, leases)
+    yield from of_new_leases(plan, leases)
 
 
-def _of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Problem]:
-    """Refuse what needs a new lease of a shard whose hash keys nobody knows."""
+def of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Problem]:
+    """Say which shard needs a new lease while nobody knows its hash keys.
+
+    Args:
+        plan: The plan.
+        leases: The positions in the table, by lease key.
+    """
     known = {shard_id(shard.partition) for topic in plan.requirements.new.topics for shard in topic.shards}
     for one in plan.positions:
         key, place = shard_id(one.partition), place_of(one)
@@ -194,7 +195,7 @@ def _unfit(plan: Plan) -> Iterator[Problem]:
     yield from _of_settings(plan)
     yield from _of_tables(plan)
     if created_for(plan) is not None:
-        yield from _of_new_leases(plan, {})
+        yield from of_new_leases(plan, {})
     for one in plan.positions:
         if place_of(one) is None:
             why = "it is after a record, at the oldest one or at the end of the shard"

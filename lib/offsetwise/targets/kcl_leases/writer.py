@@ -8,7 +8,7 @@ worker that starts meanwhile raises the counter, and then nothing is written. A 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,23 +18,25 @@ from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import CreatedTable, Plan, ReceiptStep, StepState, Target, WrittenLease
+from offsetwise.plan.evidence import changed
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
-from offsetwise.targets.kcl.creation import DELETING, create, delete, require_none, require_own
+from offsetwise.targets.kcl.creation import DELETING, create, delete, require_none, require_only, require_own
 from offsetwise.targets.kcl.images import added, dumped, loaded, moved
 from offsetwise.targets.kcl.leases import require_stopped
-from offsetwise.targets.kcl.spec import KCL_3, KEY, NO_LEASES, Leases, read_leases
+from offsetwise.targets.kcl.spec import KCL_3, NAME_ANOTHER, NO_LEASES, Leases, read_leases
 from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
 from offsetwise.targets.kcl_leases.spec import (
-    NAME_ANOTHER,
     SPEC,
     created_for,
     is_reviewed,
     of_another_stream,
+    of_new_leases,
     place_of,
 )
 from offsetwise.targets.kcl_leases.verification import verify
 from offsetwise.targets.kinesis.spec import is_to_another_stream
+from offsetwise.targets.spec import refuse_unfit
 from offsetwise.wording import many
 
 __all__ = ["LeaseWriter", "verify", "writer"]
@@ -138,10 +140,10 @@ class LeaseWriter(Writer):
             require_own(table, table.until_active(self.wait), created_ms)
             found = require_stopped(table, read_leases(table), self.wait)
             changes = [_change(plan, one, found) for one in step.leases]
-            _require_only(table, {each.key for each in changes})
+            require_only(table, {each.key for each in changes})
             journal.undoing(context.step)
             _carry_out(table, found, [Change(key=each.key, before=each.after, after=None) for each in changes])
-            _require_only(table, set())
+            require_only(table, set())
             delete(table, self.wait)
         else:
             journal.undoing(context.step)
@@ -188,18 +190,6 @@ def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
     return step.table.created_ms if step.table is not None else None if noted is None else int(noted)
 
 
-def _require_only(table: LeaseTable, keys: set[str]) -> None:
-    """Go on only where the table has no other rows, of whatever entity, than those of these keys."""
-    others = [key for row in table.rows_of(table.name) or () if (key := row[KEY]["S"]) not in keys]
-    if others:
-        raise StalePlanError(
-            f"{table.uri}: expected nothing but the {many(len(keys), 'lease')} that this plan wrote, found the row "
-            f"{min(others)}: an application has begun on the table. It was not deleted.",
-            fix="Leave the table to the application. To delete it all the same: aws dynamodb delete-table "
-            f"--table-name {table.name}",
-        )
-
-
 def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLease, ...]:
     """Give every lease that is not as planned yet, with the whole row that is there now.
 
@@ -207,9 +197,8 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
         StalePlanError: The plan is of this table, and a lease is not at the position that was reviewed.
         ApplyError: The plan cannot be written so.
     """
-    wrong = next(SPEC.unfit(plan), None)
-    if wrong is not None:
-        raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix="Draft the plan again.")
+    SPEC.require_fit(plan, table.uri)
+    refuse_unfit(of_new_leases(plan, found.places), table.uri)
     if why := of_another_stream(plan, found.places):
         raise ApplyError(f"{table.uri}: {why}. Nothing was written.", fix=NAME_ANOTHER)
     pinned = next((dict(each.leases) for each in plan.requirements.tables if each.table == table.name), None)
@@ -253,26 +242,22 @@ def _change(plan: Plan, one: WrittenLease, found: Leases) -> Change:
     """Give both rows of a lease: the one before is in the record, the other follows from that and the plan.
 
     Raises:
-        ApplyError: The record is no row of this lease, or the plan does not say enough of a new one.
+        FileError: The record is no row of this lease, or has none where the plan makes no new lease.
     """
     place = one.position
     if not isinstance(place, ShardPlace):
-        raise ApplyError(f"{one.key}: expected a position of a shard, found {place}. Nothing was written.", fix=_AGAIN)
+        raise changed(f"{one.key}: expected a position of a shard, found {place}.")
     if one.before is not None:
         try:
             before = loaded(one.before)
             return Change(key=one.key, before=before, after=moved(before, place))
         except (ValueError, KeyError, TypeError) as error:
-            raise ApplyError(
-                f"{one.key}: expected the row as it was before, found {one.before[:80]!r}. Nothing was written.",
-                fix="Somebody has changed the receipt or the journal. Compare the table with the plan by hand.",
-            ) from error
+            raise changed(f"{one.key}: expected the row as it was before, found {one.before[:80]!r}.") from error
     known = (shard for topic in plan.requirements.new.topics for shard in topic.shards)
     shard = next((each for each in known if shard_id(each.partition) == one.key), None)
     if shard is None:
-        raise ApplyError(
-            f"{one.key}: expected its hash keys in the plan for a new lease, found none. Nothing was written.",
-            fix="Draft the plan where the stream can be asked.",
+        raise changed(
+            f"{one.key}: expected the row as it was before, found none, and the plan makes no new lease of it."
         )
     parents, typed = tuple(map(shard_id, shard.parents)), found.typed or created_for(plan) == KCL_3
     after = added(one.key, place, low=shard.low, high=shard.high, parents=parents, typed=typed)
@@ -289,33 +274,36 @@ def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[Change]) -> N
     left = [each for each in changes if not _is(found, each.key, each.after)]
     for each in left:
         if not _is(found, each.key, each.before):
-            raise StalePlanError(
-                f"{table.uri}: expected {each.key} as it was read before, found that somebody has written to it since. "
-                "Nothing was written to it.",
-                fix="Stop every worker of the application. To write the rest, apply the plan with another --receipt; "
-                "if the application has gone on from there, draft a new plan.",
-            )
+            raise _written_to(table, each, "Nothing was written to it.")
     for start in range(0, len(left), AT_ONCE):
         share = left[start : start + AT_ONCE]
         try:
             table.write(share)
         except LostReplyError:
-            if not _all_are(table, share):
+            if any(_others(table, share)):
                 raise
         except OffsetwiseError as error:
             if start == 0:
                 raise
             raise type(error)(f"{error.problem} The {start} leases before them are written.", fix=error.fix) from error
-    if not _all_are(table, left):
-        raise ApplyError(
-            f"{table.uri}: all leases were written without an error, and read again they are others.",
-            fix="Find out who writes to the table. The same command again goes on from what is there.",
-        )
+    other = next(_others(table, left), None)
+    if other is not None:
+        raise _written_to(table, other, "All leases were written without an error before that.")
 
 
-def _all_are(table: LeaseTable, changes: Sequence[Change]) -> bool:
+def _others(table: LeaseTable, changes: Sequence[Change]) -> Iterator[Change]:
+    """Read the table again, and give what is not as it was written."""
     now = read_leases(table)
-    return all(_is(now, each.key, each.after) for each in changes)
+    return (each for each in changes if not _is(now, each.key, each.after))
+
+
+def _written_to(table: LeaseTable, change: Change, effect: str) -> StalePlanError:
+    return StalePlanError(
+        f"{table.uri}: expected {change.key} as it was read before, found that somebody has written to it since. "
+        f"{effect}",
+        fix="Stop every worker of the application. To write the rest, apply the plan with another --receipt; "
+        "if the application has gone on from there, draft a new plan.",
+    )
 
 
 def _told(leases: Sequence[WrittenLease]) -> str:

@@ -127,15 +127,12 @@ def _place(uri: str | None, context: Context) -> str:
 
 
 def _initial(plan: Plan, context: Context) -> tuple[str, FileChange, bytes]:
-    sources = sorted({position.source for position in plan.positions})
     required = plan.requirements.checkpoint
-    known = len(sources)
-    if required is not None:
-        known = len(read_checkpoint(required.uri, roots=context.read_roots, batches=0).sources)
-    if len(sources) != 1 or known != 1:
+    known = 1 if required is None else len(read_checkpoint(required.uri, roots=context.read_roots, batches=0).sources)
+    if known != 1:
         raise ApplyError(
-            f"A seeded checkpoint: expected a job with one Kafka source and no other, found {max(known, len(sources))} "
-            "sources. Nothing was written.",
+            f"A seeded checkpoint: expected a job with one Kafka source and no other, found {known} sources. "
+            "Nothing was written.",
             fix="Copy the checkpoint: --target spark-checkpoint.",
         )
     _, numbers = starting_positions(plan)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
-from offsetwise.errors import ApplyError
 from offsetwise.model import NewSavepoint, Plan
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
@@ -16,14 +13,13 @@ from offsetwise.targets.spec import spec_of
 
 __all__ = ["METADATA", "made_of"]
 
-_DRAFT: Final = "Draft the plan again."
-
 
 def made_of(plan: Plan) -> bytes:
     """Give `_metadata`, and prove that a reader finds exactly the planned positions in it.
 
     Raises:
         ApplyError: The plan cannot be written so.
+        AssertionError: A reader finds something else in it.
     """
     asked = plan.savepoint
     for target in plan.targets:
@@ -32,12 +28,9 @@ def made_of(plan: Plan) -> bytes:
         case NewSavepoint(uid=str(uid), parallelism=int(parallelism), max_parallelism=int(most)):
             splits = splits_of(plan, asked.stream_arn)
         case _:
-            raise ApplyError("The savepoint: expected what it is for, found nothing. Nothing was written.", fix=_DRAFT)
+            raise AssertionError("a plan that fits says of which source the savepoint is")
     data = made_savepoint(uid, Splits.of(splits), parallelism=parallelism, max_parallelism=most)
     found = read_from(HeldFolder(uri="the savepoint", files={METADATA: data}), uids=(uid,))
     if shards_in(found) != {each.shard: each.position for each in splits if not each.finished}:
-        raise ApplyError(
-            "The savepoint: expected to read the planned positions in it, found others. Nothing was written.",
-            fix=_DRAFT,
-        )
+        raise AssertionError("a reader finds other positions in the savepoint than the planned ones")
     return data
