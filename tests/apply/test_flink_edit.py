@@ -342,8 +342,9 @@ class TestSnappy:
             held = {"_metadata": self._source(element)}
             assert positions(_read(held)) == {("orders", 0): 1050}
             assert _edit(held).files == held
-            with pytest.raises(ApplyError, match="that Snappy has compressed, or in several chunks"):
+            with pytest.raises(ApplyError, match="that Snappy has compressed, or in several chunks") as refused:
                 _edit(held, move=lambda offset: offset + 1)
+            assert "execution.checkpointing.snapshot-compression to false" in refused.value.fix
 
 
 class TestRefusals:
@@ -394,8 +395,9 @@ class TestRefusals:
                 edit_savepoint(held, moves, uri="savepoint-1")
 
     def test_the_legacy_consumers_topics_keep_their_names(self) -> None:
-        with pytest.raises(ApplyError, match="Kryo"):
+        with pytest.raises(ApplyError, match="Kryo") as refused:
             _edit({"_metadata": _sample("flink-1.20-legacy-consumer")}, rename=lambda _: "other")
+        assert "--target starting-offsets" in refused.value.fix
 
 
 class TestBesideKinesis:
@@ -448,8 +450,11 @@ class TestDropped:
             ({"_metadata": flink.metadata(chained)}, flink.UID, "keyed state"),
             (legacy, uid, "topic-partition-offset-states"),
         ):
-            with pytest.raises(ApplyError, match=f"{told} in operator .* more than a KafkaSource keeps.*Nothing"):
+            with pytest.raises(
+                ApplyError, match=f"{told} in operator .* more than a KafkaSource keeps.*Nothing"
+            ) as refused:
                 without_sources(held, [named], uri="savepoint-1")
+            assert refused.value.fix.endswith("--target flink-savepoint.")
 
     def test_the_plan_must_name_all_sources_and_no_other(self) -> None:
         held = {"_metadata": flink.metadata(flink.kafka_source({0: 5}, uid="one"), flink.kafka_source({0: 5}))}

@@ -11,8 +11,10 @@ import pytest
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.flink.details import FlinkDetails, Operator, OperatorState, Saved, flink_details
+from offsetwise.engines.flink.source import LEGACY_STATE
 from offsetwise.errors import PlanError
 from offsetwise.model import (
+    CheckpointSource,
     Cluster,
     Comparison,
     LogRange,
@@ -278,6 +280,46 @@ def test_a_target_that_does_not_fit_the_engine_or_the_savepoint_is_refused(
 ) -> None:
     with pytest.raises(PlanError, match=told):
         drafted(made, target)
+
+
+def with_legacy_consumer(made: Comparison) -> Comparison:
+    """Let the source be the legacy consumer."""
+    held = made.checkpoint
+    assert held is not None
+    details = flink_details(held)
+    states = tuple(replace(each, name=LEGACY_STATE) for each in details.operators[0].states)
+    legacy = replace(details, operators=(replace(details.operators[0], states=states),))
+    return replace(made, checkpoint=replace(held, details=legacy))
+
+
+def beside_a_source_of_several_clusters(made: Comparison) -> Comparison:
+    held = made.checkpoint
+    assert held is not None
+    other = CheckpointSource(index=1, id="dynamic-src", kind="dynamic-kafka")
+    return replace(made, checkpoint=replace(held, sources=(*held.sources, other)))
+
+
+@pytest.mark.parametrize(
+    ("made", "told", "instead"),
+    [
+        (
+            with_legacy_consumer(savepoint({"new_topic": "new.orders"})),
+            "SUBSCRIPTION: .*keeps names in Kryo",
+            STARTING,
+        ),
+        (beside_a_source_of_several_clusters(savepoint()), "SOURCES: .*DynamicKafkaSource 'dynamic-src'", ETL),
+    ],
+    ids=["legacy consumer, another name", "DynamicKafkaSource"],
+)
+def test_what_apply_would_refuse_is_refused_when_it_is_drafted_and_another_target_takes_it(
+    made: Comparison, told: str, instead: Target
+) -> None:
+    with pytest.raises(PlanError, match=told) as refused:
+        drafted(made, SAVEPOINT)
+
+    assert f"--target {instead.kind}" in refused.value.fix
+    assert len(drafted(made, instead).positions) == 1
+    assert len(drafted(with_legacy_consumer(savepoint()), SAVEPOINT).positions) == 1
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import has_offsets, stream_of
+from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.elements import (
     Moves,
     NotEditableError,
@@ -45,7 +45,9 @@ from offsetwise.targets.flink.elements import (
     kafka_element,
     spliced,
 )
+from offsetwise.targets.flink.spec import several_clusters
 from offsetwise.targets.moves import Move, by_place
+from offsetwise.targets.spec import refuse_unfit
 
 _REFUSED: Final = frozenset(kind.code for kind in (checkpoint_damaged, checkpoint_unaligned, no_position))
 _OUTSIDE: Final = frozenset({"absolute", "segment"})
@@ -128,7 +130,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
                 raise NotEditableError("a new partition, while the source has not finished its first discovery")
             wanted[source.id] = {move.new_topic_partition: move.new for key, move in given.items() if key in named}
     except (NotEditableError, DamagedError) as error:
-        raise refused(uri, f"positions that can be edited, found {error}") from error
+        raise refused(uri, f"positions that can be edited, found {error}", error) from error
     unused = [each for each in moves if not any(is_of(source, each) for source in before.sources)]
     if unused:
         raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
@@ -170,13 +172,7 @@ def require_editable(before: Checkpoint, uri: str) -> None:
                     "would share them with the job that owns them. Nothing was written.",
                     fix=_TAKE,
                 )
-    dynamic = [
-        source.id
-        for source in before.sources
-        if (stream := stream_of(source.kind)) is not None and stream.has_integers and source.kind not in stream.compared
-    ]
-    if dynamic:
-        raise refused(uri, f"sources of one cluster, found the DynamicKafkaSource {dynamic[0]!r}")
+    refuse_unfit(several_clusters(before), uri)
 
 
 def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
@@ -339,9 +335,9 @@ def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
     return operators, problems, read.details.transactions, flink_details(read).saved
 
 
-def refused(uri: str, expected: str) -> ApplyError:
-    """Make the error that says what a savepoint should have been."""
-    return ApplyError(
-        f"{uri}: expected {expected}. Nothing was written.",
-        fix="Take a savepoint, compare again and draft the plan from that.",
-    )
+def refused(uri: str, expected: str, cause: Exception | None = None) -> ApplyError:
+    """Make the error that says what a savepoint should have been; some causes say better what to do."""
+    problem = f"{uri}: expected {expected}. Nothing was written."
+    if isinstance(cause, NotEditableError) and cause.fix:
+        return ApplyError(problem, fix=cause.fix)
+    return ApplyError(problem, fix="Take a savepoint, compare again and draft the plan from that.")

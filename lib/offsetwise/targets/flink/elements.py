@@ -13,8 +13,13 @@ from offsetwise.engines.flink.binary import Cursor, DamagedError
 from offsetwise.engines.flink.kafka import Split, read_enumerator, read_legacy, read_split
 from offsetwise.engines.flink.snappy import PLAIN, STREAM_HEADER, masked_crc32c, uncompress_stream
 from offsetwise.model import TopicPartition
+from offsetwise.targets.flink.spec import KEEP_NAME, WRITE_ELSEWHERE
 from offsetwise.targets.moves import Move
 
+UNCOMPRESSED: Final = (
+    "Set execution.checkpointing.snapshot-compression to false, take a savepoint, compare again and draft the plan "
+    "from that."
+)
 Moves = Mapping[TopicPartition, Move]
 """By topic and partition on the old cluster."""
 
@@ -35,7 +40,12 @@ class Piece(NamedTuple):
 
 
 class NotEditableError(Exception):
-    """Something is right, and is not edited; says what, as part of a sentence."""
+    """Something is right, and is not edited."""
+
+    def __init__(self, found: str, fix: str = "") -> None:
+        """Say what, as part of a sentence, and what to do where another savepoint would have it too."""
+        super().__init__(found)
+        self.fix = fix
 
 
 def spliced(data: bytes, pieces: list[Piece]) -> bytes:
@@ -101,7 +111,8 @@ def _legacy(element: bytes, split: Split, moves: Moves) -> bytes:
     move = _move(split, moves)
     if move.new_topic != split.topic:
         raise NotEditableError(
-            f"{split.topic} to be called {move.new_topic}: the legacy consumer keeps names in Kryo with a hash"
+            f"{split.topic} to be called {move.new_topic}: the legacy consumer keeps names in Kryo with a hash",
+            KEEP_NAME,
         )
     # It keeps the last processed record.
     return element[:-8] + (move.new - 1).to_bytes(8, "big", signed=True)
@@ -126,7 +137,7 @@ def reframed(stream: bytes, plain: bytes) -> bytes:
     at = len(STREAM_HEADER) if stream.startswith(STREAM_HEADER) else 0
     size = int.from_bytes(stream[at + 1 : at + 4], "little")
     if stream[at] != PLAIN or at + 4 + size != len(stream):
-        raise NotEditableError("an element that Snappy has compressed, or in several chunks")
+        raise NotEditableError("an element that Snappy has compressed, or in several chunks", UNCOMPRESSED)
     chunk = masked_crc32c(plain).to_bytes(4, "little") + plain
     return stream[:at] + bytes([PLAIN]) + len(chunk).to_bytes(3, "little") + chunk
 
@@ -155,7 +166,10 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
             continue
         if not split.assigned:
             if not full:
-                raise NotEditableError(f"{split.topic_partition} unassigned, of which this coordinator keeps no offset")
+                raise NotEditableError(
+                    f"{split.topic_partition} unassigned, of which this coordinator keeps no offset",
+                    WRITE_ELSEWHERE,
+                )
             _move(split, moves)
         after_name = split.place + 2 + len(split.topic)
         if move.new_topic != split.topic:

@@ -60,7 +60,7 @@ def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransactio
     try:
         pieces = _pieces(held, wanted, uri)
     except (NotEditableError, DamagedError) as error:
-        raise refused(uri, f"transactions that can be marked as committed, found {error}") from error
+        raise refused(uri, f"transactions that can be marked as committed, found {error}", error) from error
     made = {name: spliced(held[name], found) for name, found in pieces.items()}
     _prove(before, wanted, held, made, pieces)
     return made

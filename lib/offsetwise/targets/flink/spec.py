@@ -11,7 +11,8 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.findings import checkpoint_unaligned
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Checkpoint, Comparison, Problem, Severity
-from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy
+from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
+from offsetwise.streams.spec import stream_of
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
@@ -19,6 +20,13 @@ START_ANEW: Final = ("flink run JOB",)
 START_FROM_COPY: Final = ("flink run -s DIR JOB",)
 START_FROM_COPY_IN_SQL: Final = (
     "SET 'execution.state-recovery.path' = 'DIR';  -- then the job's INSERT, in the same session",
+)
+KEEP_NAME: Final = (
+    "Mirror the topic under its old name; or begin the job anew at the positions, without its state: --target "
+    "starting-offsets."
+)
+WRITE_ELSEWHERE: Final = (
+    "Write the positions elsewhere: --target flink-savepoint-without-sources and --target consumer-group:GROUP."
 )
 _ELSEWHERE: Final = frozenset({"absolute", "segment"})
 _FROM_POSITIONS: Final = (
@@ -50,6 +58,19 @@ def against_savepoint(
         told = "It is unaligned: records in flight are in its state, read before its offsets."
         yield checkpoint_unaligned.problem(told)
     yield from state_elsewhere(checkpoint)
+    yield from several_clusters(checkpoint)
+
+
+def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
+    """Say which source keeps positions on several clusters, so that no savepoint with it is edited."""
+    for source in checkpoint.sources:
+        stream = stream_of(source.kind)
+        if stream is not None and stream.has_integers and source.kind not in stream.compared:
+            yield sources.problem(
+                f"The DynamicKafkaSource {source.id!r} keeps positions on several clusters, which nothing translates.",
+                "Write the positions of the other sources elsewhere: --target consumer-group:GROUP. This one begins as "
+                "its own initializer says.",
+            )
 
 
 @finding(

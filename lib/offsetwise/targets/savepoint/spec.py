@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -11,11 +11,19 @@ from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.source import INITIALIZER, LEGACY_STATE
 from offsetwise.findings.place import no_position
-from offsetwise.model import Comparison, Problem
+from offsetwise.model import Checkpoint, Comparison, Problem
 from offsetwise.plan.recorded import edited
+from offsetwise.plan.refusals import subscription
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
-from offsetwise.targets.flink.spec import START_FROM_COPY, START_FROM_COPY_IN_SQL, STOP, against_savepoint
+from offsetwise.targets.flink.spec import (
+    KEEP_NAME,
+    START_FROM_COPY,
+    START_FROM_COPY_IN_SQL,
+    STOP,
+    WRITE_ELSEWHERE,
+    against_savepoint,
+)
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint"
@@ -28,29 +36,39 @@ def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # no
 
 def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
     yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
-    yield from _without_offset(comparison)
+    checkpoint = comparison.checkpoint
+    if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
+        legacy = {
+            each.uid or each.id
+            for each in checkpoint.details.operators
+            for state in each.states
+            if state.name == LEGACY_STATE
+        }
+        yield from _without_offset(checkpoint, legacy)
+        yield from _other_name_of_legacy(comparison, legacy)
     yield from against_legacy(comparison)
 
 
-def _without_offset(comparison: Comparison) -> Iterator[Problem]:
+def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> Iterator[Problem]:
+    """Say which topic of a legacy consumer has another name, which is not written into its state."""
+    renamed = next((row for row in comparison.partitions if row.source in legacy and row.new_topic != row.topic), None)
+    if renamed is not None:
+        yield subscription.problem(
+            f"{renamed.topic} is called {renamed.new_topic} on the new cluster, and the legacy consumer keeps names in "
+            "Kryo with a hash, which is not edited.",
+            KEEP_NAME,
+        )
+
+
+def _without_offset(checkpoint: Checkpoint, legacy: Collection[str]) -> Iterator[Problem]:
     """Say of which partition a coordinator keeps the name alone, so that a copy cannot hold where it begins."""
-    checkpoint = comparison.checkpoint
-    if checkpoint is None or not isinstance(checkpoint.details, FlinkDetails):
-        return
-    legacy = {
-        each.uid or each.id
-        for each in checkpoint.details.operators
-        for state in each.states
-        if state.name == LEGACY_STATE
-    }
     for source in checkpoint.sources:
         named = [at for at in source.undecided if at.starts_at == INITIALIZER]
         if named and source.id not in legacy:
             yield no_position.problem(
                 f"{named[0].topic_partition} is named in the savepoint and no reader has taken it: the state keeps no "
                 "offset for it that a copy could hold.",
-                "Write the positions elsewhere: --target flink-savepoint-without-sources and --target "
-                "consumer-group:GROUP.",
+                WRITE_ELSEWHERE,
             )
 
 

@@ -53,7 +53,7 @@ def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: s
         for entry in entries:
             _require_only_source(entry)
     except NotEditableError as error:
-        raise refused(uri, f"sources whose state can be dropped, found {error}") from error
+        raise refused(uri, f"sources whose state can be dropped, found {error}", error) from error
     count = len(metadata.operators) - len(entries)
     made = spliced(
         data,
@@ -71,7 +71,10 @@ def _require_only_source(entry: OperatorEntry) -> None:
     others = {state.name for state in states_of(entry)} - _OWN
     if others:
         # The legacy consumer begins at the earliest record where it is restored without state of its own.
-        raise NotEditableError(f"{min(others)} in operator {name!r}, which is more than a KafkaSource keeps")
+        raise NotEditableError(
+            f"{min(others)} in operator {name!r}, which is more than a KafkaSource keeps",
+            "Edit the savepoint instead, which keeps it: --target flink-savepoint.",
+        )
 
 
 def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> None:

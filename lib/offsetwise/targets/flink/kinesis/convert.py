@@ -17,7 +17,7 @@ from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, Split, S
 from offsetwise.engines.flink.metadata import NAMES_SINCE, Metadata, OperatorEntry, Subtask
 from offsetwise.engines.flink.opened import Opened
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace
-from offsetwise.targets.flink.elements import NotEditableError, Piece
+from offsetwise.targets.flink.elements import UNCOMPRESSED, NotEditableError, Piece
 from offsetwise.targets.flink.kinesis.savepoint import Splits, source_state
 
 _ID_BYTES: Final = 16
@@ -104,7 +104,7 @@ def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterato
     if blob is None:
         raise NotEditableError(f"state of subtask {subtask.index} that cannot be read")
     if is_compressed(blob):
-        raise NotEditableError("state that Snappy has compressed")
+        raise NotEditableError("state that Snappy has compressed", UNCOMPRESSED)
     for start, end in element_bounds(handle)[LEGACY_STATE]:
         yield read_legacy(Cursor(blob.data, blob.at + start, blob.at + end))
 

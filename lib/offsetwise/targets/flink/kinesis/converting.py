@@ -45,7 +45,7 @@ def converted_metadata(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> by
         try:
             pieces.append(converted(found[0], metadata, opened, arn, places))
         except (NotEditableError, DamagedError) as error:
-            raise refused(uri, f"a legacy consumer that can be converted, found {error}") from error
+            raise refused(uri, f"a legacy consumer that can be converted, found {error}", error) from error
         ids.add(found[0].id)
     made = spliced(held[METADATA], pieces)
     prove(plan, before, HeldFolder(uri=uri, files={**held, METADATA: made}), ids)

@@ -68,7 +68,7 @@ def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> Edit
             entry = entry_of(source, metadata)
             editing.edit(source, entry, planned)
         except (NotEditableError, DamagedError) as error:
-            raise refused(uri, f"positions that can be edited, found {error}") from error
+            raise refused(uri, f"positions that can be edited, found {error}", error) from error
         ids.add(entry.id)
         for change in _changes(planned):
             changes[making.kept_in.get((entry.id, change.topic, change.partition), METADATA)].append(change)
