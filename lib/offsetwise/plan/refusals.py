@@ -163,7 +163,8 @@ def cluster_id(snapshot: Snapshot) -> Iterator[str]:
     code="GROUP_TYPE",
     severity=Severity.BLOCKS,
     title="The group's offsets are not written from outside",
-    remedy="Use the means of the system that the group belongs to.",
+    remedy="Use the means of the system that the group belongs to: for a sink connector the REST call PATCH "
+    "/connectors/NAME/offsets, for a share group kafka-share-groups.sh.",
     rank=230,
     stage=Stage.PLAN,
 )
