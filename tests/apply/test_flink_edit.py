@@ -451,7 +451,7 @@ class TestDropped:
             (legacy, uid, "topic-partition-offset-states"),
         ):
             with pytest.raises(
-                ApplyError, match=f"{told} in operator .* more than a KafkaSource keeps.*Nothing"
+                ApplyError, match=f"{told} is in operator .* more than a KafkaSource keeps.*Nothing"
             ) as refused:
                 without_sources(held, [named], uri="savepoint-1")
             assert refused.value.fix.endswith("--target flink-savepoint.")

@@ -46,6 +46,7 @@ from tests.plan.scene import (
 )
 
 SAVEPOINT = Target(kind="flink-savepoint")
+WITHOUT = Target(kind="flink-savepoint-without-sources")
 UID = "kafka-src"
 AT_MS = int(datetime.fromisoformat(AT).timestamp() * 1000)
 
@@ -300,26 +301,37 @@ def beside_a_source_of_several_clusters(made: Comparison) -> Comparison:
 
 
 @pytest.mark.parametrize(
-    ("made", "told", "instead"),
+    ("made", "targets", "told", "instead"),
     [
         (
             with_legacy_consumer(savepoint({"new_topic": "new.orders"})),
+            (SAVEPOINT,),
             "SUBSCRIPTION: .*keeps names in Kryo",
             STARTING,
         ),
-        (beside_a_source_of_several_clusters(savepoint()), "SOURCES: .*DynamicKafkaSource 'dynamic-src'", ETL),
+        (
+            with_legacy_consumer(savepoint()),
+            (WITHOUT, ETL),
+            "SOURCE_KEEPS_MORE: topic-partition-offset-states is in operator 'kafka-src'",
+            SAVEPOINT,
+        ),
+        (
+            beside_a_source_of_several_clusters(savepoint()),
+            (SAVEPOINT,),
+            "SOURCES: .*DynamicKafkaSource 'dynamic-src'",
+            ETL,
+        ),
     ],
-    ids=["legacy consumer, another name", "DynamicKafkaSource"],
+    ids=["legacy consumer, another name", "legacy consumer, without its state", "DynamicKafkaSource"],
 )
 def test_what_apply_would_refuse_is_refused_when_it_is_drafted_and_another_target_takes_it(
-    made: Comparison, told: str, instead: Target
+    made: Comparison, targets: tuple[Target, ...], told: str, instead: Target
 ) -> None:
     with pytest.raises(PlanError, match=told) as refused:
-        drafted(made, SAVEPOINT)
+        drafted(made, *targets)
 
     assert f"--target {instead.kind}" in refused.value.fix
-    assert len(drafted(made, instead).positions) == 1
-    assert len(drafted(with_legacy_consumer(savepoint()), SAVEPOINT).positions) == 1
+    assert drafted(made, instead).positions
 
 
 @pytest.mark.parametrize(

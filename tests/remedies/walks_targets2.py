@@ -51,8 +51,9 @@ from tests.apply.test_kcl_tables import creating
 from tests.engines.flink import files as flink
 from tests.engines.spark.folders import checkpoint, orders, write
 from tests.engines.test_kinesis import DATA
-from tests.plan.scene import comparison
+from tests.plan.scene import ETL, comparison
 from tests.plan.scene import drafted as draft
+from tests.plan.test_flink_ways import WITHOUT, savepoint, with_legacy_consumer
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_sinks import OPEN, application
 from tests.remedies.walks_sinks import written as leases
@@ -218,6 +219,15 @@ corrected(
     "savepoint_of_a_spark_job",
     lambda: draft(comparison(), SAVEPOINT),
     lambda: draft(comparison(), COPY),
+)
+
+
+corrected(
+    "targets/savepoint_without_sources/spec.py::source_keeps_more",
+    "Edit the savepoint instead",
+    "legacy_consumer_without_its_state",
+    lambda: draft(with_legacy_consumer(savepoint()), WITHOUT, ETL),
+    lambda: draft(with_legacy_consumer(savepoint()), SAVEPOINT),
 )
 
 

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Final
 
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import Saved, flink_details
 from offsetwise.engines.flink.folder import METADATA
-from offsetwise.engines.flink.metadata import OperatorEntry, parse_metadata
-from offsetwise.engines.flink.operators import states_of
-from offsetwise.engines.flink.source import READER_STATE
+from offsetwise.engines.flink.metadata import parse_metadata
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.edit import entry_of, is_of, refused, require_editable
 from offsetwise.targets.flink.elements import NotEditableError, Piece, spliced
-
-_OWN: Final = frozenset({READER_STATE, "coordinator"})
-"""What a KafkaSource keeps. An operator with more is more than a source."""
+from offsetwise.targets.savepoint_without_sources.spec import source_keeps_more
+from offsetwise.targets.spec import refuse_unfit
 
 
 def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: str) -> bytes:
@@ -48,10 +44,9 @@ def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: s
     unused = [each for each in named if not any(is_of(source, each) for source in sources)]
     if unplanned or unused or not sources:
         raise refused(uri, f"the Kafka sources of the plan, found {', '.join(unplanned + unused) or 'none'}")
+    refuse_unfit(source_keeps_more(before), uri)
     try:
         entries = [entry_of(source, metadata) for source in sources]
-        for entry in entries:
-            _require_only_source(entry)
     except NotEditableError as error:
         raise refused(uri, f"sources whose state can be dropped, found {error}", error) from error
     count = len(metadata.operators) - len(entries)
@@ -64,17 +59,6 @@ def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: s
     )
     _prove(before, {entry.id for entry in entries}, HeldFolder(uri=uri, files={**held, METADATA: made}))
     return made
-
-
-def _require_only_source(entry: OperatorEntry) -> None:
-    name = entry.uid or entry.name or entry.id
-    others = {state.name for state in states_of(entry)} - _OWN
-    if others:
-        # The legacy consumer begins at the earliest record where it is restored without state of its own.
-        raise NotEditableError(
-            f"{min(others)} in operator {name!r}, which is more than a KafkaSource keeps",
-            "Edit the savepoint instead, which keeps it: --target flink-savepoint.",
-        )
 
 
 def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from offsetwise.config import JobTraits
+from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
+from offsetwise.engines.flink.source import READER_STATE
+from offsetwise.findings import Stage, finding
+from offsetwise.model import Checkpoint, Comparison, Problem, Severity
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.ways import Way
+from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.spec import (
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
@@ -17,6 +24,39 @@ from offsetwise.targets.flink.spec import (
 from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-without-sources"
+_OWN: Final = frozenset({READER_STATE, "coordinator"})
+"""What a KafkaSource keeps."""
+
+
+@finding(
+    code="SOURCE_KEEPS_MORE",
+    severity=Severity.BLOCKS,
+    title="A source's operator keeps more than positions",
+    remedy="Edit the savepoint instead, which keeps it: --target flink-savepoint.",
+    rank=335,
+    stage=Stage.PLAN,
+)
+def source_keeps_more(checkpoint: Checkpoint) -> Iterator[str]:
+    """What else is in the operator of a source would be lost with its positions.
+
+    The legacy consumer begins at the earliest record where it is restored without state of its own.
+    """
+    if not isinstance(checkpoint.details, FlinkDetails):
+        return
+    ids = {source.id for source in checkpoint.sources if has_offsets(source.kind)}
+    for operator in checkpoint.details.operators:
+        more = {state.name for state in operator.states} - _OWN
+        if more and not ids.isdisjoint((operator.uid, operator.id)):
+            name = operator.uid or operator.name or operator.id
+            yield f"{min(more)} is in operator {name!r}: that is more than a KafkaSource keeps."
+
+
+def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+    yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+    if comparison.checkpoint is not None:
+        yield from source_keeps_more(comparison.checkpoint)
+
+
 _WAY: Final = Way(
     name="source-state-dropped",
     engine=FLINK.name,
@@ -41,7 +81,7 @@ SPEC: Final = Spec(
     label="Flink savepoint, its sources' state dropped in a copy",
     where=Where.OUTPUT,
     ways=(_WAY,),
-    against=against_savepoint,
+    against=_against,
     recorded=edited,
     keeps_state=True,
     takes_marks=True,
