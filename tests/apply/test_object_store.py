@@ -301,6 +301,21 @@ def test_a_copy_on_which_a_query_has_run_is_kept(store: Store, tmp_path: Path) -
     assert store.objects("out/copy") == before
 
 
+def test_a_copy_on_which_a_query_has_run_is_copied_again_with_a_marker_of_its_own(store: Store, tmp_path: Path) -> None:
+    plan, files = _plan(store)
+    _write(plan, tmp_path)
+    store.put("out/copy", {"offsets/2": files["offsets/1"]})
+    failback, output = drafted(_place(plan)), f"{_root(plan)}/back"
+
+    with journal(tmp_path, name="back") as one:
+        step = spark_checkpoint.write(failback, COPY, _context(plan, one, output=output))
+
+    assert _positions(output) == _expected(failback)
+    assert spark_checkpoint.look(failback, step, _context(plan)).standing is Standing.AS_WRITTEN
+    first, second = (store.objects(f"out/{name}")[MARKER] for name in ("copy", "back"))
+    assert first != second
+
+
 def test_a_bucket_that_refuses_conditional_writes_is_said(store: Store, tmp_path: Path) -> None:
     plan, _ = _plan(store)
 
