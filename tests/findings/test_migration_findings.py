@@ -123,6 +123,11 @@ FIRES: dict[str, tuple[MigrationCase, str, str]] = {
         "SOURCE_NOT_COMPARED",
         "Source 1 is of kind other",
     ),
+    "source of several clusters": (
+        migration(checkpoint=checkpoint(sources=(CheckpointSource(index=0, id="a", kind="dynamic-kafka"),))),
+        "SOURCE_NOT_COMPARED",
+        "A savepoint with it is not edited",
+    ),
     "source of another stream": (
         migration(checkpoint=checkpoint(sources=(CheckpointSource(index=0, id="a", kind="kinesis"),))),
         "SOURCE_NOT_COMPARED",

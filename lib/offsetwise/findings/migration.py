@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicPair
-from offsetwise.findings.register import Stage, describe, finding
+from offsetwise.findings.register import Said, Stage, describe, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
+from offsetwise.streams.spec import is_of_several_clusters
 from offsetwise.wording import duration, many, utc
 
 HEARTBEAT_AGE_MS = 60_000
@@ -16,6 +17,12 @@ RUNNING_AGE_MS = 120_000
 """A checkpoint whose last batch is younger may belong to a running job."""
 
 OLD_AGE_MS = 24 * 3_600_000
+
+MOVE_THE_OTHERS = (
+    "Write the positions of the other sources elsewhere: --target consumer-group:GROUP. The source of several clusters "
+    "begins as its own initializer says."
+)
+"""Where a savepoint is not edited, because one of its sources reads several clusters."""
 
 BATCH_ID_SINKS = frozenset({"file", "parquet", "json", "csv", "orc", "delta", "iceberg", "hudi", "foreachbatch"})
 """Sinks that ignore a batch id they have seen, or that people make so."""
@@ -113,15 +120,16 @@ def checkpoint_old(case: MigrationCase) -> Iterator[str]:
     rank=290,
     stage=Stage.MIGRATION,
 )
-def source_not_compared(case: MigrationCase) -> Iterator[str]:
+def source_not_compared(case: MigrationCase) -> Iterator[Said]:
     """The job also reads a source whose positions are not those of a cluster of the migration."""
     sources = () if case.checkpoint is None else case.checkpoint.sources
     for source in sources:
         if source.kind not in case.kinds:
-            yield (
-                f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved. A copy "
-                "keeps it as it is, and a fresh checkpoint loses it."
-            )
+            told = f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved."
+            if is_of_several_clusters(source.kind):
+                yield f"{told} A savepoint with it is not edited.", MOVE_THE_OTHERS
+            else:
+                yield f"{told} A copy keeps it as it is, and a fresh checkpoint loses it."
 
 
 @finding(

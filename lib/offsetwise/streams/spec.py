@@ -212,6 +212,11 @@ def is_compared(kind: str) -> bool:
     return any(kind in each.compared for each in specs())
 
 
+def is_of_several_clusters(kind: str) -> bool:
+    """Say whether a source of this kind keeps offsets on several clusters, which no migration moves."""
+    return any(kind in each.kinds and kind not in each.compared for each in specs() if each.has_integers)
+
+
 def has_offsets(kind: str) -> bool:
     """Say whether these positions are integers, which files of offsets and edits of states can hold."""
     return any(kind in each.compared for each in specs() if each.has_integers)

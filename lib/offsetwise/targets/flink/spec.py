@@ -10,9 +10,10 @@ from offsetwise.engines.flink.details import FlinkDetails, flink_details
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.findings import checkpoint_unaligned
 from offsetwise.findings import Stage, finding
+from offsetwise.findings.migration import MOVE_THE_OTHERS
 from offsetwise.model import Checkpoint, Comparison, Problem, Severity
 from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
-from offsetwise.streams.spec import stream_of
+from offsetwise.streams.spec import is_of_several_clusters
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
@@ -64,12 +65,10 @@ def against_savepoint(
 def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
     """Say which source keeps positions on several clusters, so that no savepoint with it is edited."""
     for source in checkpoint.sources:
-        stream = stream_of(source.kind)
-        if stream is not None and stream.has_integers and source.kind not in stream.compared:
+        if is_of_several_clusters(source.kind):
             yield sources.problem(
                 f"The DynamicKafkaSource {source.id!r} keeps positions on several clusters, which nothing translates.",
-                "Write the positions of the other sources elsewhere: --target consumer-group:GROUP. This one begins as "
-                "its own initializer says.",
+                MOVE_THE_OTHERS,
             )
 
 
