@@ -49,7 +49,8 @@ def _explained(address: Address, what: str, error: DBAPIError) -> StoreError:
     if rule is not None:
         return StoreRefusedError(
             f"Store {address.shown}: its own rules forbid this: {rule[1]}. {what} was not possible.",
-            fix="Nobody can do this, not even with the database's own tools; see docs/threat-model.md.",
+            fix="The rules hold for everybody (docs/threat-model.md). Let somebody who did not write or edit the plan "
+            "decide about its newest version, once that is submitted.",
         )
     if address.url.get_backend_name() == "sqlite":
         return sqlite_trouble(address, what, str(error.orig))
