@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,14 +19,17 @@ import yaml
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined] # re-exported without saying so
 from streamlit.testing.v1 import AppTest
 
+from offsetwise import files
 from offsetwise.config import ClusterConfig
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterError, OffsetwiseError
 from offsetwise.lab import Lab
-from offsetwise.model import MAX_PARTITIONS, Cluster, Snapshot
+from offsetwise.model import MAX_PARTITIONS, Cluster, LagPart, LagSample, Snapshot
 from offsetwise.streams.kafka import reader
+from tests.attacks.hand_made import Page, ask, session
+from tests.browser.conftest import CLI, process
 from tests.console.conftest import APP, words
 from tests.integration.clusters import commit, create, fill
 from tests.integration.lying_proxy import FETCH, LIST_OFFSETS, METADATA, Lie, lying
@@ -117,6 +122,14 @@ REFUSED = {
     "one more than there are": one_more(4),
 }
 """Seen before librdkafka uses the number."""
+
+
+def both_at_once(message: Any) -> None:
+    """Give the last partition a number that there is not, and answer about one topic more."""
+    numbered(1_000_000)(message)
+    not_asked_for(message)
+
+
 DEADLY = {"a topic more": not_asked_for, "other topics": renamed, "each topic twice": twice}
 """Which end the process that librdkafka is in."""
 OTHER: dict[str, dict[int, Lie]] = {
@@ -269,3 +282,78 @@ def test_the_console_lives_and_so_does_another_visitors_session(
     assert not other.exception
     assert other.session_state["kept"] == "of another visitor"
     assert "Offsetwise" in words(other)
+
+
+LIES = {name: (REFUSED | DEADLY)[name] for name in ("partition 1,000,000", "a topic more")} | {"both": both_at_once}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_watch_says_what_it_could_not_read_and_goes_on_watching(brokers: Lab, tmp_path: Path, lie: str) -> None:
+    lies: dict[int, Lie] = {METADATA: LIES[lie]}
+    with lying(brokers.old_bootstrap, lies) as address:
+        path = migration(tmp_path, brokers, source=address)
+        given = ("-m", str(path), "--every", "1", "--store", f"sqlite:///{tmp_path / 'store.sqlite'}", "--json")
+        run = [sys.executable, "-c", CLI, "watch", *given]
+        with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            samples = (_sample(line) for line in watching.stdout)
+            lied_to = [next(samples), next(samples)]
+            lies.clear()
+            true = next(sample for sample in samples if not sample.missing)
+            watching.send_signal(signal.SIGTERM)
+            _, said = watching.communicate(timeout=120)
+
+    for sample in lied_to:
+        assert [missing.part for missing in sample.missing] == [LagPart.OLD]
+        assert "Cluster 'old'" in sample.missing[0].problem
+        assert sample.new.read_at_ms is not None, "the other cluster was read"
+    assert {(row.position, row.old.hw) for row in true.partitions} == {(12, 30), (3, 20), (7, 10)}
+    assert watching.returncode == 0
+    assert "old not read" in said
+    assert "Traceback" not in said
+
+
+def _sample(line: str) -> LagSample:
+    return files.load(line, "lag-sample", subject="stdout")
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_running_console_lives_and_another_visitors_session_goes_on(brokers: Lab, tmp_path: Path, lie: str) -> None:
+    lies: dict[int, Lie] = {METADATA: LIES[lie]}
+    with lying(brokers.old_bootstrap, lies) as proxy:
+        command = ("console", "-m", str(migration(tmp_path, brokers, source=proxy)), "--port", "{port}")
+        with (
+            process("-c", CLI, *command, log=tmp_path / "log") as (address, pid),
+            session(address) as page,
+            session(address) as other,
+        ):
+            other.run("help")
+            before = other.session
+            page.run("clusters", "migration=lied-to")
+            page.run("clusters", "migration=lied-to", press=_buttons(page, "Read both clusters")[0])
+            said = (
+                "ended with SIGSEGV" if lie == "a topic more" else "at most 100,000 of a topic, found number 1,000,000"
+            )
+            _until(page, lambda: said in page.words)
+            other.run("compare")
+            assert (other.session, "Compare" in other.words) == (before, True)
+            assert ask(address, "/_stcore/health").status == 200
+            lies.clear()
+            page.run("clusters", "migration=lied-to", press=_buttons(page, "Retry")[0])
+            _until(page, lambda: len(_buttons(page, "Read again")) == len(Cluster))
+            os.kill(pid, 0)
+    assert "Traceback" not in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+def _buttons(page: Page, label: str) -> list[str]:
+    """Return the ids of the buttons with a label."""
+    return [each.button.id for each in page.elements if each.HasField("button") and each.button.label == label]
+
+
+def _until(page: Page, true: Callable[[], bool]) -> None:
+    """Run the page again until something is true of it."""
+    limit = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < limit, page.words
+        time.sleep(0.2)
+        page.run("clusters", "migration=lied-to")
