@@ -6,6 +6,8 @@ from enum import StrEnum
 from importlib.resources import files as package_files
 from pathlib import Path
 
+from offsetwise.errors import FileError
+
 
 class Bundled(StrEnum):
     """A bundled sample migration, by its folder in the package."""
@@ -17,6 +19,11 @@ class Bundled(StrEnum):
     def file(self, name: str) -> Path:
         """Give one of its files."""
         return Path(str(package_files("offsetwise") / self.value / name))
+
+
+def damaged(problem: str) -> FileError:
+    """Return the error where a file that comes with the package is not there, or cannot be read."""
+    return FileError(problem, fix="Install Offsetwise again: pip install --force-reinstall --no-deps offsetwise.")
 
 
 def beside(name: str) -> Path:

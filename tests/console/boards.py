@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import answers, board
 from offsetwise.console.bundles import reader
+from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
 from offsetwise.review.access import Access
 from offsetwise.review.people import Person
@@ -71,12 +72,14 @@ class Stage:
 
     scene: Scene
     reviews: Callable[[], Reviews]
+    reader: Reader | None = None
+    """What pages read; None for the bundled samples and bundles."""
 
     def open(self, page: str, somebody: Person | None, **parameters: str) -> AppTest:
         """Open a page as somebody."""
         access.use(self.scene.access)
         board.use(self.reviews)
-        answers.use(reader(()))
+        answers.use(self.reader or reader(()))
         made = AppTest.from_file(str(APP), default_timeout=60)
         made.user = claims(somebody)
         made.secrets = SECRETS

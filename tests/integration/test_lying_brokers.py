@@ -314,7 +314,8 @@ def test_watch_says_what_it_could_not_read_and_goes_on_watching(brokers: Lab, tm
 
 
 def _sample(line: str) -> LagSample:
-    return files.load(line, "lag-sample", subject="stdout")
+    sample: LagSample = files.load(line, "lag-sample", subject="stdout")
+    return sample
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -137,7 +137,7 @@ def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm:
         except OffsetwiseError as error:
             raise _not_placed(path, error.problem) from None
         if not _keeps(said, whole):
-            raise _not_placed(path, "something that it says would change")
+            raise _not_placed(path, "something that it says would change.")
 
     found = replace(found, diff=diff)
     if not confirm(diff):
@@ -161,7 +161,7 @@ def _keeps(before: Migration, after: Migration) -> bool:
 
 def _not_placed(path: Path, why: str) -> ConfigError:
     return ConfigError(
-        f"{path}: what was found could not be added between its lines: {why}. Nothing was written.",
+        f"{path}: what was found could not be added between its lines: {why} Nothing was written.",
         fix="Write lists and maps in block style, one element a line, and give the command again; or add by hand what "
         "the difference shows.",
     )

@@ -136,7 +136,10 @@ def _snapshot(side: Cluster, given: GivenCluster, problems: list[Trouble], progr
     if len(taken.problems) > SHOWN:
         more = many(len(taken.problems) - SHOWN, "other problem")
         problems.append(
-            Trouble(problem=f"Cluster {side!r} has {more}.", fix=f"`offsetwise snapshot --cluster {side}` names them.")
+            Trouble(
+                problem=f"Cluster {side!r} has {more}.",
+                fix=f"`offsetwise snapshot --migration FILE --cluster {side} --out SNAPSHOT` lists them.",
+            )
         )
     return taken
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 
 from offsetwise import files
-from offsetwise.bundled import Bundled
-from offsetwise.errors import FileError
+from offsetwise.bundled import Bundled, damaged
 from offsetwise.lag.archive import Recording
 
 _FILE = "lag.jsonl.gz"
@@ -21,9 +20,8 @@ def recorded_lag(which: Bundled = Bundled.SPARK) -> Recording:
     try:
         lines = gzip.decompress(which.file(_FILE).read_bytes()).decode().splitlines()
     except (OSError, EOFError, ValueError) as error:
-        raise FileError(
+        raise damaged(
             f"{_FILE} of the sample migration: expected recorded samples of lag, but it cannot be read "
-            f"({type(error).__name__}). There is no lag to show for the sample.",
-            fix="Install Offsetwise again.",
+            f"({type(error).__name__}). There is no lag to show for the sample."
         ) from error
     return Recording([files.load(line, "lag-sample", subject=_FILE) for line in lines])

@@ -60,7 +60,6 @@ _NO_REASON: Final = NotAllowed(
     why="Whoever rejects a plan says why, and the remark is empty. Nothing was decided.",
     fix="Write the reason as a remark, then reject.",
 )
-_NO_BOARD: Final = NotAllowed(why="Nobody can sign in here any more.", fix="Open the page again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +288,10 @@ def _tell(plan: int, ask: Callable[[Board, Person | None], Answer], *, remarked:
     answer: Answer | Exception
     try:
         asked = board.board()
-        answer = _NO_BOARD if asked is None else ask(asked, board.person())
+        if asked is None:  # the page, which is drawn next, says how people can sign in
+            st.session_state.pop(_TOLD, None)
+            return
+        answer = ask(asked, board.person())
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
     st.session_state[_TOLD] = Told(plan=plan, answer=answer, remarked=remarked)

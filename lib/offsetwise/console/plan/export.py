@@ -218,7 +218,7 @@ def _files_of(
     if not as_shown or any(each.export.digest != digest for each in made):
         raise PlanError(
             f"Plan {_plan}: expected it as it is on this page, and somebody changed it just now. Nothing was exported.",
-            fix="Look at the page again.",
+            fix="Reload the page: it shows the plan as it is now.",
         )
     return made
 

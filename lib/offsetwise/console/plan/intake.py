@@ -89,7 +89,7 @@ _BUNDLE: Final = Intake(
     button="Take in the bundle",
 )
 _ANOTHER: Final = NotAllowed(
-    why="This page was drawn for somebody else.", fix="Look at the page again, then repeat it."
+    why="This page was drawn for somebody else.", fix="Reload the page, then bring the file in again."
 )
 
 

@@ -30,8 +30,7 @@ ALSO: Final = "also"
 ELSEWHERE: Final = "? on the command line"
 _NOBODY: Final = "nobody"
 """The author of what is drafted to judge a way, and thrown away."""
-_NO_GROUP: Final = "No group of the new cluster was read."
-_NAME_A_GROUP: Final = "Name it under `groups` in the migration file."
+_NO_GROUP: Final = "No group of the new cluster was read. Name it under `groups` in the migration file."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +71,9 @@ def judged(
         if each.drafts:
             targets = targets_of(each.kind, seen.comparison, seen.new)
             request = DraftRequest(targets=targets, author=_NOBODY, sink_rewound=sink_rewound)
-            plan = plan_of(_answers, frozen, request) if targets else PlanError(_NO_GROUP, fix=_NAME_A_GROUP)
+            plan = plan_of(_answers, frozen, request) if targets else None
             if not isinstance(plan, Plan):
-                found = each.refused(plan.problem)
+                found = each.refused(_NO_GROUP if plan is None else plan.problem)
         made.append(found)
     return tuple(sorted(made, key=lambda each: (not each.drafts, not each.applies)))
 
@@ -163,7 +162,7 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
 def _targets(way: Way, seen: Observed, shown: Collection[str]) -> tuple[Target, ...]:
     usual = targets_of(way, seen.comparison, seen.new)
     if not usual:
-        st.markdown(f"? {_NO_GROUP} {_NAME_A_GROUP}")
+        st.markdown(f"? {_NO_GROUP}")
         return ()
     main = tuple(_one_of(each, seen) for each in usual)
     beside = [spec.name for spec in specs() if spec.beside and (spec.of_stream is None or spec.name in shown)]

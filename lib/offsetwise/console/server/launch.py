@@ -22,13 +22,12 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import bootstrap
 from streamlit.web.server.server_util import get_display_address, get_url
 
-from offsetwise.bundled import beside
+from offsetwise.bundled import beside, damaged
 from offsetwise.console import answers, bundles
 from offsetwise.console.reader import MIGRATIONS_VARIABLE, Reader
 from offsetwise.console.server import access, identity, log_lines, secrets_files
 from offsetwise.console.server.access import LOOPBACK
 from offsetwise.console.server.gatekeeper import Gatekeeper, names
-from offsetwise.errors import ConfigError
 from offsetwise.store.address import STORE_VARIABLE
 from offsetwise.store.address import address as store_address
 
@@ -63,16 +62,12 @@ def launch(
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
-        FileError: A bundle cannot be used.
+        FileError: A bundle cannot be used, or the console's pages are not installed.
         PlanError: The plan in a bundle contradicts itself.
-        ConfigError: A file cannot be used, the address would be open to everybody, or the console's pages are not
-            installed.
+        ConfigError: A file cannot be used, or the address would be open to everybody.
     """
     if not _APP.is_file():
-        raise ConfigError(
-            f"The console's pages were expected at {_APP}, and are not there. The console cannot start.",
-            fix="Install Offsetwise again: pip install 'offsetwise[all]'.",
-        )
+        raise damaged(f"The console's pages: expected them at {_APP}, found nothing. The console cannot start.")
     options = _options(address, port)
     bootstrap.load_config_options(flag_options=options)
     has_display = not config.get_option("server.headless")
