@@ -107,8 +107,8 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
             _leave_out_shards(one)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
         _leave_out(row, _LEFT_OUT_OF_ROWS)
-    for step in body.get("steps", ()) if isinstance(value, Receipt) else ():
-        _leave_out(step, ("leases", "table"))
+    for each in (*body["steps"], *body["approvers"]) if isinstance(value, Receipt) else ():
+        _leave_out(each, ("accepted_unproven", "leases", "table"))
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     body |= _header(kind, body)

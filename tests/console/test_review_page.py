@@ -15,6 +15,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from offsetwise.approval import ApprovalFile
+from offsetwise.approval.envelope import accepted_in
 from offsetwise.console import answers, board
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
@@ -138,6 +140,31 @@ class TestWhoMayDecide:
         assert (newest.action, newest.result, newest.subject, newest.digest) == ("approve", "done", "rita", plan.digest)
         assert {"approve", "reject"}.isdisjoint(offered(page))
         assert "it is approved already" in said(page)
+
+    def test_a_reviewer_accepts_a_position_as_unproven_with_a_reason(self, court: Court) -> None:
+        plan = court.submitted()
+        page = court.opened(mail(RITA))
+        (place,) = page.multiselect(key=f"unproven-{plan.plan}").options
+        assert place == f"{FIRST.topic}:{FIRST.partition}"
+        page.multiselect(key=f"unproven-{plan.plan}").select(place)
+        control(page, "approve", plan).click().run()
+        assert "expected a reason" in said(page)
+        assert court.state(plan) is State.SUBMITTED
+        page.text_input(key=f"unproven-reason-{plan.plan}").set_value("retention took them")
+        control(page, "approve", plan).click().run()
+        assert "**Approved: version" in said(page)
+        assert f"Accepted {FIRST.topic_partition} as unproven: retention took them" in said(page)
+        assert court.log()[0].details["accepted_unproven"] == f"{FIRST.topic_partition}: retention took them"
+        sheet = court.board.sheet(RITA, plan.plan)
+        assert sheet is not None
+        (kept,) = accepted_in(ApprovalFile(name="kept", content=sheet.decisions[0].envelope))
+        assert (kept.topic_partition, kept.reason) == (FIRST.topic_partition, "retention took them")
+
+    def test_what_no_record_proves_is_not_offered_to_be_accepted(self, court: Court) -> None:
+        plan = court.submitted(positions=(unsafe(),))
+        page = court.opened(mail(RITA))
+        assert "approve" in offered(page)
+        assert f"unproven-{plan.plan}" not in {each.key for each in page.multiselect}
 
     @pytest.mark.parametrize(
         ("user", "why"),

@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.lab import Lab
-from tests.commands import COMMAND
+from tests.commands import COMMAND, call
 from tests.integration.groups import Job, commit, committed, read_on
 from tests.integration.topics import START_MS, Record, copies, create, produce, trim
 
@@ -147,6 +148,54 @@ def refused(job: Job, why: str) -> None:
     assert "Nothing was written" in problem
     assert job.now() == {}
     assert not [*job.folder.glob("receipt.json*")], "no receipt, no journal"
+
+
+KEPT, TAKEN = "proof-kept", "proof-taken"
+
+
+def test_a_proof_that_retention_took_is_applied_only_where_the_reviewer_accepted_that(lab: Lab, tmp_path: Path) -> None:
+    """The records at the old position are deleted after the plan was signed; the other topic keeps its proof."""
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, GONE)):
+        create(bootstrap, KEPT, TAKEN)
+        produce(bootstrap, {KEPT: copies(first, N), TAKEN: copies(first, N)})
+    job = Job(lab, "accepting", tmp_path)
+    job.write_migration()
+    commit(lab.old_bootstrap, job.group, dict.fromkeys((KEPT, TAKEN), READ))
+    job.drafted()
+    trim(lab.old_bootstrap, TAKEN, READ + 10)
+
+    assert drift(job, 0) == {}
+    assert job.apply().code == 3
+    refused(job, "PROOF_NOT_REPEATED: expected to make the proof of every position again, found 2 readings")
+
+    def signed(*accepting: str) -> None:
+        (tmp_path / "approval.json").unlink()
+        ran = call(
+            *("sign", tmp_path / "plan.json", "--key", tmp_path / "rea", "--as", "rea"),
+            *("--out", tmp_path / "approval.json", "--reason", "counted by hand"),
+            *(flag for topic in accepting for flag in ("--accept-unproven", f"{topic}:0")),
+        )
+        assert ran.code == 0, ran.err
+        assert f"{accepting[0]}-0 is accepted as unproven: counted by hand" in ran.err
+
+    signed(KEPT, TAKEN)
+    needless = job.apply("--execute")
+    assert needless.code == 4
+    assert f"the proof was made again: {KEPT}-0" in json.loads(needless.out)["problem"]
+    assert job.now() == {}
+
+    signed(TAKEN)
+    tried = job.apply()
+    assert tried.code == 0, tried.out
+    told = [each["told"] for each in json.loads(tried.out)["held"] if each["unproven"] == [TAKEN, 0]]
+    assert len(told) == 2
+    assert all("rea accepted it as unproven: counted by hand." in each for each in told)
+    receipt = job.apply("--execute").answered()
+    assert receipt["approvers"][0]["accepted_unproven"] == [
+        {"topic": TAKEN, "partition": 0, "reason": "counted by hand"}
+    ]
+    assert job.now() == dict.fromkeys((KEPT, TAKEN), (READ - GONE, ""))
+    assert {each["turnout"] for each in job.receipt("verify").answered()["positions"]} == {"CONFIRMED"}
 
 
 def test_logs_that_grow_are_no_drift(waiting: Job) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self, overload
 
 from offsetwise import approval, files, model, new_files, workflow
 from offsetwise.api import live
 from offsetwise.api.receipt import Receipt
 from offsetwise.apply import run
+from offsetwise.approval import unproven
 from offsetwise.approval.key_files import read_approval
 from offsetwise.approval.signing import LIFETIME
 from offsetwise.errors import NotApprovedError, UsageError
@@ -88,6 +90,7 @@ class Plan:
         expires_in: timedelta = LIFETIME,
         verdict: approval.Verdict = approval.Verdict.APPROVED,
         confirm: str | None = None,
+        accept_unproven: Mapping[model.TopicPartition, str] = MappingProxyType({}),
     ) -> bytes:
         """Approve or reject exactly this plan; give the approval's file, for `write_approval`.
 
@@ -97,9 +100,12 @@ class Plan:
             verdict: Approved or rejected.
             confirm: What shows that the signer knows that it cannot be taken back, for a plan that ends transactions:
                 `confirmation` gives it.
+            accept_unproven: Why each of these positions, named as on the old cluster, may be applied though the records
+                that prove it are gone.
 
         Raises:
             NotApprovedError: The signer drafted or edited the plan, or did not confirm what cannot be taken back.
+            PlanError: A position without a proof; or one is accepted as unproven that may not be.
             UsageError: A lifetime that cannot be.
         """
         if verdict is approval.Verdict.APPROVED and confirm != self.confirmation:
@@ -122,6 +128,7 @@ class Plan:
             now=datetime.now(UTC),
             expires_in=expires_in,
             verdict=verdict,
+            accepted_unproven=unproven.accepted(accept_unproven),
             name=str(self.path or "the plan"),
         )
 
@@ -180,7 +187,8 @@ class Plan:
         Args:
             output: Where a copy or a file is written, below one of the migration's write roots.
             receipt: The receipt to write, its journal beside it; `plan.receipt.json` beside `plan.json` by default.
-            approvals: The files of approvals. A dry run reads neither these nor keys.
+            approvals: The files of approvals. A dry run needs none; it reads these for positions that they accept as
+                unproven.
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
             execute: Write.
             progress: Told each step.
@@ -193,7 +201,7 @@ class Plan:
         """
         order, written = self._order(output), str(self._receipt(receipt))
         tools = live.tools_for(order.migration, progress)
-        if not execute:
+        if not execute and not approvals:
             return run.dry_run(order, tools, written)
         with run.telling_of_earlier(order, written):
             order = replace(
@@ -201,6 +209,8 @@ class Plan:
                 approvals=tuple(read_approval(Path(path)) for path in approvals),
                 policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
             )
+        if not execute:
+            return run.dry_run(order, tools, written)
         done = run.apply(order, written, tools)
         return Receipt(written, migration=self.migration, plan=self.content, already=done.already)
 

@@ -23,13 +23,14 @@ from offsetwise.apply.receipts import (
     require_apart,
 )
 from offsetwise.apply.recheck import Held, World, recheck, require
+from offsetwise.apply.recheck.accepting import accepted, require_needed
 from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import Writers, output_of
 from offsetwise.apply.writing import Context, Preview, Seen, Standing
 from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.config import Migration
-from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, PlanError
-from offsetwise.model import Outcome, Plan, Receipt, ReceiptStep, time_of
+from offsetwise.errors import ApplyError, NotApprovedError, OffsetwiseError, OutputError, PlanError
+from offsetwise.model import Approver, Outcome, Plan, Receipt, ReceiptStep, time_of
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
 from offsetwise.targets.spec import spec_of
@@ -108,7 +109,7 @@ class Applied:
 
 
 def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
-    """Say what applying would do. Writes nothing, and asks for no approval.
+    """Say what applying would do. Writes nothing, and asks for no approval; those given may accept what is unproven.
 
     Args:
         order: The plan.
@@ -116,6 +117,7 @@ def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
         receipt: The file that applying would write; where an earlier call has begun, its journal tells how far.
 
     Raises:
+        NotApprovedError: A position is unproven, and the approvals that were given count for nothing.
         PlanError: The plan is one of another migration.
         OffsetwiseError: A target could not be written as things stand; the message says why.
     """
@@ -133,6 +135,7 @@ def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
         return DryRun(plan_digest=order.digest, held=(), previews=(), changes=False, begun=begun)
     left = [step for step in range(len(order.plan.targets)) if step not in records or not records[step].whole]
     held = recheck(order.plan, tools.world, begun=[one.step.target for one in begun]) if left else ()
+    held = _accepted_so_far(order, tools, held)
     if any(each.outcome is not Outcome.PASSED for each in held):
         return DryRun(plan_digest=order.digest, held=held, previews=(), changes=False, begun=begun)
     previews = tuple(
@@ -194,6 +197,7 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
     path = f"{receipt}.journal"
     with telling_of_earlier(order, receipt):
         counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
+        approvers = tuple(each.approver for each in counted)
         _check_migration(order)
         require_apart(receipt, order.plan, order.output)
     if os.path.lexists(receipt) and not os.path.lexists(path):
@@ -204,7 +208,7 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         held = recheck(order.plan, tools.world)
         fresh = not os.path.lexists(path)
         if fresh:
-            require(order.digest, held)
+            _require(order, held, approvers)
         # Else another process has begun meanwhile, and what differs is its work: the journal tells.
     with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
         _require_agreeing(order, path, journal.records)
@@ -217,13 +221,13 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
             _require_standing(order, tools, whole, path)
             if (earlier or not fresh) and len(whole) < len(order.plan.targets):
                 begun = [order.plan.targets[step] for step in sorted(earlier)]
-                require(order.digest, recheck(order.plan, tools.world, begun=begun))
+                _require(order, recheck(order.plan, tools.world, begun=begun), approvers)
         steps = _written(order, tools, journal)
         _require_standing(order, tools, {step: steps[step] for step in earlier if step not in whole}, path)
         made = Receipt(
             plan_digest=order.digest,
             plan=order.plan,
-            approvers=tuple(each.approver for each in counted),
+            approvers=approvers,
             begun_at=journal.begun_at,
             steps=steps,
             ended_at=tools.time(),
@@ -231,6 +235,30 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         )
         publish_receipt(receipt, made, tools.disk)
         return Applied(receipt=made)
+
+
+def _require(order: Order, held: tuple[Held, ...], approvers: tuple[Approver, ...]) -> None:
+    """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
+    held = accepted(held, approvers, order.policy.required)
+    require(order.digest, held)
+    require_needed(order.digest, held, approvers)
+
+
+def _accepted_so_far(order: Order, tools: Tools, held: tuple[Held, ...]) -> tuple[Held, ...]:
+    """Let pass what the approvals that were given accept; they are asked for where they are needed for that."""
+    if not order.approvals or not held:
+        return held
+    try:
+        counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
+    except NotApprovedError:
+        if any(each.unproven for each in held):
+            raise
+        return held
+    approvers = tuple(each.approver for each in counted)
+    made = accepted(held, approvers, order.policy.required)
+    if all(each.outcome is Outcome.PASSED for each in made):
+        require_needed(order.digest, made, approvers)
+    return made
 
 
 def _require_standing(order: Order, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:

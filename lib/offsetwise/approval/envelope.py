@@ -21,7 +21,8 @@ from pydantic import Field
 
 from offsetwise.approval import strict
 from offsetwise.approval.keys import PrivateKey, PublicKey
-from offsetwise.errors import NotApprovedError
+from offsetwise.errors import NotApprovedError, UsageError
+from offsetwise.model import AcceptedUnproven
 
 PAYLOAD_TYPE: Final = "application/vnd.offsetwise.approval+json"
 SIGN_AGAIN: Final = (
@@ -60,10 +61,20 @@ class Statement:
     expires_at: datetime
     nonce: str
     verdict: Verdict
+    accepted_unproven: tuple[AcceptedUnproven, ...] = ()
+    """Positions that may be applied though their proof cannot be made again."""
 
     @classmethod
     def made(
-        cls, plan_digest: str, *, issuer: str, subject: str, verdict: Verdict, now: datetime, expires_in: timedelta
+        cls,
+        plan_digest: str,
+        *,
+        issuer: str,
+        subject: str,
+        verdict: Verdict,
+        now: datetime,
+        expires_in: timedelta,
+        accepted_unproven: tuple[AcceptedUnproven, ...] = (),
     ) -> Statement:
         """Make one that begins now, in whole seconds as files carry it, and that no other repeats."""
         begins = now.replace(microsecond=0)
@@ -75,6 +86,7 @@ class Statement:
             expires_at=begins + expires_in,
             nonce=secrets.token_hex(16),
             verdict=verdict,
+            accepted_unproven=accepted_unproven,
         )
 
 
@@ -107,8 +119,14 @@ class _ApproverShape(strict.Shape):
     subject: strict.Name
 
 
+class _AcceptedShape(strict.Shape):
+    topic: Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+    partition: Annotated[int, Field(strict=True, ge=0, lt=10**9)]
+    reason: strict.Reason
+
+
 class StatementShape(strict.Shape):
-    """What is signed: the payload of an envelope."""
+    """What is signed: the payload of an envelope. Releases that do not know a key of it refuse it."""
 
     format: Literal["offsetwise/approval"]
     format_version: Literal["1.0"]
@@ -118,6 +136,7 @@ class StatementShape(strict.Shape):
     expires_at: str
     nonce: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     verdict: Verdict
+    accepted_unproven: Annotated[list[_AcceptedShape], Field(min_length=1)] | None = None
 
 
 def text_of(at: datetime) -> str:
@@ -126,8 +145,12 @@ def text_of(at: datetime) -> str:
 
 
 def seal(statement: Statement, key: PrivateKey) -> bytes:
-    """Sign a statement; give the envelope's file."""
-    body = {
+    """Sign a statement; give the envelope's file.
+
+    Raises:
+        UsageError: It is too large to be read again.
+    """
+    body: dict[str, object] = {
         "format": "offsetwise/approval",
         "format_version": "1.0",
         "plan_digest": statement.plan_digest,
@@ -137,6 +160,11 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
         "nonce": statement.nonce,
         "verdict": str(statement.verdict),
     }
+    if statement.accepted_unproven:
+        body["accepted_unproven"] = [
+            {"topic": each.topic, "partition": each.partition, "reason": each.reason}
+            for each in statement.accepted_unproven
+        ]
     payload = json.dumps(body, ensure_ascii=False, sort_keys=True).encode()
     signature = key.sign(_covered(payload))
     # Not `to_dict`, which writes base64 of the URL kind in some releases: here it is the standard one, always.
@@ -145,7 +173,14 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
         "payloadType": PAYLOAD_TYPE,
         "signatures": [{"keyid": key.public.id, "sig": base64.b64encode(signature).decode("ascii")}],
     }
-    return (json.dumps(made, sort_keys=True, indent=1) + "\n").encode("ascii")
+    content = (json.dumps(made, sort_keys=True, indent=1) + "\n").encode("ascii")
+    if len(content) > strict.MAX_BYTES:
+        raise UsageError(
+            f"An approval has at most {strict.MAX_BYTES:,} bytes, found {len(content):,}, with "
+            f"{len(statement.accepted_unproven):,} positions accepted as unproven. Nothing was signed.",
+            fix="Accept fewer positions, or with a shorter reason; for more of them, draft the plan again.",
+        )
+    return content
 
 
 def _covered(payload: bytes) -> bytes:
@@ -200,7 +235,7 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
             "one: it was changed after it was signed, or somebody else signed it. It counts for nothing.",
             fix=SIGN_AGAIN,
         )
-    read = strict.read(signed.payload, StatementShape, what=what, fix=SIGN_AGAIN)
+    read = _read(signed)
     return Statement(
         plan_digest=read.plan_digest,
         issuer=read.approver.issuer,
@@ -209,6 +244,27 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
         expires_at=_time(read.expires_at, f"{what}: expires_at"),
         nonce=read.nonce,
         verdict=read.verdict,
+        accepted_unproven=_accepted(read),
+    )
+
+
+def accepted_in(file: ApprovalFile) -> tuple[AcceptedUnproven, ...]:
+    """Give what an approval accepts as unproven that was believed when it was kept: its signature is not checked.
+
+    Raises:
+        NotApprovedError: It is no approval.
+    """
+    return _accepted(_read(opened(file)))
+
+
+def _read(signed: Signed) -> StatementShape:
+    return strict.read(signed.payload, StatementShape, what=f"Approval {signed.name}", fix=SIGN_AGAIN)
+
+
+def _accepted(read: StatementShape) -> tuple[AcceptedUnproven, ...]:
+    return tuple(
+        AcceptedUnproven(topic=each.topic, partition=each.partition, reason=each.reason)
+        for each in read.accepted_unproven or ()
     )
 
 

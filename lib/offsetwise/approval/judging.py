@@ -19,6 +19,7 @@ from offsetwise.approval.envelope import SIGN_AGAIN, ApprovalFile, Statement, Ve
 from offsetwise.approval.keys import PublicKey
 from offsetwise.approval.people import distinct_people
 from offsetwise.approval.policy import CLOCK_SKEW_S, MAX_LIFETIME_S, Policy
+from offsetwise.approval.unproven import why_not
 from offsetwise.errors import FileError, NotApprovedError
 from offsetwise.model import Approver, Plan
 from offsetwise.plan.digest import digest as digest_of
@@ -112,6 +113,7 @@ def approved(
             subject=said.subject,
             approved_at=text_of(said.approved_at),
             expires_at=text_of(said.expires_at),
+            accepted_unproven=said.accepted_unproven,
         )
         counted[case.people[said.subject]] = Counted(approver=approver, file=file)
     if len(counted) < policy.required:
@@ -225,6 +227,9 @@ def _believed(
         what = f"Approval {file.name}"
         _check_not_barred(what, said, case)
         _check_times(what, said, case)
+        why = why_not(case.plan, said.accepted_unproven)
+        if why is not None:
+            raise NotApprovedError(f"{what}: {why} It counts for nothing.", fix=SIGN_AGAIN)
     return key, said
 
 

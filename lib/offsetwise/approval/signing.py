@@ -9,7 +9,9 @@ from offsetwise.approval import demo, strict
 from offsetwise.approval.eligibility import check_recorded, why_barred
 from offsetwise.approval.envelope import Statement, Verdict, seal
 from offsetwise.approval.keys import PrivateKey
+from offsetwise.approval.unproven import require_acceptable
 from offsetwise.errors import NotApprovedError, UsageError
+from offsetwise.model import AcceptedUnproven
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import require_proofs
@@ -28,6 +30,7 @@ def sign(
     now: datetime,
     expires_in: timedelta = LIFETIME,
     verdict: Verdict = Verdict.APPROVED,
+    accepted_unproven: tuple[AcceptedUnproven, ...] = (),
     name: str = "the plan",
 ) -> bytes:
     """Sign exactly these bytes; give the approval's file.
@@ -43,11 +46,13 @@ def sign(
         now: With its time zone.
         expires_in: How long the approval is good for.
         verdict: What the signer says.
+        accepted_unproven: Positions that may be applied though their proof cannot be made again.
         name: What to call the plan in errors, usually its path.
 
     Raises:
         FileError: The bytes are no plan.
-        PlanError: The plan contradicts itself; or a position has no proof that could be made again.
+        PlanError: The plan contradicts itself; a position has no proof that could be made again; or one is accepted as
+            unproven that is none of the plan's, or needs no proof.
         VersionError: The plan is of a version this release does not know.
         NotApprovedError: The signer is author or editor of the plan, under any of the names given, and so decides
             nothing about it, not even a rejection; or the demo key for anything but the sample.
@@ -89,5 +94,14 @@ def sign(
         )
     if verdict is Verdict.APPROVED:
         require_proofs(plan, digest)
-    said = Statement.made(digest, issuer=issuer, subject=subject, verdict=verdict, now=now, expires_in=expires_in)
+    require_acceptable(plan, digest, verdict, accepted_unproven)
+    said = Statement.made(
+        digest,
+        issuer=issuer,
+        subject=subject,
+        verdict=verdict,
+        now=now,
+        expires_in=expires_in,
+        accepted_unproven=accepted_unproven,
+    )
     return seal(said, key)

@@ -16,13 +16,20 @@ from offsetwise.lookalikes import invisible
 
 MAX_BYTES: Final = 64 * 1024
 MAX_NAME: Final = 200
+MAX_REASON: Final = 500
 A_NAME: Final = f"a name of 1 to {MAX_NAME} printable characters that can all be seen, without blanks around it"
+A_REASON: Final = f"one line of 1 to {MAX_REASON} printable characters that can all be seen, without blanks around it"
 COUNTS_NOTHING: Final = "It counts for nothing."
 
 
 def is_name(text: str) -> bool:
     """Whether a text can be somebody's name in a file and in a message."""
-    return 1 <= len(text) <= MAX_NAME and text.isprintable() and text == text.strip() and not invisible(text)
+    return len(text) <= MAX_NAME and is_reason(text)
+
+
+def is_reason(text: str) -> bool:
+    """Whether a text can be somebody's reason in a file and in a message: one line, all of it to be seen."""
+    return 1 <= len(text) <= MAX_REASON and text.isprintable() and text == text.strip() and not invisible(text)
 
 
 def _name(text: str) -> str:
@@ -31,7 +38,14 @@ def _name(text: str) -> str:
     return text
 
 
+def _reason(text: str) -> str:
+    if not is_reason(text):
+        raise ValueError(f"expected {A_REASON}")
+    return text
+
+
 Name = Annotated[str, AfterValidator(_name)]
+Reason = Annotated[str, AfterValidator(_reason)]
 Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """32 bytes, in lower case: a key, its id, a SHA-256."""
 

@@ -8,6 +8,7 @@ from offsetwise.approval import demo, strict
 from offsetwise.approval.envelope import Statement, Verdict, seal
 from offsetwise.approval.keys import OWN_ISSUER, RESERVED, PrivateKey
 from offsetwise.errors import NotApprovedError
+from offsetwise.model import AcceptedUnproven
 
 
 def vouch(
@@ -19,10 +20,12 @@ def vouch(
     now: datetime,
     expires_in: timedelta,
     verdict: Verdict,
+    accepted_unproven: tuple[AcceptedUnproven, ...] = (),
 ) -> tuple[bytes, Statement]:
     """Sign a person's decision; give the approval's file, and what it says.
 
-    Whether the person may decide is not asked here: the review does, and whoever applies asks again.
+    Whether the person may decide, and what they may accept, is not asked here: the review does, and whoever applies
+    asks again.
 
     Args:
         plan_digest: SHA-256 of the plan's file, hex.
@@ -32,6 +35,7 @@ def vouch(
         now: With its time zone.
         expires_in: How long an approval is good for.
         verdict: What the person says.
+        accepted_unproven: Positions that the person lets be applied though their proof cannot be made again.
 
     Raises:
         NotApprovedError: Such a key does not sign for such a person.
@@ -53,5 +57,13 @@ def vouch(
             "an identity provider signs in here. Nothing was signed.",
             fix="Sign in at the configured identity provider.",
         )
-    said = Statement.made(plan_digest, issuer=issuer, subject=subject, verdict=verdict, now=now, expires_in=expires_in)
+    said = Statement.made(
+        plan_digest,
+        issuer=issuer,
+        subject=subject,
+        verdict=verdict,
+        now=now,
+        expires_in=expires_in,
+        accepted_unproven=accepted_unproven,
+    )
     return seal(said, key), said

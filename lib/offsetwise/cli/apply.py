@@ -39,7 +39,9 @@ def apply(
         say(refusals.FROM_FILES)
     if not execute:
         with progress() as told:
-            made = chosen.apply(output=output, receipt=receipt, progress=told)
+            made = chosen.apply(
+                output=output, receipt=receipt, approvals=approval or (), trust=trust or (), progress=told
+            )
         if not as_json:
             render_apply.dry_run(stdout(), made)
         chosen.require(made, receipt=receipt)
@@ -60,7 +62,8 @@ def apply(
     if as_json:
         typer.echo(files.dump(done.document), nl=False)
     else:
-        render_apply.applied(stdout(), done.document.steps, done.already)
+        written = done.document
+        render_apply.applied(stdout(), written.steps, done.already, written.approvers)
 
 
 def rollback(

@@ -51,6 +51,14 @@ def sign(
         str | None,
         typer.Option(metavar="WORDS", help="For a plan that ends transactions: what the refusal without it asks for."),
     ] = None,
+    accept_unproven: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOPIC:PARTITION",
+            help="Let this position be applied though the records that prove it are gone; may be repeated.",
+        ),
+    ] = None,
+    reason: Annotated[list[str] | None, typer.Option(help="Why, for each --accept-unproven; or one for all.")] = None,
     reject: Annotated[
         bool, typer.Option("--reject", help="Say no instead: where it is given, nothing is applied.")
     ] = False,
@@ -58,6 +66,7 @@ def sign(
 ) -> None:
     """Approve or reject exactly this file of a plan. Its author and editors can do neither."""
     from offsetwise import Plan, approval
+    from offsetwise.approval import unproven
     from offsetwise.cli import render
     from offsetwise.plan import names, refusals
 
@@ -69,9 +78,16 @@ def sign(
             "for somebody else. Nothing was signed.",
             fix="Use your own key, or make one with `offsetwise keygen`.",
         )
+    accepted = unproven.named(accept_unproven or [], reason or [])
     verdict = approval.Verdict.REJECTED if reject else approval.Verdict.APPROVED
     render.transactions(stderr(), chosen.document)
-    made = chosen.sign(signer, expires_in=timedelta(hours=expires_in_hours), verdict=verdict, confirm=confirm)
+    made = chosen.sign(
+        signer,
+        expires_in=timedelta(hours=expires_in_hours),
+        verdict=verdict,
+        confirm=confirm,
+        accept_unproven=accepted,
+    )
     approval.write_approval(out, made)
     if as_json:
         typer.echo(made.decode("ascii"), nl=False)
@@ -79,4 +95,6 @@ def sign(
         say(names.told(marked))
     if chosen.document.from_files:
         say(refusals.FROM_FILES)
+    for at, why in sorted(accepted.items()):
+        say(f"{at} is accepted as unproven: {why}")
     say(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")

@@ -12,7 +12,16 @@ from offsetwise.apply.recheck import Held
 from offsetwise.apply.run import DryRun
 from offsetwise.apply.writing import FileChange, Preview, Seen
 from offsetwise.cli.output import safe
-from offsetwise.model import Outcome, ReceiptStep, StepState, Turnout, Verification, VerifiedPosition, WrittenOffset
+from offsetwise.model import (
+    Approver,
+    Outcome,
+    ReceiptStep,
+    StepState,
+    Turnout,
+    Verification,
+    VerifiedPosition,
+    WrittenOffset,
+)
 
 _TURNOUTS = {
     Turnout.CONFIRMED: "[green]✓ confirmed[/]",
@@ -50,8 +59,9 @@ def dry_run(out: Console, made: DryRun) -> None:
     out.print(
         f"Plan {made.plan_digest[:12]} compared with what is there now: {told or 'nothing to compare'}.", soft_wrap=True
     )
-    for each in made.failed:
-        _held(out, each)
+    for each in made.held:
+        if each.outcome is not Outcome.PASSED or each.unproven is not None:
+            _held(out, each)
     for preview in made.previews:
         _preview(out, preview)
     if made.begun and made.changes:
@@ -60,8 +70,14 @@ def dry_run(out: Console, made: DryRun) -> None:
         out.print("Nothing was written: this is a dry run. --execute writes.")
 
 
-def applied(out: Console, steps: tuple[ReceiptStep, ...], already: tuple[Seen, ...]) -> None:
-    """Show what is at every target now."""
+def applied(
+    out: Console, steps: tuple[ReceiptStep, ...], already: tuple[Seen, ...], approvers: tuple[Approver, ...] = ()
+) -> None:
+    """Show what is at every target now, and what was applied without a proof."""
+    for approver in approvers:
+        for one in approver.accepted_unproven:
+            told = f"{one.topic_partition}: {approver.subject} accepted it as unproven: {one.reason}"
+            out.print(f"[yellow]? unproven[/] {safe(told)}", soft_wrap=True)
     for step in steps:
         _step(out, step)
     for seen in already:

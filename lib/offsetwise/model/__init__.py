@@ -109,6 +109,7 @@ from offsetwise.model.plan import (
 )
 from offsetwise.model.planned_positions import Override, PlannedPosition, Proof, Start, UnsetPartition
 from offsetwise.model.receipt import (
+    AcceptedUnproven,
     Approver,
     CreatedTable,
     Receipt,
@@ -143,6 +144,7 @@ __all__ = [
     "MAX_PARTITIONS",
     "MAX_TIME_MS",
     "NOWHERE",
+    "AcceptedUnproven",
     "Ahead",
     "AnyPosition",
     "Approver",

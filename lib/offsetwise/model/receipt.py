@@ -93,6 +93,16 @@ class ReceiptStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedUnproven(OfPartition):
+    """A position that an approver lets be applied though its proof cannot be made again."""
+
+    topic: str
+    """As on the old cluster."""
+    partition: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Approver:
     """Who approved, as the applier's own configuration names the key's holder."""
 
@@ -102,6 +112,8 @@ class Approver:
     subject: str
     approved_at: Time
     expires_at: Time
+    accepted_unproven: tuple[AcceptedUnproven, ...] = ()
+    """In the signed approval. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,10 @@ AGAIN: Final = (
     "Compare again with the clusters as they are, draft a new plan, and have that signed. A position that no record "
     "proves is decided there: --override topic:partition=offset --reason TEXT."
 )
+ACCEPT: Final = (
+    "Or let a reviewer who has looked at it accept it as it is, in a new approval, with the topic's name on the old "
+    "cluster: offsetwise sign … --accept-unproven topic:partition --reason TEXT."
+)
 FROM_FILES: Final = (
     "The plan was drafted from the files of a comparison and two snapshots, which people can change: `apply` makes the "
     "proof of every position again, and looks at everything else that the plan requires."

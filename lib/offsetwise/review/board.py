@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from offsetwise import files
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, StoreError
-from offsetwise.model import Plan, Receipt
+from offsetwise.model import AcceptedUnproven, Plan, Receipt
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import read_plan
@@ -125,6 +125,7 @@ class Board(View):
         *,
         typed: str | None = None,
         drifts: Sequence[Drift] = (),
+        accepted_unproven: Sequence[AcceptedUnproven] = (),
     ) -> DecideAnswer:
         """Approve or reject exactly the version that was shown.
 
@@ -135,9 +136,16 @@ class Board(View):
             verdict: What they say.
             typed: What they typed to confirm; has to be `facts.confirm` where that is not None. For approvals.
             drifts: What has moved on the clusters, where the page looked: an approval is `Stale` then.
+            accepted_unproven: Positions that they let be applied though the records that prove them are gone.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
-        wanted = Decision(digest=digest, verdict=verdict, typed=typed, drifts=tuple(drifts))
+        wanted = Decision(
+            digest=digest,
+            verdict=verdict,
+            typed=typed,
+            drifts=tuple(drifts),
+            accepted_unproven=tuple(accepted_unproven),
+        )
         return self._attempted(verb, person, plan, lambda attempt: deciding.decide(attempt, wanted), digest=digest)
 
     def import_envelope(self, person: Person | None, plan: int, file: ApprovalFile) -> DecideAnswer:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from offsetwise.approval import ApprovalFile, Policy, Statement, Verdict, believed, vouch
 from offsetwise.approval.key_files import listed_key
-from offsetwise.errors import FileError, OffsetwiseError, PlanError
+from offsetwise.approval.unproven import require_acceptable
+from offsetwise.errors import FileError, OffsetwiseError, PlanError, UsageError
+from offsetwise.model import AcceptedUnproven
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.refusals import require_proofs
 from offsetwise.review.allowing import barred_from_deciding, no_person, why_not_own
@@ -19,6 +22,9 @@ from offsetwise.review.risk import Facts
 from offsetwise.review.sheet import Standing
 from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
 
+_TOLD: Final = 1_000
+"""Characters of what is accepted as unproven in the audit log; the envelope has all of it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
@@ -28,6 +34,8 @@ class Decision:
     verdict: Verdict
     typed: str | None
     drifts: tuple[Drift, ...]
+    accepted_unproven: tuple[AcceptedUnproven, ...] = ()
+    """Positions that may be applied though the records that prove them are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,9 @@ def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
     try:
         content_of(attempt.change, newest)
         if wanted.verdict is Verdict.APPROVED:
-            require_proofs(attempt.plans.get(attempt.change, newest), newest.digest)
+            plan = attempt.plans.get(attempt.change, newest)
+            require_proofs(plan, newest.digest)
+            require_acceptable(plan, newest.digest, wanted.verdict, wanted.accepted_unproven)
         key = attempt.key()
         made, said = vouch(
             wanted.digest,
@@ -75,8 +85,9 @@ def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
             now=attempt.now,
             expires_in=timedelta(hours=attempt.rules.decisions.valid_hours),
             verdict=wanted.verdict,
+            accepted_unproven=wanted.accepted_unproven,
         )
-    except (FileError, PlanError) as error:
+    except (FileError, PlanError, UsageError) as error:
         return NotAllowed(why=error.problem, fix=error.fix)
     return _decided(attempt, matter, _Signed(by=who(person), said=said, envelope=made, key=key.public.id))
 
@@ -176,6 +187,9 @@ def _decided(attempt: Attempt, matter: _Matter, signed: _Signed) -> Approved | R
         key=signed.key,
         envelope_sha256=hashlib.sha256(envelope).hexdigest(),
     )
+    if said.accepted_unproven:
+        reasons = "; ".join(f"{each.topic_partition}: {each.reason}" for each in said.accepted_unproven)
+        attempt.details.update(accepted_unproven=reasons[:_TOLD])
     if said.verdict is Verdict.REJECTED:
         attempt.change.move(row.id, State.REJECTED, number=row.number, at_ms=attempt.now_ms)
         return Rejected(plan=row.id, digest=said.plan_digest, envelope=envelope)

@@ -25,7 +25,7 @@ from offsetwise.model import (
     Target,
 )
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
-from offsetwise.plan.refusals import AGAIN, proof_not_repeated
+from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
 from offsetwise.targets.spec import Where, spec_of
 from offsetwise.transactions.report import SinkTransactions
@@ -127,12 +127,12 @@ def require(digest: str, held: Sequence[Held]) -> None:
             if stop
             else "Take a new comparison and draft the plan again.",
         )
-    unproven = [each for each in unknown if each.unproven]
+    unproven = [each for each in unknown if each.unproven is not None]
     if unproven and unproven == unknown:
         raise StalePlanError(
             f"Plan {digest[:12]}: {proof_not_repeated.code}: expected to make the proof of every position again, found "
             f"{many(len(unproven), 'reading')} that cannot be made. {_some(unproven)} Nothing was written.",
-            fix=AGAIN,
+            fix=f"{AGAIN} {ACCEPT}",
         )
     if unknown:
         raise ApplyError(

@@ -50,8 +50,8 @@ class Held:
     partition: int | None = None
     stoppable: bool = False
     """Whether it is somebody at work, so that stopping them is enough."""
-    unproven: bool = False
-    """Whether the proof of this partition's position cannot be made again."""
+    unproven: TopicPartition | None = None
+    """The position, named as on the old cluster, whose proof cannot be made again: a record of it is gone."""
 
 
 class RecordReader(Protocol):
@@ -152,11 +152,11 @@ def proofs_again(
             continue
         for end in _ends(position):
             of_end = [*_singles(end)]
-            gone = [told for each in of_end if (told := _outside(each, logs[each.side])) is not None]
+            gone = [lost for each in of_end if (lost := _outside(each, logs[each.side])) is not None]
             if gone:
-                free = position.override is not None  # a person decided it, so that no record has to prove it
-                outcome = Outcome.PASSED if free else Outcome.UNKNOWN
-                held += [_held(position, outcome, told, unproven=not free) for told in gone]
+                # What is left of the proof is read again all the same: it may be another one than was reviewed.
+                singles += [each for each in of_end if _outside(each, logs[each.side]) is None]
+                held += gone
                 continue
             singles += of_end
             between = _between(end, logs)
@@ -198,17 +198,24 @@ def _singles(end: _End) -> Iterator[_Single]:
                 yield _Single(end=end, side=side, place=(at, offset), neighbour=neighbour)
 
 
-def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> str | None:
+def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> Held | None:
     at, offset = one.place
     log = logs.get(at)
     if log is None or log.log_start is None or log.hw is None:
-        return f"{at} on the {one.side} cluster: its log cannot be read, so no record can be."
+        return _gone(one, f"{at} on the {one.side} cluster: its log cannot be read, so no record can be.", known=False)
     if not log.log_start <= offset < log.hw:
-        return (
-            f"{at} on the {one.side} cluster: the record at {offset} proves the position, and is not in "
-            f"the log any more: [{log.log_start}, {log.hw})."
-        )
+        told = f"{at} on the {one.side} cluster: the record at {offset} proves the position, and is not in "
+        told += f"the log any more: [{log.log_start}, {log.hw})."
+        return _gone(one, told)
     return None
+
+
+def _gone(one: _Single, told: str, *, known: bool = True) -> Held:
+    """Say that a record of a proof is not to be read; `known` where it is known to be gone for good."""
+    position = one.end.position
+    if position.override is not None:  # a person decided it, so that no record has to prove it
+        return _held(position, Outcome.PASSED, told)
+    return _held(position, Outcome.UNKNOWN, told, unproven=known)
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
@@ -271,8 +278,7 @@ def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Rec
     subject = f"{at} on the {one.side} cluster: the record at {offset}"
     records = found.get((one.side, one.end.proof.salt, one.place))
     if records is None:
-        told = f"{subject} cannot be read any more."
-        return _held(one.end.position, Outcome.UNKNOWN, told, unproven=True)
+        return _gone(one, f"{subject} cannot be read any more.")
     if _identity(one.end.proof, one.side, records) == one.neighbour.identity:
         return _held(one.end.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
     return _held(one.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
@@ -312,4 +318,5 @@ def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace],
 
 def _held(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> Held:
     topic, partition = position.new_topic, position.partition
-    return Held(outcome=outcome, told=told, topic=topic, partition=partition, unproven=unproven)
+    of = position.topic_partition if unproven else None
+    return Held(outcome=outcome, told=told, topic=topic, partition=partition, unproven=of)

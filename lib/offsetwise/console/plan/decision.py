@@ -16,7 +16,7 @@ from offsetwise.approval import Verdict
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
-from offsetwise.console.plan import checklist, standing, versions
+from offsetwise.console.plan import accepting, checklist, standing, versions
 from offsetwise.console.plan.checklist import Looked
 from offsetwise.console.reader import PlanOf, Reader
 from offsetwise.console.server import guard
@@ -129,6 +129,8 @@ def draw(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool
                 help=f"{standing.why_typed(sheet.plan, sheet.facts.risky)}: approving it takes one more word.",
                 autocomplete="off",
             )
+        if approve_off is None:
+            accepting.draw(sheet)
         _answer(plan)
         with st.container(horizontal=True):
             st.button(
@@ -240,9 +242,12 @@ def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: 
     if remark.strip() and not _remarked(plan, remark):
         return
     typed = st.session_state.get(typed_key(plan))
+    accepted = accepting.chosen(plan) if verdict is Verdict.APPROVED else ()
     _tell(
         plan,
-        lambda board_, person: board_.decide(person, plan, digest, verdict, typed=typed, drifts=_drifts(asked)),
+        lambda board_, person: board_.decide(
+            person, plan, digest, verdict, typed=typed, drifts=_drifts(asked), accepted_unproven=accepted
+        ),
         remarked=bool(remark.strip()),
     )
     found = told(plan)

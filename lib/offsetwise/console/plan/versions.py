@@ -11,7 +11,7 @@ import streamlit as st
 
 from offsetwise.approval import Verdict
 from offsetwise.console.board import Seat
-from offsetwise.console.plan import standing
+from offsetwise.console.plan import accepting, standing
 from offsetwise.console.plan.plans import cut
 from offsetwise.console.plan.positions import spoken
 from offsetwise.console.server import guard
@@ -139,7 +139,8 @@ def _entries(sheet: Sheet) -> Iterator[Entry]:
     numbers = {each.digest: each.number for each in sheet.versions}
     for decision in sheet.decisions:
         word = ":green[✓ approved]" if decision.verdict == Verdict.APPROVED else ":red[✗ rejected]"
-        yield Entry(at_ms=decision.at_ms, by=decision.by, did=f"{word} version {numbers.get(decision.digest, '?')}")
+        did = f"{word} version {numbers.get(decision.digest, '?')}"
+        yield Entry(at_ms=decision.at_ms, by=decision.by, did=did, said=accepting.told(decision))
     for comment in sheet.comments:
         yield Entry(at_ms=comment.at_ms, by=comment.by, did=f"on version {comment.number}", said=comment.body)
     for receipt in sheet.receipts:

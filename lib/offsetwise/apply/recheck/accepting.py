@@ -1,0 +1,71 @@
+"""Positions whose proof is gone, and that as many people as have to approve a plan accepted as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from offsetwise.apply.recheck.proofs import Held
+from offsetwise.errors import NotApprovedError
+from offsetwise.model import Approver, Outcome, TopicPartition
+from offsetwise.wording import many
+
+
+def accepted(held: Sequence[Held], approvers: Sequence[Approver], required: int) -> tuple[Held, ...]:
+    """Let pass what cannot be proven any more where enough approvers signed that it may be applied so.
+
+    What differs from what was reviewed, or cannot be read for another reason, stays as it is.
+
+    Args:
+        held: What was found.
+        approvers: Those whose approvals count, each another person.
+        required: How many people have to approve the plan, and so accept such a position.
+    """
+    return tuple(_judged(each, approvers, required) for each in held)
+
+
+def require_needed(digest: str, held: Sequence[Held], approvers: Sequence[Approver]) -> None:
+    """Refuse an approval that accepts a position as unproven whose proof was made again.
+
+    Else to accept every position, just in case, would become a habit, and no proof would be asked for any more.
+
+    Args:
+        digest: The plan's.
+        held: What was found, with the proof of every position made again.
+        approvers: Those whose approvals count.
+
+    Raises:
+        NotApprovedError: There is such an approval.
+    """
+    gone = {each.unproven for each in held}
+    for approver in approvers:
+        proven = [at for each in approver.accepted_unproven if (at := each.topic_partition) not in gone]
+        if proven:
+            names = ", ".join(map(str, proven[:_NAMED])) + (" …" if len(proven) > _NAMED else "")
+            raise NotApprovedError(
+                f"Plan {digest[:12]}: {approver.subject} accepted {many(len(proven), 'position')} as unproven, and the "
+                f"proof was made again: {names}. Nothing was written.",
+                fix=f"Let {approver.subject} sign the plan again, and accept only what the dry run cannot prove.",
+            )
+
+
+_NAMED = 5
+
+
+def _judged(each: Held, approvers: Sequence[Approver], required: int) -> Held:
+    if each.unproven is None or each.outcome is not Outcome.UNKNOWN:
+        return each
+    said = [f"{subject} accepted it as unproven: {reason}" for subject, reason in _reasons(each.unproven, approvers)]
+    told = " ".join((each.told, *(one if one.endswith((".", "!", "?")) else f"{one}." for one in said)))
+    if len(said) >= required:
+        return replace(each, outcome=Outcome.PASSED, told=told)
+    if said:
+        told += f" {many(required, 'person has', 'people have')} to."
+    return replace(each, told=told)
+
+
+def _reasons(at: TopicPartition, approvers: Sequence[Approver]) -> Iterator[tuple[str, str]]:
+    for approver in approvers:
+        for one in approver.accepted_unproven:
+            if one.topic_partition == at:
+                yield approver.subject, one.reason

@@ -1,0 +1,100 @@
+"""Which positions a reviewer may accept as unproven, because retention took the records of their proof.
+
+Only such a record's loss is accepted: one that is there and differs, or a position that was never proven, is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from offsetwise.approval import strict
+from offsetwise.approval.envelope import Verdict
+from offsetwise.errors import PlanError, UsageError
+from offsetwise.model import AcceptedUnproven, Plan, PlannedPosition, TopicPartition
+
+_PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,9})")
+
+
+def named(texts: Sequence[str], reasons: Sequence[str]) -> dict[TopicPartition, str]:
+    """Read `topic:partition`, each with its reason: one for each in their order, or one for all.
+
+    Raises:
+        UsageError: One is none, is named twice, or has no reason.
+    """
+    if texts and len(reasons) == 1:
+        reasons = (reasons[0],) * len(texts)
+    if len(reasons) != len(texts):
+        raise UsageError(
+            f"sign: expected a --reason for each of {len(texts)} --accept-unproven, or one for all; found "
+            f"{len(reasons)}. Nothing was signed.",
+            fix="Say why each position may be applied unproven: --accept-unproven orders:0 --reason TEXT.",
+        )
+    made: dict[TopicPartition, str] = {}
+    for text, reason in zip(texts, reasons, strict=True):
+        found = _PLACE.fullmatch(text)
+        at = None if found is None else TopicPartition(topic=found[1], partition=int(found[2]))
+        if at is None or at in made:
+            wrong = f"found {text[:100]!r}" if at is None else f"found {text} twice"
+            raise UsageError(
+                f"--accept-unproven: expected topic:partition, each once, {wrong}. Nothing was signed.",
+                fix="Write for example --accept-unproven orders:0, with the topic's name on the old cluster.",
+            )
+        made[at] = reason
+    return made
+
+
+def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, ...]:
+    """Give what is signed of them, in the order of their names."""
+    return tuple(
+        AcceptedUnproven(topic=at.topic, partition=at.partition, reason=reason.strip())
+        for at, reason in sorted(reasons.items())
+    )
+
+
+def acceptable(position: PlannedPosition) -> bool:
+    """Whether a position may be accepted as unproven: records prove it, which retention can take."""
+    proofs = (position.proof, position.end_proof)
+    records = any(one for each in proofs if each is not None for one in (each.before, each.after))
+    return records and position.override is None
+
+
+def why_not(plan: Plan, wanted: Sequence[AcceptedUnproven]) -> str | None:
+    """Say in a sentence why these may not be accepted; None where they may."""
+    positions: dict[TopicPartition, list[PlannedPosition]] = {}
+    for position in plan.positions:
+        positions.setdefault(position.topic_partition, []).append(position)
+    seen = set()
+    for each in wanted:
+        at = each.topic_partition
+        found = positions.get(at)
+        if at in seen:
+            return f"{at} is accepted as unproven twice."
+        if found is None:
+            return f"{at} is accepted as unproven, and the plan has no position of that name on the old cluster."
+        if not any(map(acceptable, found)):
+            decided = any(one.override is not None for one in found)
+            why = "a person decided it, which needs no proof" if decided else "no record of the plan proves it"
+            return f"{at} is accepted as unproven, and {why}: there is nothing to accept."
+        if not strict.is_reason(each.reason):
+            return f"{at} is accepted as unproven: expected a reason, {strict.A_REASON}, found {each.reason[:60]!a}."
+        seen.add(at)
+    return None
+
+
+def require_acceptable(plan: Plan, digest: str, verdict: Verdict, wanted: Sequence[AcceptedUnproven]) -> None:
+    """Refuse to sign what would count for nothing.
+
+    Raises:
+        PlanError: Something is accepted that may not be, or in a rejection.
+    """
+    why = why_not(plan, wanted)
+    if wanted and verdict is Verdict.REJECTED:
+        why = "A rejection accepts nothing."
+    if why is not None:
+        raise PlanError(
+            f"Plan {digest[:12]}: {why} Nothing was signed.",
+            fix="Accept only positions whose proof the dry run of `apply` cannot make again, each with a reason: "
+            "--accept-unproven topic:partition --reason TEXT.",
+        )

@@ -1,0 +1,47 @@
+"""What a reviewer accepts as unproven: positions whose records retention took since the plan was drafted."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from offsetwise.approval.envelope import ApprovalFile, accepted_in
+from offsetwise.approval.unproven import acceptable, accepted, named
+from offsetwise.model import AcceptedUnproven
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import DecisionRow
+
+
+def draw(sheet: Sheet) -> None:
+    """Draw what can be accepted, beside the decision; nothing where no record proves a position."""
+    places = {each.topic_partition for each in sheet.plan.positions if acceptable(each)}
+    if not places:
+        return
+    with st.expander("Accept positions as unproven", icon=":material/history_toggle_off:"):
+        st.multiselect(
+            "Positions",
+            [f"{at.topic}:{at.partition}" for at in sorted(places)],
+            key=_places_key(sheet.row.id),
+            help="Those of which the dry run of `apply` says PROOF_NOT_REPEATED: records that prove them are gone. An "
+            "approval that accepts a position whose proof can be made again is refused.",
+        )
+        st.text_input("Reason", key=_reason_key(sheet.row.id), autocomplete="off")
+
+
+def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
+    """Give what was chosen, each with the reason."""
+    places = st.session_state.get(_places_key(plan), [])
+    return accepted(named(places, [str(st.session_state.get(_reason_key(plan), ""))] if places else []))
+
+
+def told(decision: DecisionRow) -> str:
+    """Say what a decision accepted, a line each; nothing where it accepted nothing."""
+    kept = accepted_in(ApprovalFile(name="that is kept", content=decision.envelope))
+    return "\n".join(f"Accepted {each.topic_partition} as unproven: {each.reason}" for each in kept)
+
+
+def _places_key(plan: int) -> str:
+    return f"unproven-{plan}"
+
+
+def _reason_key(plan: int) -> str:
+    return f"unproven-reason-{plan}"
