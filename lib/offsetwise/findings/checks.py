@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.logs import topic_missing
 from offsetwise.findings.place import chosen_at_start
-from offsetwise.findings.register import Stage, decided, describe
+from offsetwise.findings.register import Stage, decided, describe, findings
 from offsetwise.model import Finding, Problem, Severity
 
 
@@ -44,7 +45,13 @@ def _read(case: MigrationCase) -> Iterator[Problem]:
     told = any(pair.old is None or pair.new is None for pair in case.topics)
     for problem in (*found, *case.old.problems, *case.new.problems):
         if not ((told and problem.code == topic_missing.code) or chosen_at_start(problem)):
-            yield problem
+            yield _with_amount(problem, case)
+
+
+def _with_amount(problem: Problem, case: MigrationCase) -> Problem:
+    kind = findings().get(problem.code)
+    more = "" if kind is None or kind.amount is None else kind.amount(case)
+    return replace(problem, message=f"{problem.message} {more}") if more else problem
 
 
 def _about(problem: Problem, topic: str | None = None, partition: int | None = None) -> Finding:

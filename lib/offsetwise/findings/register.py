@@ -13,10 +13,13 @@ from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Final, Generic, ParamSpec
+from typing import TYPE_CHECKING, Final, Generic, ParamSpec
 
 from offsetwise.model import Finding, Problem, Severity
 from offsetwise.targets import FOLDERS
+
+if TYPE_CHECKING:
+    from offsetwise.findings.case import MigrationCase
 
 DECLARED: Final = (
     "offsetwise.findings.unedited",
@@ -106,6 +109,8 @@ class Check(FindingKind, Generic[P]):
     """A finding that is declared: its kind, and the function that decides it. Called, it gives what was found."""
 
     decide: Callable[P, Iterator[Said]]
+    amount: Callable[[MigrationCase], str] | None = None
+    """What both clusters tell of how many records, or how much time, it is about; see `finding`."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
         """Decide it: a problem for each sentence, in the order of the function."""
@@ -127,6 +132,7 @@ def finding(
     unedited: bool = False,
     overridable: bool = False,
     continuing: bool = False,
+    amount: Callable[[MigrationCase], str] | None = None,
 ) -> Callable[[Callable[P, Iterator[Said]]], Check[P]]:
     """Declare a finding by the function that decides it.
 
@@ -143,6 +149,8 @@ def finding(
         unedited: See `FindingKind`.
         overridable: See `FindingKind`.
         continuing: See `FindingKind`.
+        amount: For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of
+            its own that says how many records, or how much time, it is about; "" where they tell nothing.
 
     Raises:
         RuntimeError: The code is declared twice, or after the register was closed.
@@ -165,6 +173,7 @@ def finding(
             continuing=continuing,
             page=f"docs/findings/{code}.md",
             decide=decide,
+            amount=amount,
         )
         _declared[code] = check
         return check

@@ -112,9 +112,11 @@ def read_from(
     _require_known(folder, metadata.operators, uids)
     opened = Opened.of(folder, data, metadata, elsewhere)
     sinks = _sinks(metadata, opened)
-    sources, problems = _sources(metadata, opened, dict(zip(map(operator_id, uids), uids, strict=True)))
-    operators = _named(operators_of(metadata, sinks.prefixes), uids)
     written = next((entry.modified_s for entry in entries if entry.name == METADATA), None)
+    written_ms = None if written is None else int(written * 1000)
+    named = dict(zip(map(operator_id, uids), uids, strict=True))
+    sources, problems = _sources(metadata, opened, named, written_ms)
+    operators = _named(operators_of(metadata, sinks.prefixes), uids)
     unaligned = any(subtask.channels for entry in metadata.operators for subtask in entry.subtasks)
     problems = [*opened.problems, *problems, *sinks.problems]
     if unaligned:
@@ -125,7 +127,7 @@ def read_from(
         id=metadata.checkpoint_id,
         format_version=metadata.version,
         format=metadata.format,
-        written_ms=None if written is None else int(written * 1000),
+        written_ms=written_ms,
         aligned=not unaligned,
         compressed=opened.compressed,
         retained=_retained(around, name),
@@ -185,7 +187,7 @@ def _shown(folder: FolderReader) -> str:
 
 
 def _sources(
-    metadata: Metadata, opened: Opened, uids: Mapping[str, str]
+    metadata: Metadata, opened: Opened, uids: Mapping[str, str], written_ms: int | None
 ) -> tuple[tuple[CheckpointSource, ...], list[Problem]]:
     made: list[CheckpointSource] = []
     problems: list[Problem] = []
@@ -205,6 +207,7 @@ def _sources(
                 elements=elements,
                 coordinator=opened.coordinator(entry),
                 complete=complete and not any(subtask.finished for subtask in entry.subtasks),
+                written_ms=written_ms,
             )
             source, found = _shards(kept) or read_source(kept)
             if name in names or source.kind != "other":

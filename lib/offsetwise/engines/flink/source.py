@@ -48,6 +48,8 @@ class Kept:
     coordinator: Cursor | None
     complete: bool
     """Whether every subtask's state could be opened."""
+    written_ms: int | None = None
+    """What its file is dated, since the epoch; None where nothing says that."""
 
     @property
     def legacy(self) -> bool:

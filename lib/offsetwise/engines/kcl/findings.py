@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from offsetwise.findings import Stage, finding
+from offsetwise.findings.case import MigrationCase
 from offsetwise.model import Severity
+from offsetwise.streams.kinesis.findings import held_by
+from offsetwise.streams.kinesis.spec import LATEST, moment
+
+
+def _at_latest(case: MigrationCase) -> str:
+    shards = [row.topic_partition for row in case.rows if row.old_offset == LATEST]
+    held = held_by(case, shards)
+    return f"{held} As much can be skipped." if held else ""
 
 
 @finding(
@@ -15,12 +24,23 @@ from offsetwise.model import Severity
     remedy="Let the application make its first checkpoint in the shard, before it is stopped.",
     rank=1120,
     stage=Stage.READER,
+    amount=_at_latest,
 )
-def lease_at_latest(shard: str) -> Iterator[str]:
-    """A worker took the shard at its end and has not made a checkpoint."""
+def lease_at_latest(shard: str, newest_s: int | None) -> Iterator[str]:
+    """A worker took the shard at its end and has not made a checkpoint.
+
+    Args:
+        shard: Its id.
+        newest_s: When the newest record arrived that the application has processed in any shard, in seconds since the
+            epoch; None where no lease tells.
+    """
+    since = ""
+    if newest_s is not None:
+        since = f" The newest record that the application has processed in any shard arrived at {moment(newest_s)}: it "
+        since += "was not stopped before."
     yield (
         f"Shard {shard} is at LATEST: no place is saved, so a start reads from the end that the shard has then, and "
-        "skips what arrived since the last stop."
+        f"skips what arrived since the last stop.{since}"
     )
 
 

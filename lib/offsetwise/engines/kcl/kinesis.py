@@ -38,6 +38,7 @@ from offsetwise.streams.kinesis.spec import (
     Place,
     ShardPlace,
     after,
+    evidence_of,
     sequence_number,
 )
 from offsetwise.wording import many
@@ -147,8 +148,9 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
     if not rows and not any(each.code == checkpoint_damaged.code for each in problems):
         effect = "Workers begin as the initial position in their code says."
         problems += state_empty(f"Lease table {table.name}", effect)
+    newest_s = _newest_s(rows)
     for row in rows:
-        problems += _of_lease(row)
+        problems += _of_lease(row, newest_s)
     if kind == "kinesis":
         problems += _shared(table.name, shards)
         for stream in sorted({each.stream or "" for each in shards}):
@@ -302,10 +304,17 @@ def _kind(rows: Sequence[_Row]) -> str:
     return "dynamodb-streams" if of_table else "kinesis"
 
 
-def _of_lease(row: _Row) -> Iterator[Problem]:
+def _newest_s(rows: Sequence[_Row]) -> int | None:
+    """Say when the newest record arrived that the application has processed, as the numbers tell."""
+    numbers = (row.shard.position.sequence for row in rows if row.shard.position.place is Place.AFTER)
+    found = (evidence_of(number) for number in numbers if number is not None)
+    return max((each.arrived_s for each in found if each is not None), default=None)
+
+
+def _of_lease(row: _Row, newest_s: int | None) -> Iterator[Problem]:
     shard, lease = row.shard, row.lease
     if shard.position == LATEST:
-        yield from lease_at_latest(shard.id)
+        yield from lease_at_latest(shard.id, newest_s)
     if lease.pending is not None:
         yield from lease_pending(shard.id, lease.pending, str(shard.position))
     if lease.owner is not None and lease.next_owner is not None:

@@ -22,6 +22,7 @@ from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
 from offsetwise.plan.ways import Way
 from offsetwise.position import offset_or_none
+from offsetwise.streams.kinesis.findings import held_by
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.wording import many, number
 
@@ -141,10 +142,11 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     made = {(pair.old_name, each.partition) for pair in case.topics if pair.old for each in pair.old.shards}
     new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in made]
     if new and case.checkpoint is not None and isinstance(case.checkpoint.details, SparkDetails):
+        held = held_by(case, [row.topic_partition for row in new])
         yield (
             f"The checkpoint does not name {many(len(new), 'shard')} of the stream, {new[0].topic_partition} first: an "
             "unedited query begins them where its option startingposition says, and with LATEST or a JSON of other "
-            "shards skips what they hold."
+            f"shards skips what they hold.{f' {held}' if held else ''}"
         )
 
 

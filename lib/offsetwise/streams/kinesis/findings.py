@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.register import Stage, finding
-from offsetwise.model import AnyPosition, Problem, Severity, TopicState
+from offsetwise.model import AnyPosition, Problem, Severity, TopicPartition, TopicState
 from offsetwise.position import in_partitions
 from offsetwise.streams.kinesis.spec import (
     Evidence,
@@ -17,9 +17,37 @@ from offsetwise.streams.kinesis.spec import (
     moment,
     sequence_number,
 )
-from offsetwise.wording import many
+from offsetwise.wording import duration, many
 
 _NAMED: Final = 4
+
+
+def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
+    """Say how much shards of the old stream hold, by when their oldest records arrived; "" where nobody listed them.
+
+    Where a number does not tell its time, as an emulator's, it is what the stream retains.
+    """
+    topics = {topic.name: topic for topic in case.old.topics if topic.id is not None}
+    starts = {
+        TopicPartition(topic.name, each.partition): each.log_start
+        for topic in topics.values()
+        for each in topic.partitions
+    }
+    spans = []
+    for at in shards:
+        start = starts.get(at)
+        if not isinstance(start, ShardPlace):
+            continue
+        found = None if start.sequence is None else evidence_of(start.sequence)
+        retained = dict(topics[at.topic].config).get("retention.ms")
+        if found is not None:
+            spans.append(max(0, case.now_ms - found.arrived_s * 1000))
+        elif retained is not None:
+            spans.append(int(retained))
+    if not spans:
+        return ""
+    whose = "it holds" if len(shards) == 1 else f"the {len(shards):,} shards hold"
+    return f"When the stream was read, {whose} the records of up to {duration(max(spans))}."
 
 
 @finding(
@@ -65,6 +93,13 @@ def stream_differs(called: str, names: Sequence[str], effect: str) -> Iterator[s
     yield f"{called} has positions in {many(len(names), 'stream')}: {', '.join(names)}. {effect}"
 
 
+def _since_written(case: MigrationCase) -> str:
+    written_ms = None if case.checkpoint is None else case.checkpoint.details.written_ms
+    if written_ms is None:
+        return ""
+    return f"When the clusters were read, that was {duration(max(0, case.now_ms - written_ms))} of records."
+
+
 @finding(
     code="STATE_EMPTY",
     severity=Severity.BLOCKS,
@@ -72,6 +107,7 @@ def stream_differs(called: str, names: Sequence[str], effect: str) -> Iterator[s
     remedy="Start from an earlier checkpoint or savepoint that has them.",
     rank=1080,
     stage=Stage.READER,
+    amount=_since_written,
 )
 def state_empty(called: str, effect: str) -> Iterator[str]:
     """A source keeps its state, and no shard in it."""

@@ -25,7 +25,7 @@ from offsetwise.findings.place import no_position
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.streams.kinesis.findings import hash_range_gap, state_empty, stream_differs
 from offsetwise.streams.kinesis.shards import problems_of, ranges_of
-from offsetwise.wording import many
+from offsetwise.wording import many, utc
 
 _BY_ITS_OWN_STREAM: Final = (
     "A restore reads each shard in the stream that its own state names; a stream named in the job's code is read only "
@@ -66,6 +66,8 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
             "A restore begins new shards at their oldest record and none that the state has seen before: a shard that "
             "was gone counts as finished, and connectors before 4.3.0 could lose the state when stopped."
         )
+        if kept.written_ms is not None:
+            effect += f" Of such a shard nothing is read that came since this was written, at {utc(kept.written_ms)}."
         problems += state_empty(kept.called, effect)
     kinds = {each.kind for each in (*every, *(enumerator.splits if enumerator else ()))}
     kind = OF_TABLES if kinds == {OF_TABLES} else KINESIS
