@@ -122,7 +122,7 @@ def _fields(split: Split, arn: str, position: ShardPlace) -> SplitFields:
         version=LAST_SPLIT_VERSION,
         arn=arn,
         shard=shard.id,
-        position=TRIM_HORIZON if position == SHARD_END else position,
+        position=position,
         parents=shard.parents,
         low=shard.low,
         high=shard.high,
