@@ -1,7 +1,7 @@
 """Damaged copies of the recorded checkpoints of Kinesis: no crash, and no other position without a problem.
 
-Every fifth byte is flipped in one bit, and every fifth length is cut. `make proof` flips all eight bits of every byte of
-the savepoints, and cuts them at every length; `OFFSETWISE_GATES=full` does so with every file.
+Every fifth byte is flipped in one bit, and every fifth length is cut. `make proof` flips all bits of every byte of the
+savepoints, and cuts them at every length; `OFFSETWISE_GATES=full` does so with every file.
 """
 
 from __future__ import annotations
