@@ -228,6 +228,20 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "TARGET_AHEAD",
         "is 1,050, the old number as it is: 100 offsets past the place 950",
     ),
+    "the mirror's syncs show records to come": (
+        case(row(new=LogRange(log_start=0, lso=1070, hw=1070)), syncs=syncs((600, 500), (1100, 1000))),
+        "MIRROR_BEHIND",
+        "is of old offset 1,100 (new 1,000). Behind it the old log has 99 offsets and the new log 69: the mirror has "
+        "30 to 99 records still to copy.",
+    ),
+    "a third party's copy looks like the end of a mirror that lags": (
+        case(
+            row(old_offset=1200, new=LogRange(log_start=0, lso=1051, hw=1051), new_offset=1051),
+            syncs=syncs((1149, 1049)),
+        ),
+        "MIRROR_BEHIND",
+        "has 49 to 50 records still to copy. The job has read 49 of them or more, and would read these again.",
+    ),
     "unread records missing": (
         case(row(ahead=Ahead(examined=True, missing=7, duplicated=0, foreign=0), exactness=Exactness.POSITION_EXACT)),
         "MISSING_AHEAD",
@@ -287,6 +301,28 @@ FIRES: dict[str, tuple[Case, str, str]] = {
 }
 
 SILENT: dict[str, tuple[Case, str]] = {
+    "the mirror's syncs are at the end": (case(syncs=syncs((600, 500), (1199, 1099))), "MIRROR_BEHIND"),
+    "the mirror has copied all that lies behind its newest sync": (case(syncs=syncs((1100, 1000))), "MIRROR_BEHIND"),
+    "a log with markers of transactions": (
+        case(row(new=LogRange(log_start=0, lso=1070, hw=1070)), syncs=syncs((600, 500), (1100, 990))),
+        "MIRROR_BEHIND",
+    ),
+    "a mirror behind, of a compacted topic": (
+        case(
+            row(new=LogRange(log_start=0, lso=1070, hw=1070)),
+            syncs=syncs((1100, 1000)),
+            old_topic=topic(cleanup_policy="compact"),
+        ),
+        "MIRROR_BEHIND",
+    ),
+    "a mirror behind, of a bounded position": (
+        case(row(new=LogRange(log_start=0, lso=1070, hw=1070), exactness=Exactness.BOUNDED), syncs=syncs((1100, 1000))),
+        "MIRROR_BEHIND",
+    ),
+    "syncs past the end of the new log": (
+        case(row(new=LogRange(log_start=0, lso=900, hw=900)), syncs=syncs((1100, 1000))),
+        "MIRROR_BEHIND",
+    ),
     "same number on both": (case(row(old_offset=950)), "LOSS_INSIDE_LOG"),
     "checkpoint already belongs to the new cluster": (
         case(

@@ -126,6 +126,13 @@ partition(
     case(job=Job(isolation=IsolationLevel.READ_COMMITTED), aborted_visible=0),
 )
 partition("logs", "missing_ahead", "Let the mirror catch up", "unread records missing", case())
+partition(
+    "logs",
+    "mirror_behind",
+    "Let the mirror catch up before",
+    "the mirror's syncs show records to come",
+    case(syncs=of_partitions.syncs((600, 500), (1100, 1000))),
+)
 partition("logs", "foreign_ahead", "Find out who writes", "foreign records ahead", case())
 partition("logs", "duplicates_ahead", "Make sure that the sink drops", "second copies ahead", case())
 partition(

@@ -8,6 +8,7 @@ from itertools import pairwise
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import finding
 from offsetwise.model import Cluster, Exactness, IsolationLevel, Link, LogRange, OffsetSync, Severity, Side, TopicState
+from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence, utc
 
 EXPIRY_HORIZON_MS = 24 * 3_600_000
@@ -155,6 +156,39 @@ def missing_ahead(case: Case) -> Iterator[str]:
     verb = "has" if row.ahead.missing == 1 else "have"
     since = "" if row.old_offset is None else f" from {row.old_offset:,} on"
     yield (f"{many(row.ahead.missing, 'record')}{since} {verb} no copy on the new cluster so far.")
+
+
+@finding(
+    code="MIRROR_BEHIND",
+    severity=Severity.WARNS,
+    title="The mirror has not come to the end of the old log",
+    remedy="Let the mirror catch up before the job starts on the new cluster, then compare again.",
+    rank=55,
+)
+def mirror_behind(case: Case) -> Iterator[str]:
+    """A proven position stands, while more of the old log lies behind the mirror's newest sync than of the new one.
+
+    Of logs that hold less than a record at each offset (compacted, filtered, with markers of transactions) the ends say
+    nothing about how many records lie between.
+    """
+    row, run = case.row, _last_run(case.syncs)
+    old_end, new_end, place = offset_or_none(row.old.hw), offset_or_none(row.new.hw), offset_or_none(row.old_offset)
+    exact = row.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT)
+    if case.link is not Link.MIRRORMAKER or not exact or not run or old_end is None or new_end is None:
+        return
+    first, newest = run[0], run[-1]
+    sparse = newest.upstream - first.upstream > newest.downstream - first.downstream
+    left, written = old_end - newest.upstream - 1, new_end - newest.downstream - 1
+    if sparse or _compacted(case.old_topic) or _compacted(case.new_topic) or not 0 <= written < left:
+        return
+    least = left - written
+    to_come = many(left, "record") if least == left else f"{least:,} to {left:,} records"
+    again = 0 if place is None else place - newest.upstream - 1 - written
+    read = f" The job has read {again:,} of them or more, and would read these again." if again > 0 else ""
+    yield (
+        f"The mirror's newest sync is of old offset {newest.upstream:,} (new {newest.downstream:,}). Behind it the old "
+        f"log has {many(left, 'offset')} and the new log {written:,}: the mirror has {to_come} still to copy.{read}"
+    )
 
 
 @finding(
