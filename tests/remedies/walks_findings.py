@@ -10,7 +10,7 @@ from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, I
 from tests.findings import test_committed as of_commits
 from tests.findings import test_migration_findings as of_migrations
 from tests.findings import test_partition_findings as of_partitions
-from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, row, snapshot, topic
+from tests.findings.cases import DAY_MS, NOW_MS, ROW, case, checkpoint, migration, pair, row, snapshot, syncs, topic
 from tests.plan.scene import FIRST, comparison, drafted, override
 from tests.remedies.walk import corrected
 
@@ -131,7 +131,7 @@ partition(
     "mirror_behind",
     "Let the mirror catch up before",
     "the mirror's syncs show records to come",
-    case(syncs=of_partitions.syncs((600, 500), (1100, 1000))),
+    case(syncs=syncs((600, 500), (1100, 1000))),
 )
 partition("logs", "foreign_ahead", "Find out who writes", "foreign records ahead", case())
 partition("logs", "duplicates_ahead", "Make sure that the sink drops", "second copies ahead", case())

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from offsetwise.approval import ApprovalFile, Policy, approved, read_public_key
 from offsetwise.plan.reading import read_plan
-from offsetwise.review.answers import Approved
+from offsetwise.review.answers import Approved, NotAllowed
+from offsetwise.review.attempt import ParsedPlans
 from offsetwise.review.exports import ExportKind
+from offsetwise.review.risk import Facts
 from offsetwise.store.review_rows import State
+from tests.approval.signed import PLAN
 from tests.review.people import ADA, ISSUER, NOW, RITA, Scene
 
 
@@ -34,3 +41,35 @@ def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_pat
     chain = scene.board.check_chain(ADA)
     assert chain.intact
     assert chain.rows == 3
+
+
+@pytest.mark.parametrize("release", ["of this release", "of an earlier one"])
+@pytest.mark.parametrize("proven", [True, False], ids=["with proofs", "without"])
+def test_a_version_whose_positions_have_no_proof_is_not_approved_whichever_release_kept_it(
+    anywhere: Scene, monkeypatch: pytest.MonkeyPatch, release: str, *, proven: bool
+) -> None:
+    positions = PLAN.positions if proven else tuple(replace(each, proof=None) for each in PLAN.positions)
+    if release == "of an earlier one":
+        dump = Facts.dump
+        monkeypatch.setattr(
+            Facts,
+            "dump",
+            lambda facts: json.dumps(
+                {key: each for key, each in json.loads(dump(facts)).items() if key != "has_proofs"}
+            ),
+        )
+    saved = anywhere.submitted(positions=positions)
+
+    answer = anywhere.approve(RITA, saved)
+
+    assert isinstance(answer, Approved if proven else NotAllowed), answer
+    assert proven or (isinstance(answer, NotAllowed) and "PROOF_NOT_REPEATED" in answer.why)
+
+
+def test_a_version_with_proofs_is_not_parsed_to_be_approved(anywhere: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = anywhere.submitted()
+    parsed: list[object] = []
+    monkeypatch.setattr(ParsedPlans, "get", lambda *given: parsed.append(given))
+
+    assert isinstance(anywhere.approve(RITA, saved), Approved)
+    assert parsed == []

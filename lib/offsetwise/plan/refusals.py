@@ -96,14 +96,19 @@ def writes_pending(plan: Plan) -> bool:
     return any(spec_of(target.kind).keeps_state for target in plan.targets)
 
 
+def without_proofs(plan: Plan) -> list[str]:
+    """Return a sentence for each position that is called proven without a proof that `apply` can make again."""
+    pending = writes_pending(plan)
+    return [told for each in plan.positions if (told := without_proof(each, pending=pending)) is not None]
+
+
 def require_proofs(plan: Plan, digest: str) -> None:
     """Refuse to sign a plan whose positions have no proof that could be made again.
 
     Raises:
         PlanError: It has such a position.
     """
-    pending = writes_pending(plan)
-    missing = [told for each in plan.positions if (told := without_proof(each, pending=pending)) is not None]
+    missing = without_proofs(plan)
     if missing:
         more = f" And {len(missing) - _NAMED} more." if len(missing) > _NAMED else ""
         raise PlanError(

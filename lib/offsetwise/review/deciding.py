@@ -72,7 +72,7 @@ def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
             )
     try:
         content_of(attempt.change, newest)
-        if wanted.verdict is Verdict.APPROVED:
+        if wanted.verdict is Verdict.APPROVED and (wanted.accepted_unproven or not facts.has_proofs):
             plan = attempt.plans.get(attempt.change, newest)
             require_proofs(plan, newest.digest)
             require_acceptable(plan, newest.digest, wanted.verdict, wanted.accepted_unproven)

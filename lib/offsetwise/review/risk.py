@@ -11,7 +11,7 @@ from typing import Final
 
 from offsetwise.approval import demo
 from offsetwise.model import Exactness, Outcome, Plan, PlannedPosition, Start
-from offsetwise.plan.refusals import FROM_FILES
+from offsetwise.plan.refusals import FROM_FILES, without_proofs
 from offsetwise.wording.irrevocable import confirmation
 
 _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -30,6 +30,9 @@ class Facts:
     """Whether it is a plan of the bundled sample."""
     names: tuple[str, ...]
     """Its author and editors, as it records them."""
+    has_proofs: bool = False
+    """Whether each position that is called proven has a proof that `apply` can make again; False of a version that an
+    earlier release kept, which did not look."""
 
     def dump(self) -> str:
         """Write it as JSON."""
@@ -40,6 +43,7 @@ class Facts:
                 "confirm": self.confirm,
                 "sample": self.sample,
                 "names": self.names,
+                "has_proofs": self.has_proofs,
             },
             sort_keys=True,
         )
@@ -60,6 +64,7 @@ def facts_of(plan: Plan, digest: str) -> Facts:
         confirm=_confirm(plan, digest, risky),
         sample=demo.is_of_sample(plan),
         names=(plan.author, *plan.editors),
+        has_proofs=not without_proofs(plan),
     )
 
 
