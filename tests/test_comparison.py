@@ -18,6 +18,7 @@ from offsetwise.comparison import (
     summarise,
     target_of,
 )
+from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import ClusterConfig, Migration, TopicSettings
 from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.model import (
@@ -44,7 +45,6 @@ from offsetwise.model import (
     SubjectKind,
     TopicState,
 )
-from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.resolve import Position, Told
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason

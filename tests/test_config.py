@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 import yaml
 
-from offsetwise import streams
 from offsetwise.client_properties import resolve_spark
 from offsetwise.config import (
     ClusterConfig,
@@ -21,6 +20,7 @@ from offsetwise.config import (
 )
 from offsetwise.errors import ConfigError, ForbiddenPropertyError, SecretError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
+from offsetwise.registry import STREAMS
 
 SMALLEST = """
 name: orders-to-new
@@ -87,7 +87,7 @@ def test_a_stream_that_nobody_registered_is_refused(load: Load) -> None:
 
 
 def test_two_clusters_of_different_streams_are_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(streams.FOLDERS, "other", streams.FOLDERS["kafka"])
+    monkeypatch.setitem(STREAMS, "other", STREAMS["kafka"])
 
     with pytest.raises(ConfigError, match="expected two clusters of one stream, found 'other' and 'kafka'"):
         load(SMALLEST.replace("{name: old, ", "{name: old, stream: other, "))

@@ -11,8 +11,8 @@ import yaml
 import offsetwise
 from offsetwise import approval, files, workflow
 from offsetwise.api import live
+from offsetwise.api.world import LiveWorld
 from offsetwise.apply.run import Tools
-from offsetwise.apply.world import LiveWorld
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Cluster

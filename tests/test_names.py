@@ -11,15 +11,15 @@ from typing import TypeGuard, get_type_hints
 
 import pytest
 
-from offsetwise import streams, targets
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
 from offsetwise.cli.plans import draft
 from offsetwise.config import Migration
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
-from offsetwise.streams.spec import spec_of as spec_of_stream
-from offsetwise.targets.spec import spec_of, specs
+from offsetwise.plan.target import spec_of, specs
+from offsetwise.ports.stream import spec_of as spec_of_stream
+from offsetwise.registry import STREAMS, TARGETS
 from tests.names import Register, decisions
 from tests.test_imports import PAGES, SOURCES
 
@@ -31,7 +31,7 @@ def _drawers() -> dict[str, list[str]]:
         specs_ = [spec for spec in specs() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
         made[engine.name] = [
             f"targets.{engine.name}",
-            *(targets.FOLDERS[spec.name].removeprefix("offsetwise.") for spec in specs_),
+            *(TARGETS[spec.name].removeprefix("offsetwise.") for spec in specs_),
             engine.screen.removeprefix("offsetwise."),
         ]
     made["spark"].append("console.explore.checkpoint.files")  # drawn by Spark's part of the screen alone
@@ -52,7 +52,7 @@ _TARGETS_OF_SHARDS = (
 REGISTERS = {
     "streams": Register(
         registration="offsetwise.streams",
-        packages={kind: package for name, package in streams.FOLDERS.items() for kind in spec_of_stream(name).kinds},
+        packages={kind: package for name, package in STREAMS.items() for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
             ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
@@ -79,7 +79,7 @@ REGISTERS = {
     ),
     "targets": Register(
         registration="offsetwise.targets",
-        packages=targets.FOLDERS,
+        packages=TARGETS,
         allowed={
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
             ("engines.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
@@ -250,7 +250,7 @@ def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
     writers = [module for module in SOURCES if module.startswith("offsetwise.targets.") and module.endswith(".writer")]
     program = (
         f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; "
-        "from offsetwise.targets.spec import specs; assert len(specs()) > 6; "
+        "from offsetwise.plan.target import specs; assert len(specs()) > 6; "
         f"print([name for name in {writers} if name in sys.modules])"
     )
 
@@ -259,7 +259,7 @@ def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", targets.FOLDERS)
+@pytest.mark.parametrize("name", TARGETS)
 def test_every_target_has_a_spec_and_a_writer_of_its_own(name: str) -> None:
     spec, module = spec_of(name), writer_module(name)
     migration = Migration.model_validate(

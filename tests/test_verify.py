@@ -13,6 +13,7 @@ import pytest
 from offsetwise import files
 from offsetwise.apply.object_store import COPY_MARKER
 from offsetwise.apply.run import apply
+from offsetwise.apply.verification import LiveEyes, decided, verify, watch
 from offsetwise.config import ClusterConfig
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
@@ -28,7 +29,6 @@ from offsetwise.model import (
 )
 from offsetwise.position import offset_of
 from offsetwise.transactions.ended import Ends
-from offsetwise.verify import LiveEyes, decided, verify, watch
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
 from tests.apply.worlds import TO_GROUP, Stage, stage
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.apply.verification import decided
 from offsetwise.model import Cluster, Turnout, Verification
 from offsetwise.position import offset_of
-from offsetwise.verify import decided
 from tests.apply.plans import SAVEPOINT, aged
 from tests.engines.flink.files import kafka_source, metadata
 from tests.engines.spark.folders import write

@@ -17,7 +17,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
 
-from offsetwise import regular_files, streams, strict_json
+from offsetwise import regular_files, strict_json
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.flat import flat_type, flatten, whole
 from offsetwise.engines.registry import engines
@@ -35,6 +35,7 @@ from offsetwise.model import (
     Verification,
 )
 from offsetwise.model.offsets import IN_FILES_FIRST
+from offsetwise.registry import STREAMS
 from offsetwise.transactions.snapshot import SinkSnapshot
 
 FORMAT_VERSION: Final = "1.0"
@@ -297,7 +298,7 @@ _Known = tuple[tuple[CheckpointEngine, ...], tuple[str, ...]]
 
 
 def _known() -> _Known:
-    return engines(), tuple(streams.FOLDERS)
+    return engines(), tuple(STREAMS)
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import (
     Checkpoint,
@@ -27,7 +28,6 @@ from offsetwise.model import (
 )
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, ShardPlace, after, in_shards
-from offsetwise.streams.subjects import positions_of
 from tests.plans import plan_of, planned
 
 ARN: Final = "arn:aws:kinesis:us-east-1:000000000000:stream/"

@@ -26,9 +26,9 @@ from typing import Any
 from offsetwise.apply import back
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply
+from offsetwise.apply.verification import verify
 from offsetwise.errors import ApplyError
 from offsetwise.model import GroupOffset, GroupState, StepState, TopicPartition, Turnout
-from offsetwise.verify import verify
 from tests.apply.faults import DeadlyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, files_of
 from tests.apply.worlds import TO_GROUP, Groups, Stage, stage

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.config import JobTraits
 from offsetwise.model import Start, StepState, Turnout
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, evidence_of
 from offsetwise.targets import AtTimestamp
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA

@@ -17,13 +17,13 @@ from offsetwise.apply import back
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.receipts import read_receipt, require_agreeing_records
 from offsetwise.apply.run import apply
+from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import Standing
 from offsetwise.approval import ApprovalFile, Policy, read_public_key
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import GroupOffset, StepState, Turnout
 from offsetwise.plan.digest import digest
 from offsetwise.position import offset_of
-from offsetwise.verify import verify
 from tests.apply.plans import PENDING, SEEDED, STARTING
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Stage, stage
 from tests.test_verify import Eyes

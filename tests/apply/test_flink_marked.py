@@ -9,13 +9,13 @@ import pytest
 
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
+from offsetwise.apply.verification import LiveEyes, verify
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import StalePlanError
 from offsetwise.model import MarkedTransaction, SeenTransaction, SinkRequirement, Target, Turnout
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
-from offsetwise.verify import LiveEyes, verify
 from tests.apply.plans import SAVEPOINT, context, files_of, flink_savepoint, tree_hash
 from tests.apply.worlds import Stage, stage
 

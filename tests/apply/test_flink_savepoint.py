@@ -9,6 +9,7 @@ import pytest
 
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
+from offsetwise.apply.verification import LiveEyes, verify
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
@@ -16,7 +17,6 @@ from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, StalePlanError
 from offsetwise.model import Start, Target, Turnout
 from offsetwise.storage.folders import MAX_FILE_BYTES
-from offsetwise.verify import LiveEyes, verify
 from tests.apply.plans import (
     SAVEPOINT,
     SHIFT,

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from offsetwise import files
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Context, Standing
 from offsetwise.config import ClusterConfig, Migration
@@ -31,6 +32,7 @@ from offsetwise.model import (
     WrittenLease,
 )
 from offsetwise.plan.evidence import require_agreeing
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
@@ -39,8 +41,6 @@ from offsetwise.targets.kcl.images import dumped, loaded
 from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import Change, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.kinesis_plans import CHAIN, back, shard_plan
 from tests.apply.plans import DIGEST, MIGRATION, context, journal

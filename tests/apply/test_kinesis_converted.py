@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Finding, NewSavepoint, Plan, Severity, SourcePosition, StepState, Turnout
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets import FlinkSavepointConverted
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.kinesis_plans import ARN, shard_plan
 from tests.apply.plans import MIGRATION, aged, context, journal
 from tests.apply.test_kinesis_state import LEGACY, data_of, source_of, with_legacy_position

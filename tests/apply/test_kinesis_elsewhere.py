@@ -10,9 +10,9 @@ import pytest
 from offsetwise.apply.writers import writer_module
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Plan, Target
+from offsetwise.plan.target import spec_of
 from offsetwise.streams.kinesis.spec import ShardPlace, in_shards
 from offsetwise.targets import FlinkSavepointConverted, KclLeases, SparkCopy
-from offsetwise.targets.spec import spec_of
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, files_of
 from tests.apply.test_kcl_leases import TABLE, Application, app, apply

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -27,14 +28,13 @@ from offsetwise.model import (
     TopicPartition,
     Turnout,
 )
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
 from offsetwise.targets.flink.edit import Making, edit_source
 from offsetwise.targets.flink.elements import Piece
 from offsetwise.targets.flink.kinesis.edit import rewrite_of
 from offsetwise.targets.flink.kinesis.states import enumerator_state, split_element
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
 from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, fields_of, opened, source_of

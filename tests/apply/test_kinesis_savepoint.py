@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, UsageError
 from offsetwise.model import NewSavepoint, Plan, SourcePosition, Start, StepState, Turnout
 from offsetwise.plan import options
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import FlinkSavepointFromPositions
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.apply.test_kinesis_state import data_of, source_of

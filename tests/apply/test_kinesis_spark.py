@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -29,10 +30,9 @@ from offsetwise.model import (
     Turnout,
 )
 from offsetwise.plan.evidence import require_step
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time, in_shards
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY, DIGEST, MIGRATION, aged, context, files_of, journal, spark_checkpoint
 from tests.engines.test_kinesis import AWSLABS, DATA, NUMBER, PENDING, codes, rows

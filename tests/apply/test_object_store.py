@@ -12,13 +12,13 @@ import pytest
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.object_store import COPY_MARKER as MARKER
+from offsetwise.apply.verification import LiveEyes, verify
 from offsetwise.apply.writing import Context, Standing, Writer
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, RunningQueryError
 from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Turnout
-from offsetwise.verify import LiveEyes, verify
 from tests.apply.plans import (
     COPY,
     DIGEST,

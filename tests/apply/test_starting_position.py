@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.spark.kinesis import parse_line
 from offsetwise.errors import ApplyError
 from offsetwise.model import ShardRange, SourcePosition, Start, StepState, Turnout
+from offsetwise.plan.target import spec_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import StartingPosition
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import LiveEyes
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA

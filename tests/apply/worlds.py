@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise import files
+from offsetwise.api.world import LiveWorld
 from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.apply.run import Order, Tools
-from offsetwise.apply.world import LiveWorld
 from offsetwise.apply.writers import Writers
 from offsetwise.approval import ApprovalFile, Policy, keygen, sign
 from offsetwise.config import Migration

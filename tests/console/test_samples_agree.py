@@ -17,7 +17,7 @@ from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Outcome, Plan, Target
 from offsetwise.plan.request import DraftRequest
-from offsetwise.targets.spec import specs
+from offsetwise.plan.target import specs
 from tests.subjects import checkpoint
 
 LIBRARY = Path(offsetwise.__file__).parent

@@ -10,8 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from offsetwise import streams, targets
 from offsetwise.comparison import Scene, positions_of
+from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import load_migration
 from offsetwise.console import board
 from offsetwise.console.reader import Reader
@@ -22,9 +22,9 @@ from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
 from offsetwise.proof import Proof, learnt_of
+from offsetwise.registry import STREAMS, TARGETS
 from offsetwise.store.store import open_store
 from offsetwise.streams.reader import read_cluster
-from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.resolve import resolve
 from tests import subjects
 from tests.console import builders
@@ -45,8 +45,8 @@ TRAIN = "checkpoint train"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(targets.FOLDERS, CSV.kind, "tests.toys.target")
-    monkeypatch.setitem(streams.FOLDERS, NAME, "tests.toys.stream")
+    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
+    monkeypatch.setitem(STREAMS, NAME, "tests.toys.stream")
     st.cache_resource.clear()
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=60) as store:
         access.use(people.access_with_key(tmp_path))

@@ -10,8 +10,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from offsetwise import targets, workflow
+from offsetwise import workflow
 from offsetwise.comparison import Scene
+from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.console import answers, board
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
@@ -19,9 +20,9 @@ from offsetwise.engines import registry
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
+from offsetwise.registry import TARGETS
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
-from offsetwise.streams.subjects import ReadSubject
 from offsetwise.workflow import Observed
 from tests.console.boards import ADA, RITA, claims
 from tests.console.conftest import APP, words
@@ -80,7 +81,7 @@ class Console:
 @pytest.fixture
 def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(targets.FOLDERS, CSV.kind, "tests.toys.target")
+    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
     st.cache_resource.clear()
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=60) as store:
         access.use(people.access_with_key(tmp_path))

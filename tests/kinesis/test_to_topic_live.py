@@ -16,7 +16,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import IsolationLevel, LogRange
 from offsetwise.streams.kafka.matching import TopicCopies
-from offsetwise.streams.windows import Wanted
+from offsetwise.translation.record_windows import Wanted
 from tests.commands import Ran, call
 from tests.integration.flink_cluster import wait_until
 from tests.integration.groups import member

@@ -10,10 +10,11 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from offsetwise import files, targets
+from offsetwise import files
 from offsetwise.errors import PlanError, UsageError
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.settings import Settings, Takers, accepted, parse, settings_of, taken, texts
+from offsetwise.registry import TARGETS
 from tests.plan.scene import STARTING, drafted
 from tests.plan.test_commands import draft
 
@@ -38,7 +39,7 @@ TAKERS = {"table": Table}
 @pytest.fixture
 def takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let starting-offsets take what a table does."""
-    module = import_module(f"{targets.FOLDERS[STARTING.kind]}.spec")
+    module = import_module(f"{TARGETS[STARTING.kind]}.spec")
     monkeypatch.setattr(module, "SPEC", replace(module.SPEC, takes=Table))
 
 
@@ -104,9 +105,9 @@ def test_a_value_may_hold_an_equals_sign() -> None:
     assert parse(["topic=a=b"]) == {"topic": "a=b"}
 
 
-@pytest.mark.parametrize("target", list(targets.FOLDERS))
+@pytest.mark.parametrize("target", list(TARGETS))
 def test_every_key_of_every_target_says_what_it_means(target: str) -> None:
-    model = import_module(f"{targets.FOLDERS[target]}.spec").SPEC.takes
+    model = import_module(f"{TARGETS[target]}.spec").SPEC.takes
 
     assert all(field.description for field in model.model_fields.values())
 

@@ -29,7 +29,7 @@ from tests.toys.engine.engine import TOY
 
 CHECKPOINTS = "engines/flink/checkpoint.py::"
 FLINK = "engines/flink/findings.py::"
-SPARK = "engines/spark/moving.py::"
+SPARK = "targets/spark/moving.py::"
 SAVEPOINT = SAMPLES / FLINK_NAMES[0]
 
 

@@ -15,6 +15,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import ReceiptStep
 from offsetwise.plan.refusals import no_state_to_copy
+from offsetwise.plan.target import spec_of
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets import StartingPosition
 from offsetwise.targets.kcl.creation import create, require_none, require_own
@@ -22,7 +23,6 @@ from offsetwise.targets.kcl.leases import require_stopped
 from offsetwise.targets.kcl.spec import KCL_2, read_leases
 from offsetwise.targets.kcl.table import Change, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
-from offsetwise.targets.spec import spec_of
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import context, journal
 from tests.apply.test_kcl_leases import config

@@ -15,6 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 import offsetwise as ow
 from offsetwise.comparison import Scene as Joined
+from offsetwise.comparison.subjects import ReadSubject, positions_of
 from offsetwise.config import load_migration
 from offsetwise.lag.alerts import alerts
 from offsetwise.lag.subject import LagSubject
@@ -23,7 +24,6 @@ from offsetwise.storage.object_stores import CONNECTION_STRING, _refuse_other_ac
 from offsetwise.store.address import address
 from offsetwise.store.store import open_store
 from offsetwise.store.troubles import troubles
-from offsetwise.streams.subjects import ReadSubject, positions_of
 from offsetwise.survey import reading as survey
 from offsetwise.survey.found import Trouble
 from offsetwise.watch import reading as watching
@@ -258,7 +258,7 @@ for words, name, now in (
         )
 
 
-@walk("streams/subjects.py::positions_of", "State the name of the stream as `job.stream`")
+@walk("comparison/subjects.py::positions_of", "State the name of the stream as `job.stream`")
 def stream_without_a_name(_: Scene) -> Steps:
     from offsetwise.engines.checkpoint import read_checkpoint  # noqa: PLC0415 - engines import subjects
 

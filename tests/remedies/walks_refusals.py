@@ -90,7 +90,7 @@ corrected(
     objections(DRAINED, "producers-first"),
 )
 corrected(
-    "engines/flink/moving.py::no_uid",
+    "targets/flink/moving.py::no_uid",
     "or drop the source's state",
     "sql_job",
     objections(savepoint(), "new-operator-uid", sql=True),
@@ -195,7 +195,7 @@ corrected(
     lambda: drafted(TWO_SOURCES, COPY),
 )
 corrected(
-    "engines/spark/moving.py::_option",
+    "targets/spark/moving.py::_option",
     "Copy the checkpoint",
     "option_for_two_sources",
     lambda: exports.starting_offsets(drafted(TWO_SOURCES)) and None,

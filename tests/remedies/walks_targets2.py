@@ -13,6 +13,7 @@ from offsetwise.apply.run import apply
 from offsetwise.apply.writers import Writers
 from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, PlannedTransaction, Target
+from offsetwise.plan.target import spec_of
 from offsetwise.targets import (
     AtTimestamp,
     FlinkSavepointFromPositions,
@@ -21,7 +22,6 @@ from offsetwise.targets import (
 from offsetwise.targets.flink.edit import edit_savepoint
 from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import LeaseTable
-from offsetwise.targets.spec import spec_of
 from offsetwise.transactions.ended import Place, Shown
 from tests.apply import test_kcl_leases as kcl
 from tests.apply.kinesis_plans import ASKED, CHAIN, shard_plan

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import offsetwise
-from offsetwise import files, targets, workflow
+from offsetwise import files, workflow
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
+from offsetwise.apply.verification import LiveEyes, verify
 from offsetwise.config import load_migration
 from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -22,7 +23,7 @@ from offsetwise.model import Comparison, Exactness, Target, Turnout
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.strategies import judge_strategies
-from offsetwise.verify import LiveEyes, verify
+from offsetwise.registry import TARGETS
 from tests.apply.worlds import TO_GROUP, stage
 from tests.commands import call
 from tests.plan import scene
@@ -37,7 +38,7 @@ AT = (("orders", 0, 1050), ("orders", 1, 1050))
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(targets.FOLDERS, CSV.kind, "tests.toys.target")
+    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
 
 
 def toy(folder: Path, at: Sequence[tuple[str, int, int]] = AT) -> Path:

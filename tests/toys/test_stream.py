@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import offsetwise as ow
-from offsetwise import files, streams, targets
+from offsetwise import files
 from offsetwise.config import load_migration
 from offsetwise.engines import registry
 from offsetwise.errors import FileError, PlanError
@@ -17,6 +17,7 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Exactness, RawVerdict, Turnout
 from offsetwise.plan import options
 from offsetwise.plan.reading import read_plan
+from offsetwise.registry import STREAMS, TARGETS
 from offsetwise.store.store import open_store
 from offsetwise.watch.reading import take_samples
 from tests import subjects
@@ -51,8 +52,8 @@ def shelved(folder: Path) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(targets.FOLDERS, CSV.kind, "tests.toys.target")
-    monkeypatch.setitem(streams.FOLDERS, NAME, "tests.toys.stream")
+    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
+    monkeypatch.setitem(STREAMS, NAME, "tests.toys.stream")
     return shelved(tmp_path)
 
 
@@ -144,7 +145,7 @@ def test_a_plan_that_mixes_streams_is_refused(folder: Path) -> None:
 
 def test_without_its_line_its_texts_are_no_positions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = job(folder).draft(CSV, author="ada").content
-    monkeypatch.delitem(streams.FOLDERS, NAME)
+    monkeypatch.delitem(STREAMS, NAME)
 
     with pytest.raises(FileError, match=r"positions\.0\..* is wrong: expected an integer as a decimal string"):
         read_plan(plan, subject="the plan")

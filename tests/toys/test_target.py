@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise import files, targets
+from offsetwise import files
 from offsetwise.apply import back
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
+from offsetwise.apply.verification import LiveEyes, verify
 from offsetwise.apply.writing import Standing
 from offsetwise.console.plan import standing
 from offsetwise.errors import FileError, UsageError
@@ -19,7 +20,7 @@ from offsetwise.plan import options
 from offsetwise.plan.evidence import require_agreeing
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.strategies import judge_strategies
-from offsetwise.verify import LiveEyes, verify
+from offsetwise.registry import TARGETS
 from tests.apply.plans import COPY
 from tests.apply.worlds import TO_GROUP, stage
 from tests.plan import scene
@@ -29,7 +30,7 @@ CSV = Target(kind="toy-csv")
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(targets.FOLDERS, "toy-csv", "tests.toys.target")
+    monkeypatch.setitem(TARGETS, "toy-csv", "tests.toys.target")
 
 
 def test_it_is_a_way_to_move_a_job_of_every_engine() -> None:
@@ -95,7 +96,7 @@ def test_a_receipt_of_it_that_says_something_else_is_refused(tmp_path: Path) -> 
 
 def test_without_its_line_it_is_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = files.dump(scene.drafted(None, CSV)).encode()
-    monkeypatch.delitem(targets.FOLDERS, "toy-csv")
+    monkeypatch.delitem(TARGETS, "toy-csv")
 
     with pytest.raises(UsageError, match=r"expected one of spark-checkpoint, .*found 'toy-csv'"):
         options.target("toy-csv")

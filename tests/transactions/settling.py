@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise import files
+from offsetwise.api.world import LiveWorld
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import Order, Tools
-from offsetwise.apply.world import LiveWorld
 from offsetwise.apply.writers import Writers
 from offsetwise.approval import Policy
 from offsetwise.config import JobTraits, Migration

@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from offsetwise.api.world import LiveWorld
 from offsetwise.apply.run import Tools
-from offsetwise.apply.world import LiveWorld
+from offsetwise.apply.verification import LiveEyes
 from offsetwise.apply.writers import Writers
 from offsetwise.config import Migration
 from offsetwise.errors import UsageError
 from offsetwise.model import Plan
 from offsetwise.progress import Progress
-from offsetwise.verify import LiveEyes
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration as Named

@@ -13,13 +13,13 @@ from offsetwise.api import live
 from offsetwise.apply import back
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.verification import verify as verified
 from offsetwise.apply.writing import Seen
 from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.model import time_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.progress import Progress, unheard
-from offsetwise.verify import verify as verified
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration

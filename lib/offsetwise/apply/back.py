@@ -24,7 +24,7 @@ from offsetwise.model import Cluster, Plan, ReceiptStep, StepState
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.evidence import changed
 from offsetwise.plan.reading import read_plan
-from offsetwise.targets.spec import Where, spec_of
+from offsetwise.plan.target import Where, spec_of
 
 _SUFFIX: Final = ".journal"
 

@@ -15,9 +15,9 @@ from offsetwise.config import Migration
 from offsetwise.errors import OutputError
 from offsetwise.model import Plan, Receipt
 from offsetwise.plan.evidence import plan_of, require_agreeing, require_step
+from offsetwise.plan.target import Where, spec_of
 from offsetwise.regular_files import named_place
 from offsetwise.storage.location import is_live, locate
-from offsetwise.targets.spec import Where, spec_of
 
 Places = Sequence[str | None]
 """Where each target of a plan stands, None where that is not known; empty where nothing is."""

@@ -33,7 +33,7 @@ from offsetwise.errors import ApplyError, NotApprovedError, OffsetwiseError, Out
 from offsetwise.model import Approver, Outcome, Plan, Receipt, ReceiptStep, time_of
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
-from offsetwise.targets.spec import spec_of
+from offsetwise.plan.target import spec_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

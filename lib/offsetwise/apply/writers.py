@@ -5,16 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from offsetwise import targets as registered
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.errors import OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
-from offsetwise.targets.spec import Where, spec_of
+from offsetwise.plan.target import Where, spec_of
+from offsetwise.registry import TARGETS
 
 if TYPE_CHECKING:
-    from offsetwise.verify.eyes import Eyes
-    from offsetwise.verify.seen import Seen
+    from offsetwise.apply.verification.eyes import Eyes
+    from offsetwise.apply.verification.seen import Seen
 
 
 class WriterModule(Protocol):
@@ -54,7 +54,7 @@ class Writers(dict[str, Writer]):
 
 def writer_module(name: str) -> WriterModule:
     """Give what writes a registered target and verifies it."""
-    made: WriterModule = import_module(f"{registered.FOLDERS[name]}.writer")
+    made: WriterModule = import_module(f"{TARGETS[name]}.writer")
     return made
 
 

@@ -121,7 +121,7 @@ def verify(
 ) -> None:
     """Look whether every target stands as planned, and whether the job began at exactly the planned positions."""
     from offsetwise import Migration, Receipt, files
-    from offsetwise import verify as verifying
+    from offsetwise.apply import verification as verifying
     from offsetwise.cli import render_apply
     from offsetwise.plan.reading import plan_bytes
 

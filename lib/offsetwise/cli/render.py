@@ -27,8 +27,8 @@ from offsetwise.model import (
     Severity,
     epoch_ms,
 )
+from offsetwise.ports.stream import stream_of
 from offsetwise.position import OpaquePosition
-from offsetwise.streams.spec import stream_of
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
 from offsetwise.wording.behind import behind, parts, quota
@@ -216,7 +216,7 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
 
 def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
-    from offsetwise.targets.spec import spec_of
+    from offsetwise.plan.target import spec_of
 
     total = made.totals
     targets = ", ".join(str(target) for target in made.targets)

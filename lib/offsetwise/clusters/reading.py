@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from offsetwise import files
 from offsetwise.bundled import Bundled
 from offsetwise.clusters.retention import Standing
+from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
@@ -24,11 +25,10 @@ from offsetwise.model import (
     SubjectKind,
     TopicPartition,
 )
+from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.streams.reader import read_cluster, reader_of
-from offsetwise.streams.spec import spec_of
-from offsetwise.streams.subjects import ReadSubject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Final, Self
 from pydantic import BeforeValidator, model_validator
 
 from offsetwise import client_properties as allowed
-from offsetwise import streams
 from offsetwise.client_properties import ClientProperties
 from offsetwise.config.fields import (
     Label,
@@ -34,7 +33,8 @@ from offsetwise.config.sections import (
 from offsetwise.config.sinks import check_names
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
-from offsetwise.streams.spec import spec_of, specs
+from offsetwise.ports.stream import spec_of, specs
+from offsetwise.registry import STREAMS
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
@@ -265,7 +265,7 @@ def schema() -> dict[str, Any]:
     made["properties"]["sinks"]["items"]["required"] = ["name"]
     group = made["$defs"]["GroupConfig"]
     made["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
-    cluster["properties"]["stream"]["enum"] = [*streams.FOLDERS]
+    cluster["properties"]["stream"]["enum"] = [*STREAMS]
     kafka = {
         "type": "object",
         "required": ["bootstrap.servers"],

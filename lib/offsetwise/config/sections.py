@@ -19,7 +19,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from offsetwise import client_properties as allowed
-from offsetwise import streams
 from offsetwise.client_properties import Kind
 from offsetwise.config.fields import (
     Label,
@@ -33,6 +32,7 @@ from offsetwise.config.fields import (
     repeated,
 )
 from offsetwise.model import Cluster, OffsetReset
+from offsetwise.registry import STREAMS
 from offsetwise.strict_yaml import Section
 
 
@@ -55,11 +55,11 @@ class ClusterConfig(Section):
     @field_validator("stream")
     @classmethod
     def _is_registered(cls, value: str) -> str:
-        if value not in streams.FOLDERS:
+        if value not in STREAMS:
             raise PydanticCustomError(
                 "stream",
                 "expected one of {known}, found {found}",
-                {"known": ", ".join(streams.FOLDERS), "found": repr(value[:80])},
+                {"known": ", ".join(STREAMS), "found": repr(value[:80])},
             )
         return value
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from offsetwise.findings.case import MigrationCase, TopicPair
 from offsetwise.findings.register import Said, Stage, describe, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
-from offsetwise.streams.spec import is_of_several_clusters
+from offsetwise.ports.stream import is_of_several_clusters
 from offsetwise.wording import duration, many, utc
 
 HEARTBEAT_AGE_MS = 60_000

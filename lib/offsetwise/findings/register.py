@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, ParamSpec
 
 from offsetwise.model import Finding, Problem, Severity
-from offsetwise.targets import FOLDERS
+from offsetwise.registry import TARGETS
 
 if TYPE_CHECKING:
     from offsetwise.findings.case import MigrationCase
@@ -185,7 +185,7 @@ def finding(
 def findings() -> Mapping[str, Check[...]]:
     """Give every finding there is by its code, the most serious first."""
     engines = import_module("offsetwise.engines.registry").registered()
-    for module in (*DECLARED, *(each.moving for each in engines), *(f"{folder}.spec" for folder in FOLDERS.values())):
+    for module in (*DECLARED, *(each.moving for each in engines), *(f"{folder}.spec" for folder in TARGETS.values())):
         import_module(module)
     severities = list(Severity)
     made = sorted(_declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code))

@@ -74,7 +74,7 @@ class PositionText(DecimalString):
         """Accept the texts of every stream that is registered when a file is read."""
         from pydantic_core import core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
-        from offsetwise.streams import position_parsers  # noqa: PLC0415 - as above
+        from offsetwise.registry import position_parsers  # noqa: PLC0415 - as above
 
         number = super().__get_pydantic_core_schema__(source, handler)
         others = position_parsers()
@@ -100,7 +100,7 @@ class PositionText(DecimalString):
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, str]:
         """Describe the texts to JSON Schema."""
-        from offsetwise.streams import position_parsers  # noqa: PLC0415 - as above
+        from offsetwise.registry import position_parsers  # noqa: PLC0415 - as above
 
         return {"type": "string"} if position_parsers() else super().__get_pydantic_json_schema__(schema, handler)
 

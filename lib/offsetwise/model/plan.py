@@ -27,15 +27,15 @@ class RegisteredTarget:
         """Accept the names that are registered when a file is read."""
         from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
-        from offsetwise.targets import FOLDERS  # noqa: PLC0415 - as above
+        from offsetwise.registry import TARGETS  # noqa: PLC0415 - as above
 
         def registered(name: str) -> str:
-            if name not in FOLDERS:
+            if name not in TARGETS:
                 raise PydanticCustomError(
                     "target",
                     "expected one of {expected}; found {found}",
                     {
-                        "expected": ", ".join(FOLDERS),
+                        "expected": ", ".join(TARGETS),
                         "found": repr(name[:100]),
                         "fix": "Correct the name where it is a typo. Use the release of Offsetwise that wrote the "
                         "file where it is a newer one.",
@@ -52,10 +52,10 @@ class RegisteredTarget:
 
     def _described(self, schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ARG002 - as pydantic calls it
         """Describe the names to JSON Schema."""
-        from offsetwise.targets import FOLDERS  # noqa: PLC0415 - as above
+        from offsetwise.registry import TARGETS  # noqa: PLC0415 - as above
 
         told = "Where positions are written."
-        return {"description": told, "enum": [*FOLDERS], "title": "TargetKind", "type": "string"}
+        return {"description": told, "enum": [*TARGETS], "title": "TargetKind", "type": "string"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

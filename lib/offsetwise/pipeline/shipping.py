@@ -26,12 +26,11 @@ from fsspec.registry import known_implementations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-import offsetwise
 from offsetwise.errors import WorkerError
 from offsetwise.pipeline.interrupting import interruptible, over_connect
 from offsetwise.pipeline.spark_errors import spark_errors
 
-PACKAGE: Final = Path(offsetwise.__file__).parent
+PACKAGE: Final = Path(__file__).parents[1]
 SHIPPED: Final = (
     "engines.rows",
     "pipeline.windows",
@@ -206,7 +205,7 @@ def _ask_here(spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ..
         text=True,
         check=False,
     )
-    return [_question(needed, names)(0)] if ran.stdout.strip() == offsetwise.__file__ else []
+    return [_question(needed, names)(0)] if ran.stdout.strip() == str(PACKAGE / "__init__.py") else []
 
 
 def _ask_workers(

@@ -51,7 +51,7 @@ from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
-from offsetwise.targets.spec import groups_of, spec_of
+from offsetwise.plan.target import groups_of, spec_of
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code

@@ -22,8 +22,8 @@ from offsetwise.model import (
     SourcePosition,
     TopicPartition,
 )
+from offsetwise.ports.stream import completed
 from offsetwise.position import needs_log, of_one_stream
-from offsetwise.streams.spec import completed
 
 
 class DriftKind(StrEnum):

@@ -18,7 +18,7 @@ from offsetwise.errors import FileError
 from offsetwise.model import Plan, Receipt, ReceiptStep
 from offsetwise.plan.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
-from offsetwise.targets.spec import spec_of
+from offsetwise.plan.target import spec_of
 from offsetwise.wording import many
 
 _BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")

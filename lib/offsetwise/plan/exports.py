@@ -12,8 +12,8 @@ from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import Plan, PlannedPosition, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, moving_of
+from offsetwise.plan.target import groups_of
 from offsetwise.position import offset_of
-from offsetwise.targets.spec import groups_of
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _RISKY: Final = re.compile(r"^\s|^[=+\-@\uff1d\uff0b\uff0d\uff20]|[,;\"']|\s$")

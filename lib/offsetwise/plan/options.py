@@ -10,9 +10,9 @@ from typing import Final
 from offsetwise.errors import UsageError
 from offsetwise.model import NewSavepoint, Override, Settlement, Start, Target, TopicPartition
 from offsetwise.plan.request import SettlementChoice, StartChoice, Unset
-from offsetwise.streams.spec import position
-from offsetwise.targets import FOLDERS
-from offsetwise.targets.spec import spec_of, specs
+from offsetwise.plan.target import spec_of, specs
+from offsetwise.ports.stream import position
+from offsetwise.registry import TARGETS
 
 _OVERRIDE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,9})=(.{1,200})")
 _START: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})=(earliest|latest|timestamp:(.+)|group:(.+))")
@@ -28,10 +28,10 @@ def target(text: str) -> Target:
         UsageError: It is none.
     """
     kind, colon, group = text.partition(":")
-    if kind not in FOLDERS or bool(group) != spec_of(kind).takes_group or (colon and not group):
+    if kind not in TARGETS or bool(group) != spec_of(kind).takes_group or (colon and not group):
         groups = " or ".join(f"{each.name}:NAME" for each in specs() if each.takes_group)
         raise UsageError(
-            f"--target: expected one of {', '.join(FOLDERS)}, a group as {groups}; found {text[:100]!r}. "
+            f"--target: expected one of {', '.join(TARGETS)}, a group as {groups}; found {text[:100]!r}. "
             "Nothing was drafted.",
             fix="Name a target as in the list.",
         )

@@ -14,9 +14,9 @@ from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.settings import Settings, Takers, objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.sinks.settling import contradictions as of_transactions
+from offsetwise.plan.target import spec_of, takers_of
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
-from offsetwise.targets.spec import spec_of, takers_of
 
 
 def plan_bytes(path: Path) -> bytes:

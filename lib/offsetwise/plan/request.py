@@ -27,7 +27,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.settings import Takers, accepted
-from offsetwise.targets.spec import spec_of, takers_of
+from offsetwise.plan.target import spec_of, takers_of
 from offsetwise.transactions.report import SinkTransactions
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from offsetwise.errors import PlanError
 from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, SourcePosition
-from offsetwise.streams.spec import is_compared
+from offsetwise.ports.stream import is_compared
 
 
 def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:

@@ -14,10 +14,10 @@ from offsetwise.model import Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
+from offsetwise.plan.target import Where, spec_of, specs
 from offsetwise.plan.ways import Way, batch_ids, pending, unproven
+from offsetwise.ports.stream import of_position
 from offsetwise.position import OpaquePosition, of_one_stream
-from offsetwise.streams.spec import of_position
-from offsetwise.targets.spec import Where, spec_of, specs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

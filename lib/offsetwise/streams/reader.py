@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Protocol
 
-from offsetwise import streams
 from offsetwise.config import ClusterConfig, Migration
 from offsetwise.model import (
     AnyPosition,
@@ -22,6 +21,7 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.progress import Progress, unheard
+from offsetwise.registry import STREAMS
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.observed import Held
@@ -193,7 +193,7 @@ class Reader(Protocol):
 
 def reader_of(config: ClusterConfig) -> Reader:
     """Give what reads a cluster."""
-    made: Reader = import_module(f"{streams.FOLDERS[config.stream]}.reader")
+    made: Reader = import_module(f"{STREAMS[config.stream]}.reader")
     return made
 
 

@@ -4,27 +4,7 @@ A folder has two modules. `spec` says what the target is and is pure: plans and 
 writes, takes back and verifies; `apply` and `verify` alone load it. What targets of one engine share stands beside.
 """
 
-from typing import Final
-
 from offsetwise.model import Target
-
-FOLDERS: Final[dict[str, str]] = {
-    "spark-checkpoint": "offsetwise.targets.copy",
-    "spark-checkpoint-in-place": "offsetwise.targets.in_place",
-    "starting-offsets": "offsetwise.targets.starting_offsets",
-    "seeded-checkpoint": "offsetwise.targets.seeded",
-    "flink-savepoint": "offsetwise.targets.savepoint",
-    "flink-savepoint-without-sources": "offsetwise.targets.savepoint_without_sources",
-    "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
-    "flink-savepoint-converted": "offsetwise.targets.savepoint_converted",
-    "starting-position": "offsetwise.targets.starting_position",
-    "at-timestamp": "offsetwise.targets.at_timestamp",
-    "consumer-group": "offsetwise.targets.group",
-    "kcl-leases": "offsetwise.targets.kcl_leases",
-    "sink-transactions": "offsetwise.targets.sink_transactions",
-    "hanging-transactions": "offsetwise.targets.hanging_transactions",
-}
-"""The package of each target, by its name in files of format version 1 and after `--target`."""
 
 
 def SparkCopy() -> Target:

@@ -12,12 +12,12 @@ from offsetwise.apply.digests import sha256, sha256_of_file
 from offsetwise.apply.disk import told
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
+from offsetwise.apply.verification import seen
+from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
-from offsetwise.targets.spec import Spec
-from offsetwise.verify import seen
-from offsetwise.verify.eyes import Eyes
+from offsetwise.plan.target import Spec
 
 
 def changed(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
@@ -29,10 +30,9 @@ from offsetwise.model import (
     Snapshot,
     TopicState,
 )
+from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.proof import Proof, learnt_of
 from offsetwise.streams.reader import read_cluster
-from offsetwise.streams.spec import are_two, spec_of
-from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.resolve import Position, resolve
 from offsetwise.workflow.behind import ask_old, with_behind, with_problems

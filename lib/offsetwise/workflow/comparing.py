@@ -8,16 +8,17 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from offsetwise.comparison import Learnt, assemble
+from offsetwise.comparison.matching import Matched
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
 from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
+from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
 from offsetwise.streams.reader import ReadAt, read_cluster
-from offsetwise.streams.spec import are_two, spec_of
 from offsetwise.translation.resolve import Position
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
-from offsetwise.workflow.matching import Matched, match_records
+from offsetwise.workflow.matching import match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
 from offsetwise.workflow.stored import Observed
 

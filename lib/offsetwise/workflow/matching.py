@@ -3,126 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Sequence
 
-from offsetwise import streams
-from offsetwise.comparison import Learnt, Scene
-from offsetwise.model import AnyPosition, BelongsTo, TopicState
+from offsetwise.comparison import Scene
+from offsetwise.comparison.matching import SALT_BYTES, Matched, Matching, Result, Task, matching_of
 from offsetwise.progress import Progress
-from offsetwise.streams.windows import Wanted, Window
 from offsetwise.translation.resolve import Position
-
-SALT_BYTES: Final = 16
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-
-class Run(Protocol):
-    """Lets tasks be done, wherever that is."""
-
-    def __call__(
-        self,
-        work: Callable[[Sequence[Task]], list[Result]],
-        tasks: Sequence[Task],
-        *,
-        kind: type[Result],
-        at_once: int,
-        packages: tuple[str, ...],
-    ) -> list[Result]:
-        """Give the results in the order of the tasks.
-
-        Args:
-            work: Does some tasks, and gives their results in the same order.
-            tasks: All of them.
-            kind: Of a result.
-            at_once: How many `work` does at the same time.
-            packages: What it needs beside the standard library.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matched:
-    """What the records of both streams said."""
-
-    learnt: tuple[Learnt, ...]
-    """A position for each shard of the new streams."""
-    belongs: BelongsTo | None
-    """The old cluster, where the records at the positions were found there; else None."""
-
-
-class Copies(Protocol):
-    """What may hold copies of a stream's records: another stream, or a topic."""
-
-    @property
-    def called(self) -> str:
-        """What people call one of its shards or partitions."""
-
-    @property
-    def own_times(self) -> bool:
-        """Whether its records have the times at which they came to it, and none that their writers say."""
-
-    def read(self, tasks: Sequence[Wanted]) -> list[Window]:
-        """Read windows; no copy of a record lies below one that begins at a time before it came to the old stream.
-
-        Where times are the writers' own, that is not sure.
-
-        Raises:
-            ClusterError: It refuses to be read, or gives no answer.
-        """
-
-    def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> AnyPosition:
-        """Give the place before a record.
-
-        Args:
-            number: Of the shard or partition.
-            index: Of the record in its window; behind the last one where it is as large as the window.
-            windows: Those that were read.
-            since_ms: The time that its window begins at; None where that is the oldest record.
-        """
-
-
-Identified = Callable[[bytes, bytes], tuple[str, int]]
-"""Gives, of a record's key and data, what is equal of a copy, and the hash of the key."""
-
-
-class CopiesOf(Protocol):
-    """The function `copies_of` of the module `matching` of a stream that holds copies."""
-
-    def __call__(self, scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
-        """Give what reads a topic of the new cluster.
-
-        Args:
-            scene: What was read of both clusters.
-            topic: The topic.
-            run: Lets shards be read.
-            salt: Keys the hashes.
-            identified: How records are told apart, hashed with the same salt.
-        """
-
-
-class Matching(Protocol):
-    """The function `match_records` of a stream's module `matching`."""
-
-    def __call__(
-        self, scene: Scene, positions: Sequence[Position], run: Run, salt: bytes, progress: Progress
-    ) -> Matched:
-        """Find the place of a job in each shard of other streams.
-
-        Args:
-            scene: What was read of both clusters.
-            positions: Of the job, in shards of the old streams.
-            run: Lets shards be read.
-            salt: Keys the hashes.
-            progress: Told each round.
-
-        Raises:
-            ClusterError: A stream refuses to be read, or gives no answer.
-        """
 
 
 def match_records(scene: Scene, positions: Sequence[Position], progress: Progress) -> Matched:
@@ -144,15 +30,5 @@ def match_records(scene: Scene, positions: Sequence[Position], progress: Progres
         session = start_spark(scene.migration.spark, progress, packages=packages)
         return work_on_spark(session, work, tasks, kind=kind, at_once=at_once, watch=lambda: progress(STEP, 1, 1))
 
-    match: Matching = _module(scene.migration.source.stream).match_records
+    match: Matching = matching_of(scene.migration.source.stream).match_records
     return match(scene, positions, run, os.urandom(SALT_BYTES), progress)
-
-
-def copies_of(scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
-    """Give what reads a topic of the new cluster, of whichever stream; see `CopiesOf`."""
-    made: CopiesOf = _module(scene.migration.target.stream).copies_of
-    return made(scene, topic, run, salt, identified)
-
-
-def _module(stream: str) -> ModuleType:
-    return import_module(f"{streams.FOLDERS[stream]}.matching")

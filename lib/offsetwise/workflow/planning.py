@@ -29,10 +29,10 @@ from offsetwise.plan.repair.draft import check_repair, with_repair
 from offsetwise.plan.request import DraftRequest, StartChoice, check_request
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
+from offsetwise.plan.target import groups_of, spec_of
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
-from offsetwise.targets.spec import groups_of, spec_of
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.comparing import observe
 from offsetwise.workflow.repairing import repaired_checkpoint

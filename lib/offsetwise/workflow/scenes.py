@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import CheckpointConfig, Migration
 from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
 from offsetwise.plan.rewind import rewound
+from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import Reading, read_cluster, read_whole
-from offsetwise.streams.spec import spec_of
-from offsetwise.streams.subjects import ReadSubject
 from offsetwise.translation.belongs import Standing, belongs_to
 from offsetwise.translation.resolve import Position
 from offsetwise.workflow.sink_looks import ask_sink

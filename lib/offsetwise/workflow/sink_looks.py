@@ -13,9 +13,9 @@ from offsetwise.errors import ClusterError, ConfigError, OffsetwiseError, UsageE
 from offsetwise.findings.committed import open_transactions
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
+from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
-from offsetwise.streams.spec import spec_of
 from offsetwise.transactions.observed import Held
 from offsetwise.transactions.report import Looks, SinkAnswer, report
 from offsetwise.transactions.snapshot import SinkSnapshot

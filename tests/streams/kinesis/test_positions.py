@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise import streams
+from offsetwise.ports.stream import position, stream_of
+from offsetwise.registry import STREAMS
 from offsetwise.streams.kinesis.spec import (
     LATEST,
     SHARD_END,
@@ -22,7 +23,6 @@ from offsetwise.streams.kinesis.spec import (
     parse,
     sequence_number,
 )
-from offsetwise.streams.spec import position, stream_of
 
 NUMBERS = st.integers(min_value=0, max_value=10**129 - 1)
 PLACES = st.one_of(
@@ -112,7 +112,7 @@ def test_a_number_with_one_bit_of_a_digit_changed_never_looks_like_one_of_its_sh
 
 
 def test_it_is_registered_and_streams_of_tables_are_shown_and_not_compared() -> None:
-    assert "kinesis" in streams.FOLDERS
+    assert "kinesis" in STREAMS
     for kind in ("kinesis", "dynamodb-streams"):
         assert stream_of(kind) is SPEC
     assert SPEC.compared == {"kinesis"}

@@ -14,7 +14,7 @@ from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import why_not
 from offsetwise.streams.kinesis.spec import after
-from offsetwise.streams.windows import Wanted, Window
+from offsetwise.translation.record_windows import Wanted, Window
 
 COUNT, READ = 400, 200
 KEYS = 2**128

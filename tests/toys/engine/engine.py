@@ -12,9 +12,9 @@ from typing import Final
 from offsetwise.engines.engine import CheckpointEngine, Listing
 from offsetwise.errors import CheckpointError
 from offsetwise.model import Checkpoint, CheckpointSource, Details, SourcePosition
+from offsetwise.ports.stream import position
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
-from offsetwise.streams.spec import position
 
 FILE: Final = "positions.json"
 SOURCE: Final = "shelf"

@@ -9,8 +9,8 @@ from typing import Final
 
 from offsetwise.errors import ConfigError
 from offsetwise.model import Exactness, Method, RawReuse, RawVerdict, Snapshot, TopicPartition, Translation
+from offsetwise.ports.stream import Spec
 from offsetwise.position import OpaquePosition, Position
-from offsetwise.streams.spec import Spec
 
 NAME: Final = "tape"
 RELABELLED: Final = "relabelled"

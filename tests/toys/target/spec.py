@@ -9,8 +9,8 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import made
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
-from offsetwise.targets.spec import Spec, Where
 
 NAME: Final = "toy-csv"
 FILE: Final = "positions.csv"

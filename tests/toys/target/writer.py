@@ -6,13 +6,13 @@ from hashlib import sha256
 
 from offsetwise.apply import publish
 from offsetwise.apply.places import local_place
+from offsetwise.apply.verification import seen
+from offsetwise.apply.verification.eyes import Eyes, changed_file
 from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Writer
 from offsetwise.apply.written import folder_changed, look_at_folder
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
 from offsetwise.regular_files import below
-from offsetwise.verify import seen
-from offsetwise.verify.eyes import Eyes, changed_file
 from tests.toys.target.spec import FILE, csv
 
 

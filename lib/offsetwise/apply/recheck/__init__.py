@@ -27,7 +27,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
 from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
-from offsetwise.targets.spec import Where, spec_of
+from offsetwise.plan.target import Where, spec_of
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 

@@ -20,10 +20,10 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import PlanError
 from offsetwise.model import Plan
 from offsetwise.plan.exports import starting_form
+from offsetwise.plan.target import groups_of
 from offsetwise.review.exports import Export, ExportKind, commands
 from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
-from offsetwise.targets.spec import groups_of
 from offsetwise.wording import many, moment, size
 from offsetwise.wording.verdicts import Tone
 

@@ -16,9 +16,9 @@ from offsetwise.console.widgets import blocks, evidence, palette, table
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
+from offsetwise.plan.target import spec_of
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
-from offsetwise.targets.spec import spec_of
 from offsetwise.wording import many, number
 from offsetwise.wording.verdicts import Tone
 

@@ -22,8 +22,8 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Plan, Settlement, Subject, Target
 from offsetwise.plan.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice
+from offsetwise.plan.target import Spec, specs
 from offsetwise.review.sheet import Sheet
-from offsetwise.targets.spec import Spec, specs
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone

@@ -7,10 +7,10 @@ from typing import Final
 
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import MAX_TIME_MS, Plan, Target
+from offsetwise.plan.target import spec_of
 from offsetwise.review.people import DEMO_ISSUER, called
 from offsetwise.review.sheet import Sheet, Standing
 from offsetwise.store.review_rows import EditorRow, State, Who
-from offsetwise.targets.spec import spec_of
 from offsetwise.wording import duration, many
 from offsetwise.wording.verdicts import Tone, Verdict
 

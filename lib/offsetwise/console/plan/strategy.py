@@ -19,8 +19,8 @@ from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.model import Plan, Snapshot, Target
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.strategies import Strategy, targets_of
+from offsetwise.plan.target import spec_of, specs
 from offsetwise.plan.ways import Way
-from offsetwise.targets.spec import spec_of, specs
 from offsetwise.wording.verdicts import Tone
 from offsetwise.workflow import Observed
 

@@ -8,7 +8,7 @@ from typing import Final, overload
 
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Checkpoint, CheckpointSource, ShardPosition
-from offsetwise.streams.spec import stream_of
+from offsetwise.ports.stream import stream_of
 
 Sharded = tuple[CheckpointSource, ShardPosition]
 """A source, and where reading continues in one of its shards."""

@@ -34,7 +34,7 @@ def _read(
 SPARK: Final = CheckpointEngine(
     name="spark",
     label="Spark",
-    moving="offsetwise.engines.spark.moving",
+    moving="offsetwise.targets.spark.moving",
     what="the checkpoint folder of a Spark query",
     holds="offsets/, commits/ and metadata",
     job="query",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from offsetwise.comparison.subjects import positions_of
 from offsetwise.config import JobTraits
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.errors import PlanError
@@ -32,8 +33,7 @@ from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.request import DraftRequest, check_request, refuse, takers
 from offsetwise.plan.settings import accepted
-from offsetwise.streams.subjects import positions_of
-from offsetwise.targets.spec import spec_of, specs
+from offsetwise.plan.target import spec_of, specs
 
 UNNAMED: Final = "repair"
 """The migration of a plan that repairs alone; there is no file of that name."""

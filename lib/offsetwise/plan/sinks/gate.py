@@ -19,7 +19,7 @@ from offsetwise.model import (
     epoch_ms,
 )
 from offsetwise.plan.request import DraftRequest
-from offsetwise.targets.spec import spec_of
+from offsetwise.plan.target import spec_of
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc

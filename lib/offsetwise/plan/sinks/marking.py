@@ -21,7 +21,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.refusals import cluster_id
 from offsetwise.plan.request import DraftRequest, refuse
-from offsetwise.targets.spec import spec_of, specs
+from offsetwise.plan.target import spec_of, specs
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import TransactionState
 from offsetwise.transactions.report import SinkTransactions

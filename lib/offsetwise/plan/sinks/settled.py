@@ -15,7 +15,7 @@ from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.request import DraftRequest, check_request
 from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.settling import Settling
-from offsetwise.targets.spec import spec_of, takers_of
+from offsetwise.plan.target import spec_of, takers_of
 
 
 def draft_settling(

@@ -24,7 +24,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.request import DraftRequest, SettlementChoice, refuse
 from offsetwise.plan.sinks.marking import rows_against
-from offsetwise.targets.spec import spec_of
+from offsetwise.plan.target import spec_of
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.ended import Place
 from offsetwise.transactions.report import SinkTransactions

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from offsetwise.comparison import Scene
+from offsetwise.comparison.matching import Identified, Run
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import IsolationLevel, LogRange, TopicPartition, TopicState
@@ -14,8 +15,7 @@ from offsetwise.position import offset_of
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure, Range, Reader, Unread
 from offsetwise.streams.kafka.snapshot import offsets_for_times
-from offsetwise.streams.windows import Wanted, Window
-from offsetwise.workflow.matching import Identified, Run
+from offsetwise.translation.record_windows import Wanted, Window
 
 _AT_FIRST: Final = 1_000
 """Offsets of each partition that are read at first; ever more follow, as long as their bytes allow it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from offsetwise.client_properties import check, servers
-from offsetwise.streams.spec import Spec
+from offsetwise.ports.stream import Spec
 
 SPEC: Final = Spec(
     name="kafka",

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, Final
 
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
-from offsetwise.streams.windows import Failure, Wanted, Window
+from offsetwise.translation.record_windows import Failure, Wanted, Window
 
 AT_ONCE: Final = 16
 """Shards that are read at the same time in one process."""

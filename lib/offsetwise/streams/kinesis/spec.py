@@ -29,8 +29,8 @@ from offsetwise.model import (
     TopicPartition,
     Translation,
 )
+from offsetwise.ports.stream import Spec, are_two
 from offsetwise.position import OpaquePosition
-from offsetwise.streams.spec import Spec, are_two
 
 _NUMBER: Final = "(0|[1-9][0-9]{0,128})"
 """As the API writes sequence numbers."""

@@ -15,10 +15,10 @@ from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, sources
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, evidence_of, moment, shard_id
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "at-timestamp"
 _HOLDER: Final = "a start at a time"

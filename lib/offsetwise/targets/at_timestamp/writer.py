@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.targets.at_timestamp.spec import SPEC, start_time
 from offsetwise.targets.text_file import verify_start, writer_of_start
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen
 
 _FILES: Final = writer_of_start(
     SPEC,

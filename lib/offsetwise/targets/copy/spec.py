@@ -11,10 +11,10 @@ from offsetwise.engines.spark.engine import SPARK
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Cluster, Comparison, Plan, ReceiptStep, Severity
 from offsetwise.plan.recorded import edited
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.spark.kinesis.spec import STREAM, added_ends, against_shards
 from offsetwise.targets.spark.spec import against_checkpoint
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "spark-checkpoint"
 

@@ -9,18 +9,18 @@ from typing import Final
 
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.fitting import requirement
+from offsetwise.apply.verification.eyes import Eyes, unfinished
+from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.apply.written import batch_guard
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, Turnout
+from offsetwise.plan.target import of_shards
 from offsetwise.storage.folders import open_tree
 from offsetwise.targets.copy.spec import SPEC
 from offsetwise.targets.spark.kinesis.verification import began_shards
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
-from offsetwise.targets.spec import of_shards
-from offsetwise.verify.eyes import Eyes, unfinished
-from offsetwise.verify.seen import Seen, for_all
 
 
 def _decided(plan: Plan, context: Context) -> Rewrite:

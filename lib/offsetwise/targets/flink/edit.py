@@ -32,9 +32,10 @@ from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.findings.place import chosen_at_start, no_position
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
+from offsetwise.plan.target import refuse_unfit
+from offsetwise.ports.stream import has_offsets
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.elements import (
     Moves,
     NotEditableError,
@@ -47,7 +48,6 @@ from offsetwise.targets.flink.elements import (
 )
 from offsetwise.targets.flink.spec import several_clusters
 from offsetwise.targets.moves import Move, by_place
-from offsetwise.targets.spec import refuse_unfit
 
 _REFUSED: Final = frozenset(kind.code for kind in (checkpoint_damaged, checkpoint_unaligned, no_position))
 _OUTSIDE: Final = frozenset({"absolute", "segment"})

@@ -13,7 +13,7 @@ from offsetwise.findings import Stage, finding
 from offsetwise.findings.migration import MOVE_THE_OTHERS
 from offsetwise.model import Checkpoint, Comparison, Problem, Severity
 from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
-from offsetwise.streams.spec import is_of_several_clusters
+from offsetwise.ports.stream import is_of_several_clusters
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)

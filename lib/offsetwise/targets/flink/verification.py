@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from offsetwise.apply.verification.eyes import Eyes, changed_file, unfinished
+from offsetwise.apply.verification.seen import Seen, for_all, number, topics_of
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.uid import operator_id
@@ -24,8 +26,6 @@ from offsetwise.model import (
 )
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.marks import unmarked
-from offsetwise.verify.eyes import Eyes, changed_file, unfinished
-from offsetwise.verify.seen import Seen, for_all, number, topics_of
 
 Compared = Callable[[Plan, ReceiptStep, Checkpoint], list[Seen]]
 """Holds a savepoint as it was read against the plan."""

@@ -9,6 +9,7 @@ from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, Stal
 from offsetwise.model import GroupState, Plan, ReceiptStep, StepState, Target, TopicPartition, WrittenOffset
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.refusals import group_type
+from offsetwise.plan.target import refuse_unfit
 from offsetwise.targets.group.offsets import (
     by_partition,
     counted,
@@ -17,7 +18,6 @@ from offsetwise.targets.group.offsets import (
     some_of,
     with_before,
 )
-from offsetwise.targets.spec import refuse_unfit
 
 INACTIVE: Final = frozenset({"Empty", "Dead"})
 """States of a group without members."""

@@ -9,8 +9,8 @@ from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, TopicPartition
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.refusals import sources
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "consumer-group"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen, for_all, topics_of
 from offsetwise.model import AnyPosition, PartitionState, Plan, ReceiptStep, TopicPartition, Turnout
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen, for_all, topics_of
 
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001

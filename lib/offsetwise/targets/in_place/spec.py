@@ -6,9 +6,9 @@ from typing import Final
 
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.plan.recorded import edited_in_place
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.spec import against_checkpoint
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "spark-checkpoint-in-place"
 _WAY: Final = Way(

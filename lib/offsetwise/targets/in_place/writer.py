@@ -21,6 +21,8 @@ from offsetwise.apply.disk import told
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped, went_on
+from offsetwise.apply.verification import seen
+from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
 from offsetwise.apply.written import batch_guard, beside, later_batch, names_below
 from offsetwise.config import Migration
@@ -30,8 +32,6 @@ from offsetwise.regular_files import below
 from offsetwise.storage.folders import open_tree
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
-from offsetwise.verify import seen
-from offsetwise.verify.eyes import Eyes
 
 _GUARD: Final = "offsetwise is editing this checkpoint: apply the plan again, or roll it back\n"
 _BEFORE, _AFTER, _HELD = "before", "after", "guard"

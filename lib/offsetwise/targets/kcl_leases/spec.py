@@ -24,6 +24,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.settings import Settings, settings_of
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
@@ -40,7 +41,6 @@ from offsetwise.streams.kinesis.spec import (
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets.kcl.spec import CREATE, KCL_3, NAME_ANOTHER, NoTableError, read_leases
 from offsetwise.targets.kinesis.spec import is_to_another_stream
-from offsetwise.targets.spec import Spec, Where
 from offsetwise.wording import many
 
 _NAME: Final = "kcl-leases"

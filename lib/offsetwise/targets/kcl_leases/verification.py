@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
 from offsetwise.streams.kinesis.spec import shard_id
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets.kcl.spec import leases_as_checkpoint
 from offsetwise.targets.kcl_leases.spec import place_of
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen, for_all, number
 
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:

@@ -19,6 +19,7 @@ from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import CreatedTable, Plan, ReceiptStep, StepState, Target, WrittenLease
 from offsetwise.plan.evidence import changed
+from offsetwise.plan.target import refuse_unfit
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_id
 from offsetwise.targets.kcl.creation import DELETING, create, delete, require_none, require_only, require_own
@@ -36,7 +37,6 @@ from offsetwise.targets.kcl_leases.spec import (
 )
 from offsetwise.targets.kcl_leases.verification import verify
 from offsetwise.targets.kinesis.spec import is_to_another_stream
-from offsetwise.targets.spec import refuse_unfit
 from offsetwise.wording import many
 
 __all__ = ["LeaseWriter", "verify", "writer"]

@@ -14,6 +14,7 @@ from offsetwise.findings.place import no_position
 from offsetwise.model import Checkpoint, Comparison, Problem
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import subscription
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.targets.flink.spec import (
@@ -24,7 +25,6 @@ from offsetwise.targets.flink.spec import (
     WRITE_ELSEWHERE,
     against_savepoint,
 )
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint"
 

@@ -13,15 +13,18 @@ from typing import Final
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.fitting import requirement, unfit
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import Plan, ReceiptStep, Start
+from offsetwise.plan.target import of_shards
+from offsetwise.ports.stream import has_offsets
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.edit import edit_savepoint
 from offsetwise.targets.flink.kinesis.editing import edited_savepoint
 from offsetwise.targets.flink.kinesis.proving import misplaced
@@ -31,9 +34,6 @@ from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.flink.verification import as_planned, verified
 from offsetwise.targets.moves import Move
 from offsetwise.targets.savepoint.spec import SPEC
-from offsetwise.targets.spec import of_shards
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen
 
 
 def _moved(plan: Plan, context: Context) -> Edits:

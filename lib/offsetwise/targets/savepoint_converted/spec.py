@@ -11,12 +11,12 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.model import Comparison, Plan, Problem
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import shards_unknown
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.spec import against_places, arn_of, is_legacy, new_savepoint
 from offsetwise.targets.flink.spec import START_FROM_COPY, STOP, against_savepoint, no_savepoint
 from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-converted"
 

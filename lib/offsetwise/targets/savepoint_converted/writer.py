@@ -6,6 +6,8 @@ from typing import Final
 
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.edits import Edits, FileEdit
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
@@ -14,8 +16,6 @@ from offsetwise.targets.flink.kinesis.converting import METADATA, converted_meta
 from offsetwise.targets.flink.kinesis.verification import verified
 from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.savepoint_converted.spec import SPEC
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen
 
 
 def _converted(plan: Plan, context: Context) -> Edits:

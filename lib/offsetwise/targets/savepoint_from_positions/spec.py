@@ -8,10 +8,10 @@ from typing import Final
 from offsetwise.model import Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.spec import against_splits, new_savepoint
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-from-positions"
 

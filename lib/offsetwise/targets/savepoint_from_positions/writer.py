@@ -5,6 +5,8 @@ from __future__ import annotations
 from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
+from offsetwise.apply.verification import seen
+from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Writer
 from offsetwise.apply.written import beside, look_at_folder, names_below
 from offsetwise.config import Migration
@@ -12,8 +14,6 @@ from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.regular_files import below
 from offsetwise.targets.flink.kinesis.made import METADATA, made_of
 from offsetwise.targets.flink.kinesis.verification import verified
-from offsetwise.verify import seen
-from offsetwise.verify.eyes import Eyes
 from offsetwise.wording import many
 
 

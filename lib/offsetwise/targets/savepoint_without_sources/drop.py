@@ -15,12 +15,12 @@ from offsetwise.engines.flink.folder import METADATA
 from offsetwise.engines.flink.metadata import parse_metadata
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint
+from offsetwise.plan.target import refuse_unfit
+from offsetwise.ports.stream import has_offsets
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.spec import has_offsets
 from offsetwise.targets.flink.edit import entry_of, is_of, refused, require_editable
 from offsetwise.targets.flink.elements import NotEditableError, Piece, spliced
 from offsetwise.targets.savepoint_without_sources.spec import source_keeps_more
-from offsetwise.targets.spec import refuse_unfit
 
 
 def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: str) -> bytes:

@@ -12,8 +12,9 @@ from offsetwise.engines.flink.source import READER_STATE
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Checkpoint, Comparison, Problem, Severity
 from offsetwise.plan.recorded import edited
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
-from offsetwise.streams.spec import has_offsets
+from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.flink.spec import (
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
@@ -21,7 +22,6 @@ from offsetwise.targets.flink.spec import (
     against_savepoint,
     whose_group,
 )
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "flink-savepoint-without-sources"
 _OWN: Final = frozenset({READER_STATE, "coordinator"})

@@ -6,6 +6,8 @@ from typing import Final
 
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.edits import Edits, FileEdit
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
@@ -15,8 +17,6 @@ from offsetwise.targets.flink.marks import mark_committed
 from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.flink.verification import verified
 from offsetwise.targets.savepoint_without_sources.drop import without_sources
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen, for_all
 
 
 def _dropped(plan: Plan, context: Context) -> Edits:

@@ -13,10 +13,10 @@ from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
-from offsetwise.streams.spec import has_offsets
+from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.spark.spec import against_anew, against_several
-from offsetwise.targets.spec import Spec, Where
 from offsetwise.wording import many
 
 _NAME: Final = "seeded-checkpoint"

@@ -13,6 +13,8 @@ import uuid
 from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
+from offsetwise.apply.verification import seen
+from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Writer
 from offsetwise.apply.written import beside, folder_changed, look_at_folder, names_below
 from offsetwise.config import Migration
@@ -24,8 +26,6 @@ from offsetwise.regular_files import below
 from offsetwise.targets.moves import starting_positions
 from offsetwise.targets.seeded.spec import seeded_offsets
 from offsetwise.targets.spark.verification import began
-from offsetwise.verify import seen
-from offsetwise.verify.eyes import Eyes
 
 
 class SeededWriter(Writer):

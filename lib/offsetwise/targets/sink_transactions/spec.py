@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.targets.spec import Spec, Where
+from offsetwise.plan.target import Spec, Where
 from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.decisions import Decision
 

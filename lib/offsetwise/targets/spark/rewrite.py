@@ -15,6 +15,7 @@ from typing import Final
 
 from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.fitting import require_unmoved, requirement, unfit
+from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.engines.spark.later_batches import Logs, after_batch, crc_of, crc_path
@@ -25,15 +26,14 @@ from offsetwise.engines.spark.restart import Restart, decide_restart
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Checkpoint, Plan, WrittenFile
 from offsetwise.plan.repair.draft import standing
+from offsetwise.plan.target import of_shards
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.storage.folders import FolderReader
-from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.moves import Move
 from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
 from offsetwise.targets.spark.kinesis.edit import shard_edits
 from offsetwise.targets.spark.kinesis.spec import place_of
 from offsetwise.targets.spark.state import refuse_running, require_state
-from offsetwise.targets.spec import of_shards
 
 _NO_STATE: Final = frozenset({"state"})
 """Positions do not depend on state, and measuring it takes time."""

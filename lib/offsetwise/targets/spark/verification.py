@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.verification.seen import Places, Seen, for_all, number
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.spark.offset_log import GarbledError, parse_offsets
 from offsetwise.findings.reading import checkpoint_damaged
@@ -19,8 +21,6 @@ from offsetwise.model import (
     Turnout,
     offsets_by_partition,
 )
-from offsetwise.verify.eyes import Eyes, changed_file
-from offsetwise.verify.seen import Places, Seen, for_all, number
 
 _INITIAL: Final = -1
 """Stands where a batch would, for a job that begins at its initial offsets."""

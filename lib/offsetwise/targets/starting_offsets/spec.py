@@ -12,7 +12,7 @@ from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint
-from offsetwise.targets.spec import Spec, Where
+from offsetwise.plan.target import Spec, Where
 
 
 def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

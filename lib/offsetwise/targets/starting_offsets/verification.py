@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.plan.exports import starting_form
 from offsetwise.targets.text_file import as_written, changed
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen
 
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:

@@ -14,11 +14,11 @@ from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
+from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way, batch_ids
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
 from offsetwise.targets.spark.kinesis.spec import entry_of, place_of
-from offsetwise.targets.spec import Spec, Where
 
 _NAME: Final = "starting-position"
 _HOLDER: Final = "the option `startingposition`"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.verification.seen import Seen
 from offsetwise.errors import VerifyError
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.transactions.ended import judge
-from offsetwise.verify.eyes import Eyes
-from offsetwise.verify.seen import Seen
 
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001

@@ -17,7 +17,7 @@ from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.registry import engine_of
 from offsetwise.findings import severity_of
 from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, Problem, SourcePosition
-from offsetwise.streams.spec import is_compared, stream_of
+from offsetwise.ports.stream import is_compared, stream_of
 from offsetwise.wording import many, verdicts
 from offsetwise.wording.verdicts import Tone
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from offsetwise.comparison import Learnt, Scene
+from offsetwise.comparison.matching import Identified, Matched, Run
+from offsetwise.comparison.matching import copies_of as copies_in
 from offsetwise.config import ClusterConfig
 from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
 from offsetwise.progress import Progress
@@ -17,10 +19,8 @@ from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import learnt_of, nowhere
 from offsetwise.streams.kinesis.records import AT_ONCE, identified, read_windows
-from offsetwise.streams.windows import Wanted, Window
+from offsetwise.translation.record_windows import Wanted, Window
 from offsetwise.translation.resolve import Position, Told
-from offsetwise.workflow.matching import Identified, Matched, Run
-from offsetwise.workflow.matching import copies_of as copies_in
 
 
 def match_records(scene: Scene, positions: Sequence[Position], run: Run, salt: bytes, progress: Progress) -> Matched:

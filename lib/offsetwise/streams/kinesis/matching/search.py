@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from offsetwise.comparison import Scene
+from offsetwise.comparison.matching import Copies
+from offsetwise.comparison.subjects import read_before
 from offsetwise.config import ContentSettings
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
+from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
@@ -21,14 +24,11 @@ from offsetwise.streams.kinesis.spec import (
     in_shards,
     shard_id,
 )
-from offsetwise.streams.spec import spec_of
-from offsetwise.streams.subjects import read_before
-from offsetwise.streams.windows import Failure, Wanted, Window
 from offsetwise.translation.hash_keys import ShardWindow, is_explicit, met
+from offsetwise.translation.record_windows import Failure, Wanted, Window
 from offsetwise.translation.resolve import Position
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
 from offsetwise.translation.shards import ShardCut, match
-from offsetwise.workflow.matching import Copies
 
 Read: TypeAlias = Callable[[Sequence[Wanted]], list[Window]]
 

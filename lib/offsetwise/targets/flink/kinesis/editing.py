@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from offsetwise.apply.writing import NumberChange
+from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.flink.binary import DamagedError
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
@@ -20,10 +21,9 @@ from offsetwise.engines.flink.metadata import Metadata, OperatorEntry
 from offsetwise.engines.flink.operators import states_of
 from offsetwise.engines.flink.source import READER_STATE
 from offsetwise.model import CheckpointSource, Plan, PlannedPosition, SourcePosition, TopicPartition
+from offsetwise.ports.stream import is_compared
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.kinesis.spec import TRIM_HORIZON, ShardPlace, in_several
-from offsetwise.streams.spec import is_compared
-from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.flink.edit import (
     EditedSavepoint,
     Making,

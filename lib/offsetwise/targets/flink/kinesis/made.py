@@ -5,11 +5,11 @@ from __future__ import annotations
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.model import NewSavepoint, Plan
+from offsetwise.plan.target import spec_of
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
 from offsetwise.targets.flink.kinesis.spec import splits_of
 from offsetwise.targets.flink.kinesis.verification import shards_in
-from offsetwise.targets.spec import spec_of
 
 __all__ = ["METADATA", "made_of"]
 

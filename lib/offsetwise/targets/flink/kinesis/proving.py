@@ -11,9 +11,9 @@ from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import Checkpoint, Plan
+from offsetwise.ports.stream import is_compared
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, shard_id
-from offsetwise.streams.spec import is_compared
 from offsetwise.targets.flink.edit import refused
 from offsetwise.targets.flink.kinesis.spec import begin_of
 

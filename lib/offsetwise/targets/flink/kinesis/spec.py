@@ -23,10 +23,10 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown
+from offsetwise.plan.target import of_shards
 from offsetwise.streams.kinesis.findings import aggregated
 from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
 from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream, left_in_shards
-from offsetwise.targets.spec import of_shards
 from offsetwise.wording import many, number
 
 STREAM: Final = SPEC.name

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, shard_id
 from offsetwise.targets.flink.kinesis.spec import begin_of
-from offsetwise.verify.eyes import Eyes, changed_file
-from offsetwise.verify.seen import Seen, for_all, number
 
 Shards = Mapping[str, AnyPosition]
 """By the shard's id."""

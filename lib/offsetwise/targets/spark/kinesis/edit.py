@@ -14,12 +14,12 @@ from typing import Any, Final
 from offsetwise.apply.edits import FileEdit
 from offsetwise.apply.fitting import unfit
 from offsetwise.apply.writing import NumberChange
+from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.spark.offset_log import GarbledError, parse_offsets
 from offsetwise.engines.spark.overlay import read_file
 from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Plan, PlannedPosition
 from offsetwise.storage.folders import FolderReader
 from offsetwise.streams.kinesis.spec import ShardPlace, shard_id
-from offsetwise.streams.subjects import positions_of
 from offsetwise.strict_json import parse
 from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhere
 from offsetwise.targets.moves import refused

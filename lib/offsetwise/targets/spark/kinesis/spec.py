@@ -9,6 +9,7 @@ from typing import Final
 from offsetwise.findings.place import pending_batch_differs
 from offsetwise.model import Plan, PlannedPosition, Problem, Start
 from offsetwise.plan.refusals import place_not_held
+from offsetwise.plan.target import of_shards
 from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
 from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, TRIM_HORIZON, Place, ShardPlace, at, in_several, shard_id
 from offsetwise.targets.kinesis.spec import (
@@ -17,7 +18,6 @@ from offsetwise.targets.kinesis.spec import (
     is_to_another_stream,
     left_in_shards,
 )
-from offsetwise.targets.spec import of_shards
 
 STREAM: Final = SPEC.name
 _ENDS: Final = re.compile(r"(?P<folder>sources/(?P<source>[^/]+)/shard-(?:source|commit)/[0-9]+)/[^/]+")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.verification.seen import Seen, for_all, number
+from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.spark.kinesis import parse_line
 from offsetwise.engines.spark.offset_log import GarbledError
 from offsetwise.model import AnyPosition, Batch, Checkpoint, Plan, PlannedPosition, ReceiptStep, TopicPartition, Turnout
 from offsetwise.streams.kinesis.spec import SHARD_END, shard_id
-from offsetwise.streams.subjects import positions_of
 from offsetwise.targets.spark.kinesis.spec import place_of
-from offsetwise.verify.eyes import Eyes, changed_file
-from offsetwise.verify.seen import Seen, for_all, number
 
 Places = Mapping[tuple[str, TopicPartition], AnyPosition]
 """By source, stream and shard."""

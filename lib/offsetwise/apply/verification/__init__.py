@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from offsetwise.apply.verification.eyes import Eyes, LiveEyes
+from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writers import writer_module
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
@@ -21,9 +23,7 @@ from offsetwise.model import (
     VerifiedTransaction,
 )
 from offsetwise.plan.repair.draft import standing
-from offsetwise.targets.spec import spec_of
-from offsetwise.verify.eyes import Eyes, LiveEyes
-from offsetwise.verify.seen import Seen, for_all
+from offsetwise.plan.target import spec_of
 
 __all__ = ["Eyes", "LiveEyes", "decided", "verify", "watch"]
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.engines.spark.engine import SPARK
-from offsetwise.engines.spark.moving import MOVING as AS_QUERY
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
 from offsetwise.plan.ways import PRODUCERS_FIRST
+from offsetwise.targets.spark.moving import MOVING as AS_QUERY
 
 _BEGINS: Final = "The query starts"
 

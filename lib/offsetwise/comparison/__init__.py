@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
 from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
 from offsetwise.model import (
@@ -32,9 +33,8 @@ from offsetwise.model import (
     TopicState,
     epoch_ms,
 )
+from offsetwise.ports.stream import Translate, spec_of
 from offsetwise.position import offset_of
-from offsetwise.streams.spec import Translate, spec_of
-from offsetwise.streams.subjects import ReadSubject, read_before
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from offsetwise.translation.old_log import only_place

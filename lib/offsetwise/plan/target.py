@@ -8,13 +8,13 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Protocol
 
-from offsetwise import targets
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, Problem, ReceiptStep, TableBefore, Target
 from offsetwise.plan.settings import Settings, Takers
 from offsetwise.plan.ways import Against, Way, unopposed
 from offsetwise.position import OpaquePosition
+from offsetwise.registry import TARGETS
 from offsetwise.transactions.decisions import Decision
 
 
@@ -153,7 +153,7 @@ def refuse_unfit(problems: Iterable[Problem], called: str) -> None:
 
 def spec_of(name: str) -> Spec:
     """Give what a registered target says of itself."""
-    made: Spec = import_module(f"{targets.FOLDERS[name]}.spec").SPEC
+    made: Spec = import_module(f"{TARGETS[name]}.spec").SPEC
     return made
 
 
@@ -174,4 +174,4 @@ def takers_of(targets: Iterable[Target]) -> Takers:
 
 def specs() -> tuple[Spec, ...]:
     """Give all registered targets, in their order."""
-    return tuple(map(spec_of, targets.FOLDERS))
+    return tuple(map(spec_of, TARGETS))

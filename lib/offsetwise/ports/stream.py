@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Final, Protocol
 
-from offsetwise import streams
 from offsetwise.model import (
     AnyPosition,
     ShardPosition,
@@ -19,6 +18,7 @@ from offsetwise.model import (
     Translation,
 )
 from offsetwise.position import of_one_stream
+from offsetwise.registry import STREAMS
 
 HIGHEST_OFFSET: Final = 2**63 - 1
 _OFFSET: Final = re.compile(r"[0-9]{1,19}")
@@ -168,13 +168,13 @@ class Spec:
 
 def spec_of(name: str) -> Spec:
     """Give what a registered stream says of itself."""
-    made: Spec = import_module(f"{streams.FOLDERS[name]}.spec").SPEC
+    made: Spec = import_module(f"{STREAMS[name]}.spec").SPEC
     return made
 
 
 def specs() -> tuple[Spec, ...]:
     """Give all registered streams, in their order."""
-    return tuple(map(spec_of, streams.FOLDERS))
+    return tuple(map(spec_of, STREAMS))
 
 
 def stream_of(kind: str) -> Spec | None:

@@ -17,7 +17,7 @@ from offsetwise.model import (
     SourcePosition,
     Subject,
 )
-from offsetwise.streams.spec import spec_of, stream_of
+from offsetwise.ports.stream import spec_of, stream_of
 from offsetwise.transactions.report import SinkAnswer
 
 _STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoint in the migration file."

@@ -1,0 +1,1 @@
+"""What the product asks of systems that it does not know."""
