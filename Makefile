@@ -38,6 +38,7 @@ lint: $(PACKAGE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/measure.py --hold rooms_in_circles mutual_pairs
 
 lock: $(PACKAGE)
 	PYTHONPATH=. $(BIN)/python tools/lock.py

@@ -286,10 +286,3 @@ def test_places_that_contributors_are_led_to_exist() -> None:
     told = _text(ROOT / "CONTRIBUTING.md") + _text(ARCHITECTURE)
     for name in re.findall(r"`((?:lib|tests|tools|pages|docs|locks)/[^`\s<>*]*)`", told):
         assert (ROOT / name).exists(), name
-
-
-def test_the_map_of_folders_is_whole() -> None:
-    folders = [path.parent for path in sorted((ROOT / "lib" / "offsetwise").glob("*/__init__.py"))]
-
-    told = _text(ARCHITECTURE)
-    assert [each.name for each in folders if f"`{each.relative_to(ROOT)}/`" not in told] == []

@@ -1,9 +1,11 @@
-"""The import direction, read from the sources: a stage imports only what stands before it."""
+"""Which room imports what, read from the sources and held to the table in `docs/architecture.md`."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,47 +21,8 @@ from offsetwise.pipeline.shipping import write_archive
 ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
 
-STAGES = (
-    {
-        "position",
-        "model",
-        "streams",
-        "targets",
-        "errors",
-        "exit_codes",
-        "garbage",
-        "lazy",
-        "lookalikes",
-        "new_files",
-        "progress",
-        "regular_files",
-    },
-    {"client_properties"},
-    {"streams.spec"},
-    {"wording", "transactions"},
-    {"jars", "private_files", "strict_json", "strict_yaml", "batches"} | {"config"},
-    {"findings"},
-    {"storage"},
-    {"streams.reader"},
-    {"engines"},
-    {"files", "bundled"},
-    {"translation"},
-    {"comparison", "fleet"},
-    {"lag"},
-    {"plan", "targets.spec", "engines.moving", "approval"},
-    {"store"},
-    {"pipeline"},
-    {"proof"},
-    {"workflow", "clusters", "lab", "survey", "streams.matching"},
-    {"review"},
-    {"apply", "verify", "targets.writer"},
-    {"watch", "api"},
-    {"console"},
-    {"cli"},
-)
-DRAWERS = {"targets": "writer", "streams": "reader"}
-"""Packages whose folders have a pure `spec`; and the stage of their other modules."""
-RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}
+TABLE = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
+"""A row of the table of rooms in `docs/architecture.md`."""
 
 WORKER_LIBRARIES = {"fsspec"}
 
@@ -80,7 +43,7 @@ HOMES = {
 }
 """Where a driver or a framework may be imported."""
 
-WRITING = ("api", "apply", "targets.writer")
+WRITING = ("api", "apply", "targets")
 """What writes to the world. The console must not reach it."""
 
 
@@ -119,17 +82,19 @@ def _own(path: Path, *, top_level_only: bool = False) -> set[str]:
     return found
 
 
-def _stage(module: str) -> str:
-    """Give the stage of a module: its package, but for engines, streams and targets, drawers of several stages."""
-    package, *below = module.split(".")[1:]
-    if package == "engines" and below[-1:] == ["moving"]:
-        return "engines.moving"
-    if package == "streams" and "matching" in below:
-        return "streams.matching"
-    if package not in DRAWERS or not below:
-        return package
-    pure = below[-1] == "spec" or SOURCES[module].name == "__init__.py"
-    return f"{package}.{'spec' if pure else DRAWERS[package]}"
+def _room(module: str) -> str:
+    """Return the room of a module: the package or module right below `offsetwise`, or `__init__`."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def _rooms() -> dict[str, frozenset[str]]:
+    """Return what each room may import, in the order of the table."""
+    made: dict[str, frozenset[str]] = {}
+    for room, cell in TABLE.findall((ROOT / "docs" / "architecture.md").read_text("utf-8")):
+        named = frozenset(re.findall(r"`(\w+)`", cell))
+        assert named <= made.keys(), f"{room} may import {sorted(named - made.keys())}, which is not above it"
+        made[room] = frozenset(made) - named if cell.startswith("all above") else named
+    return made
 
 
 def _closure(start: set[str], *, top_level_only: bool = False) -> set[str]:
@@ -148,11 +113,26 @@ def _closure(start: set[str], *, top_level_only: bool = False) -> set[str]:
 MODULES = [module for module in SOURCES if module != "offsetwise"]
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_stage_imports_only_what_stands_before_it(module: str) -> None:
-    assert _stage(module) in RANK, f"{module}: give it a place in STAGES"
-    for other in _own(SOURCES[module]) - {"offsetwise"}:
-        assert RANK[_stage(other)] <= RANK[_stage(module)], f"{module} imports {other}"
+def test_every_room_has_a_row() -> None:
+    assert _rooms().keys() == {_room(module) for module in SOURCES}
+
+
+@pytest.mark.parametrize("room", _rooms())
+def test_a_room_imports_what_its_row_says(room: str) -> None:
+    imported = {_room(other) for module, path in SOURCES.items() if _room(module) == room for other in _own(path)} - {
+        room
+    }
+
+    assert imported == _rooms()[room]
+
+
+def test_no_rooms_import_each_other_in_a_circle() -> None:
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tools" / "measure.py", "--json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    figures = json.loads(ran.stdout[: ran.stdout.rindex("}") + 1])
+
+    assert (figures["rooms_in_circles"], figures["mutual_pairs"]) == (0, 0)
 
 
 def test_no_module_imports_itself_through_others() -> None:
@@ -183,7 +163,7 @@ def test_only_the_command_line_is_written_on_the_public_surface(module: str) -> 
     names = {name for name in _imported((SOURCES | PAGES)[module]) if name.startswith("offsetwise.")}
     public = {name for name in names if name.count(".") == 1 and name not in SOURCES}
 
-    assert public == set() or _stage(module) == "cli", f"{module} uses names of the public surface"
+    assert public == set() or _room(module) == "cli", f"{module} uses names of the public surface"
 
 
 def _shipped(folder: Path) -> set[str]:
@@ -211,7 +191,7 @@ def test_nothing_under_the_console_reaches_what_writes() -> None:
     for path in PAGES.values():
         start |= _own(path)
 
-    reached = {_stage(module) for module in _closure(start & SOURCES.keys()) - {"offsetwise"}}
+    reached = {_room(module) for module in _closure(start & SOURCES.keys())}
 
     assert reached.isdisjoint(WRITING)
 

@@ -34,6 +34,7 @@ def _drawers() -> dict[str, list[str]]:
             *(TARGETS[spec.name].removeprefix("offsetwise.") for spec in specs_),
             engine.screen.removeprefix("offsetwise."),
         ]
+    made["group"] = ["targets.group"]
     made["spark"].append("console.explore.checkpoint.files")  # drawn by Spark's part of the screen alone
     return made
 
@@ -51,7 +52,7 @@ _TARGETS_OF_SHARDS = (
 )
 REGISTERS = {
     "streams": Register(
-        registration="offsetwise.streams",
+        registration="offsetwise.registry",
         packages={kind: package for name, package in STREAMS.items() for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
@@ -78,21 +79,21 @@ REGISTERS = {
         },
     ),
     "targets": Register(
-        registration="offsetwise.targets",
+        registration="offsetwise.registry",
         packages=TARGETS,
         allowed={
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
-            ("engines.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
+            ("targets.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
         },
     ),
     "engines": Register(
         registration="offsetwise.engines.registry",
-        packages={engine.name: engine.moving.rpartition(".")[0] for engine in registered()},
+        packages={engine.name: f"offsetwise.engines.{engine.name}" for engine in registered()},
         drawers=_drawers(),
         allowed={
             (
-                "engines.group.moving",
+                "targets.group.moving",
                 "spark",
             ): "a group's job may become a Spark query, and is offered its ways",
             ("pipeline.state", "spark"): "Spark as compute: its own readers count the rows of its state stores",

@@ -1,8 +1,8 @@
 """Offsetwise's own files: versioned JSON, read strictly.
 
-Every file is `{"format": "offsetwise/<kind>", "format_version": "1.0", ...}`, UTF-8, sorted keys, a newline at
-the end. Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is refused. A file
-says the lowest version that has all its keys, so what was stored keeps its bytes whichever release writes it again.
+Every file is `{"format": "offsetwise/<kind>", "format_version": "1.0", ...}`, UTF-8, sorted keys, a newline at the end.
+Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is refused. A file says the
+lowest version that has all its keys: what was stored keeps its bytes.
 """
 
 from __future__ import annotations
@@ -288,8 +288,7 @@ def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
         "format": {"const": f"offsetwise/{kind}"},
         "format_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
     }
-    made["properties"] = header | made["properties"]
-    made["required"] = ["format", "format_version", *made.get("required", [])]
+    made |= {"properties": header | made["properties"], "required": [*header, *made.get("required", [])]}
     return made | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
 
 
